@@ -1,0 +1,56 @@
+# Every target works from an empty checkout with Python 3.11+, make and a package index.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run test check format bench demo lock openapi
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed ## make .venv and install the pinned requirements
+
+$(VENV)/.installed: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the pinned requirements …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+install-dev: $(VENV)/.installed-dev ## install what tests and checks need as well
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	@echo "installing the pinned development requirements …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+run: install ## start everything: embedded PostgreSQL, web, worker
+	@exec $(BIN)/python manage.py serve --parent $$PPID
+
+test: install-dev ## run the test suite
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+
+check: install-dev ## format, lint, types, import order, migrations, OpenAPI, deployment check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python manage.py openapi --check
+	$(BIN)/python -W error manage.py check --deploy --fail-level WARNING
+
+format: install-dev ## format the code and sort the imports
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+openapi: install ## write docs/openapi.json anew
+	$(BIN)/python manage.py openapi
+
+bench: install-dev ## the benchmarks, each against its limit measured in the same run
+	@$(BIN)/python -m tests.benchmarks
+
+lock: ## pin the requirements anew (needs uv)
+	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
+	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt

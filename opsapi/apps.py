@@ -1,0 +1,9 @@
+"""The platform as a Django app."""
+
+from django.apps import AppConfig
+
+
+class OpsapiConfig(AppConfig):
+    """The kernel; collects from the other apps what they contribute (architecture, inversion 3)."""
+
+    name = "opsapi"
