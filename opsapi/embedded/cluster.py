@@ -1,0 +1,157 @@
+"""The cluster on disk: made once and whole, its configuration written anew at every start."""
+
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL as NULL
+from subprocess import PIPE, STDOUT, Popen
+
+from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
+from opsapi.embedded.owner import Owner
+from opsapi.supervisor.parent_death import dying_with_parent
+
+SUPERUSER = "postgres"
+# Collation and case rules come from the server itself, so that the files may move to another system.
+INITDB = (
+    f"--username={SUPERUSER}",
+    "--auth=peer",
+    "--encoding=UTF8",
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--no-instructions",
+)
+# One statement ends at an empty line (postgres --single -j).
+FIRST_STATEMENTS = f"CREATE ROLE {ROLE} LOGIN CREATEDB;\n\nCREATE DATABASE {DATABASE} OWNER {ROLE};\n\n"
+SETTINGS = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "dynamic_shared_memory_type": "posix",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "lc_messages": "C",
+    "log_destination": "stderr",
+    "logging_collector": "off",
+    "log_line_prefix": "",
+    "log_checkpoints": "off",
+    "update_process_title": "off",
+    # Statements and details hold values, and values may be secrets.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+}
+# For tests: a crash of the machine may lose everything, a crash of the server nothing.
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
+# The server reads PGPORT and the like: it gets an environment of its own.
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The files of one server."""
+
+    layout: Layout
+    owner: Owner
+    binaries: Path
+    durable: bool = True
+
+    def exists(self) -> bool:
+        """Whether it has been made; half of one never stands at this path."""
+        with self.owner.acting():
+            return (self.layout.cluster / "PG_VERSION").exists()
+
+    def create(self) -> None:
+        """Makes the cluster with role and database, in a draft beside its place, and moves it there.
+
+        Raises EmbeddedDatabaseError with the last line of what initdb or the server said.
+        """
+        draft = self.layout.home / "data.new"
+        with self.owner.acting():
+            shutil.rmtree(draft, ignore_errors=True)
+        sync = () if self.durable else ("--no-sync",)
+        self._run("initdb", *INITDB, *sync, "-D", str(draft))
+        settings = [f"--{name}={value}" for name, value in self._durability().items()]
+        single = ["--single", "-j", "-D", str(draft), "--exit_on_error=on", *settings, SUPERUSER]
+        self._run("postgres", *single, text=FIRST_STATEMENTS)
+        with self.owner.acting():
+            draft.rename(self.layout.cluster)
+            _sync(self.layout.home)
+
+    def configure(self) -> None:
+        """Writes the three configuration files: nothing is left to what an older start wrote."""
+        sockets = _list_item(str(self.layout.socket_dir))
+        settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
+        users = sorted({self.owner.name, "root"})
+        files = {
+            "postgresql.conf": [f"{name} = {_quoted(value)}" for name, value in settings.items()],
+            "pg_hba.conf": [f"local {name} all peer map=opsapi" for name in ("all", "replication")],
+            "pg_ident.conf": [f'opsapi "{user}" {role}' for user in users for role in (ROLE, SUPERUSER)],
+        }
+        with self.owner.acting():
+            for name, lines in files.items():
+                (self.layout.cluster / name).write_text("\n".join(lines) + "\n")
+
+    def remove_stale_locks(self) -> None:
+        """Removes the lock files of a server known to be dead: the next one would believe their numbers."""
+        socket = self.layout.socket_dir / SOCKET_NAME
+        with self.owner.acting():
+            for path in (self.layout.pid_file, socket, socket.with_name(f"{SOCKET_NAME}.lock")):
+                path.unlink(missing_ok=True)
+
+    def start(self) -> Popen[bytes]:
+        """The server as our child, its log at its stderr; it stops in good order (SIGINT) when we die."""
+        command = [str(self.binaries / "postgres"), "-D", str(self.layout.cluster)]
+        return self._popen(command, signal.SIGINT, stdin=NULL, stdout=NULL, stderr=PIPE)
+
+    def _run(self, program: str, *arguments: str, text: str = "") -> None:
+        command = [str(self.binaries / program), *arguments]
+        process = self._popen(command, signal.SIGKILL, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
+        output, _ = process.communicate(text.encode())
+        if process.returncode != 0:
+            said = output.decode(errors="replace").strip().splitlines() or ["nothing said"]
+            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {said[-1]}")
+
+    def _popen(
+        self, command: list[str], at_our_death: signal.Signals, *, stdin: int, stdout: int, stderr: int
+    ) -> Popen[bytes]:
+        lent = self.owner.is_lent
+        return Popen(  # noqa: S603 our own binaries, paths from our own settings
+            command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=self.layout.home,
+            env=ENVIRONMENT,
+            user=self.owner.uid if lent else None,
+            group=self.owner.gid if lent else None,
+            extra_groups=[] if lent else None,
+            process_group=0,  # Ctrl-C in a terminal is for the supervisor alone
+            preexec_fn=dying_with_parent(at_our_death),  # noqa: PLW1509 one prctl, looked up before
+        )
+
+    def _durability(self) -> Mapping[str, str]:
+        return {} if self.durable else NOT_DURABLE
+
+
+def _quoted(value: str) -> str:
+    """A string in postgresql.conf (PostgreSQL 19.1.2)."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _list_item(value: str) -> str:
+    """One item of a list setting, so that spaces stay in it; the layout keeps double quotes out."""
+    return f'"{value}"'
+
+
+def _sync(directory: Path) -> None:
+    number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

@@ -1,0 +1,83 @@
+"""Where the embedded PostgreSQL keeps its files, and how to reach it. Settings import this: keep it light."""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+ROLE = "opsapi"
+DATABASE = "opsapi"
+PORT = 5432
+SOCKET_NAME = f".s.PGSQL.{PORT}"
+
+# sun_path holds 107 bytes and PostgreSQL makes a name beside the socket: stay well below.
+LONGEST_SOCKET_PATH = 100
+# A comma separates hosts for libpq and directories for the server; the others end a quoted list item.
+UNSAFE_IN_SOCKET_PATH = frozenset(',"\\\n\r')
+# The same for every process that shares the data directory, whatever TMPDIR or XDG_RUNTIME_DIR says.
+SHORT_PARENT = Path("/tmp")  # noqa: S108 the directory in it is 0700 and its owner is checked
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths of one embedded PostgreSQL below `data_dir`."""
+
+    data_dir: Path
+
+    @property
+    def home(self) -> Path:
+        """The server's own directory, 0700: only its owner may enter."""
+        return self.data_dir / "postgres"
+
+    @property
+    def cluster(self) -> Path:
+        """What PostgreSQL calls the data directory."""
+        return self.home / "data"
+
+    @property
+    def pid_file(self) -> Path:
+        """Written by the server; to be believed only after looking at the process it names."""
+        return self.cluster / "postmaster.pid"
+
+    @property
+    def socket_dir(self) -> Path:
+        """The directory of the socket: `home`, or a short one where that path is too long for a socket."""
+        path = str(self.home / SOCKET_NAME)
+        if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and not UNSAFE_IN_SOCKET_PATH & set(path):
+            return self.home
+        digest = hashlib.sha256(os.fsencode(self.data_dir)).hexdigest()[:24]
+        return SHORT_PARENT / f"opsapi-{digest}"
+
+    def django_database(self) -> dict[str, Any]:
+        """The entry for Django's DATABASES.
+
+        Raises ImproperlyConfigured when the short socket directory belongs to somebody else, who could
+        answer there in the server's name.
+        """
+        self._refuse_foreign_socket_dir()
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": DATABASE,
+            "USER": ROLE,
+            "PASSWORD": "",
+            "HOST": str(self.socket_dir),
+            "PORT": str(PORT),
+        }
+
+    def _refuse_foreign_socket_dir(self) -> None:
+        if self.socket_dir == self.home:
+            return
+        try:
+            found = self.socket_dir.lstat()
+        except FileNotFoundError:
+            return
+        owner = self.home.stat().st_uid if self.home.exists() else os.geteuid()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+            raise ImproperlyConfigured(
+                f"OPSAPI_DATA_DIR: its path is too long for a socket, and {self.socket_dir}, used in its"
+                f" place, is not a directory that only the owner of {self.home} may enter"
+            )

@@ -1,0 +1,112 @@
+"""Which user the server runs as. PostgreSQL refuses root, so root lends it a system user of its own."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsapi.embedded.errors import EmbeddedDatabaseError
+
+SYSTEM_USER = "opsapi"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The user who owns the server's files and runs its processes."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_lent(self) -> bool:
+        """True when we are root and the server runs as another user."""
+        return os.getuid() != self.uid
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Everything inside is done with the owner's rights: no link can trick root."""
+        if not self.is_lent:
+            yield
+            return
+        before_uid, before_gid, before_groups = os.geteuid(), os.getegid(), os.getgroups()
+        os.setgroups([])
+        os.setegid(self.gid)
+        os.seteuid(self.uid)
+        try:
+            yield
+        finally:
+            os.seteuid(before_uid)
+            os.setegid(before_gid)
+            os.setgroups(before_groups)
+
+    def require_reach(self, path: Path) -> None:
+        """Raises EmbeddedDatabaseError, naming directory and mode, when the owner cannot get to `path`."""
+        with self.acting():
+            for directory in reversed(path.absolute().parents):
+                if not os.access(directory, os.X_OK, effective_ids=True):
+                    raise EmbeddedDatabaseError(_out_of_reach(self.name, path, directory))
+
+
+def server_owner() -> Owner:
+    """The user the server runs as: ourselves, or for root the system user, made when it is missing.
+
+    Raises EmbeddedDatabaseError when there is no such user and none can be made.
+    """
+    if os.geteuid() == 0:
+        return _system_user()
+    try:
+        return _owner(pwd.getpwuid(os.geteuid()))
+    except KeyError:
+        raise EmbeddedDatabaseError(
+            f"user id {os.geteuid()} has no name on this machine, and PostgreSQL needs one: set"
+            " DATABASE_URL or run as a named user"
+        ) from None
+
+
+def _out_of_reach(name: str, path: Path, directory: Path) -> str:
+    found = directory.stat() if os.access(directory.parent, os.X_OK, effective_ids=True) else None
+    mode = f"{found.st_mode & 0o7777:04o}" if found else "unknown"
+    return (
+        f"the user {name}, which PostgreSQL runs as, cannot enter {directory} (mode {mode}) on the way to"
+        f" {path}: allow it (chmod o+x) or move the installation"
+    )
+
+
+def _system_user() -> Owner:
+    try:
+        return _owner(pwd.getpwnam(SYSTEM_USER))
+    except KeyError:
+        return _make_system_user()
+
+
+def _make_system_user() -> Owner:
+    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if useradd is None:
+        raise EmbeddedDatabaseError(
+            f"PostgreSQL does not run as root and there is no useradd: make a system user named"
+            f" {SYSTEM_USER}, or run as an ordinary user"
+        )
+    options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    made = subprocess.run(  # noqa: S603 every argument is a constant
+        [useradd, *options, "--shell", "/usr/sbin/nologin", SYSTEM_USER],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        # Asked for again even after a failure: two starts at once make the same user.
+        return _owner(pwd.getpwnam(SYSTEM_USER))
+    except KeyError:
+        reason = (made.stderr.strip().splitlines() or [f"exit status {made.returncode}"])[-1]
+        raise EmbeddedDatabaseError(
+            f"PostgreSQL does not run as root and the system user {SYSTEM_USER} cannot be made: {reason}"
+        ) from None
+
+
+def _owner(entry: pwd.struct_passwd) -> Owner:
+    return Owner(entry.pw_name, entry.pw_uid, entry.pw_gid)

@@ -1,0 +1,146 @@
+"""The embedded PostgreSQL as one object: start it, wait for it, stop it."""
+
+import logging
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.cluster import Cluster
+from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.owner import Owner, server_owner
+from opsapi.embedded.processes import PAUSE, ServerProcesses
+from opsapi.embedded.server_log import ServerLog
+from opsapi.secret_files import make_private_directory
+
+log = logging.getLogger("opsapi.embedded")
+
+SAY_EVERY = 5.0
+# Where line 8 of the pid file says that the server takes connections (PostgreSQL, pidfile.h).
+STATUS_LINE = 7
+
+
+class Server:
+    """The server of one data directory. The caller holds the lock on that directory.
+
+    Start it from the main thread: it stops in good order when that thread ends, however it ends.
+    """
+
+    def __init__(self, layout: Layout, *, durable: bool = True) -> None:
+        self.layout = layout
+        self._durable = durable
+        self._owner: Owner | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: ServerLog | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the running server."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> None:
+        """Ends what an earlier start left behind, makes the cluster if there is none, starts the server.
+
+        It may still be recovering when this returns. Raises EmbeddedDatabaseError or ImproperlyConfigured.
+        """
+        self._owner = owner = server_owner()
+        binaries = find_binaries()
+        owner.require_reach(binaries / "postgres")
+        self._prepare_directories(owner)
+        with owner.acting():
+            ServerProcesses(self.layout, binaries / "postgres").end()
+        cluster = Cluster(self.layout, owner, binaries, self._durable)
+        if not cluster.exists():
+            log.info("making the database in %s", self.layout.home)
+            cluster.create()
+        cluster.remove_stale_locks()
+        cluster.configure()
+        self._process = cluster.start()
+        self._log = ServerLog(self._process.stderr) if self._process.stderr else None
+
+    def wait_ready(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Returns when the server takes connections, or `give_up()` is true; recovery may take its time.
+
+        Raises EmbeddedDatabaseError with the server's last words when it ends first.
+        """
+        began = said = time.monotonic()
+        while not self._is_ready() and not give_up():
+            if self.poll() is not None:
+                raise EmbeddedDatabaseError(f"PostgreSQL ended while starting: {self._last_words()}")
+            if time.monotonic() - said >= SAY_EVERY:
+                said = time.monotonic()
+                log.info("PostgreSQL is recovering or starting for %d s", said - began)
+            time.sleep(PAUSE)
+
+    def poll(self) -> int | None:
+        """The exit status when the server has ended, None while it runs or before it was started."""
+        return self._process.poll() if self._process else None
+
+    def stop(self, seconds: float = 60.0) -> None:
+        """Stops in good order (fast shutdown); after `seconds` at once, and the next start recovers."""
+        if self._process is None:
+            return
+        for signum, patience in ((signal.SIGINT, seconds), (signal.SIGQUIT, 5.0), (signal.SIGKILL, None)):
+            self._process.send_signal(signum)
+            try:
+                self._process.wait(patience)
+            except subprocess.TimeoutExpired:
+                log.warning("PostgreSQL did not end within %g s after %s", patience, signum.name)
+            else:
+                break
+        self._process = None
+
+    def _last_words(self) -> str:
+        return self._log.last_words() if self._log else ""
+
+    def _prepare_directories(self, owner: Owner) -> None:
+        make_private_directory(self.layout.data_dir)
+        owner.require_reach(self.layout.home)
+        for directory in {self.layout.home, self.layout.socket_dir}:
+            _make_owned(directory, owner)
+
+    def _is_ready(self) -> bool:
+        if self._owner is None or self._process is None:
+            return False
+        with self._owner.acting():
+            lines = _lines(self.layout.pid_file)
+        ours = bool(lines) and lines[0].strip() == str(self._process.pid)
+        return ours and len(lines) > STATUS_LINE and lines[STATUS_LINE].strip() == "ready"
+
+
+def _make_owned(directory: Path, owner: Owner) -> None:
+    """Makes `directory` 0700 for the owner; raises EmbeddedDatabaseError if it is anybody else's."""
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+        # Also one that root made and a crash kept from giving away.
+        if owner.is_lent and directory.lstat().st_uid == os.geteuid() and not any(directory.iterdir()):
+            os.chown(directory, owner.uid, owner.gid, follow_symlinks=False)
+    except OSError as error:
+        raise EmbeddedDatabaseError(f"{directory}: cannot be made: {error.strerror}") from None
+    _refuse_foreign(directory, owner)
+
+
+def _refuse_foreign(directory: Path, owner: Owner) -> None:
+    found = directory.lstat()
+    if not directory.is_dir() or directory.is_symlink():
+        raise EmbeddedDatabaseError(f"{directory}: is not a directory")
+    if found.st_uid != owner.uid:
+        raise EmbeddedDatabaseError(
+            f"{directory}: belongs to user id {found.st_uid}, not to {owner.name}, which PostgreSQL runs as:"
+            " start as its owner or choose another OPSAPI_DATA_DIR"
+        )
+    if found.st_mode & 0o077:
+        raise EmbeddedDatabaseError(
+            f"{directory}: mode {found.st_mode & 0o777:04o} lets others in, make it 0700"
+        )
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except FileNotFoundError:
+        return []

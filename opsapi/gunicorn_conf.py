@@ -1,0 +1,83 @@
+"""How gunicorn serves the platform; `manage.py serve` uses it, and so does each machine of a larger
+installation: `gunicorn -c python:opsapi.gunicorn_conf opsapi.wsgi`.
+"""
+
+import os
+import signal
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, shown
+from opsapi.supervisor.parent_death import die_with
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
+
+
+wsgi_app = "opsapi.wsgi"
+bind = [
+    f"fd://{os.environ[LISTENER_VARIABLE]}"
+    if LISTENER_VARIABLE in os.environ
+    else shown(*settings.OPSAPI_BIND)
+]
+worker_class = "opsapi.supervisor.web_worker.Worker"
+workers = settings.OPSAPI_WORKERS
+threads = settings.OPSAPI_THREADS
+# Connections, not requests: most of them wait in the event loop. Below the usual 1024 open files.
+worker_connections = 800
+backlog = 1024
+timeout = 30
+graceful_timeout = 3
+keepalive = 15
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 an unnamed file
+
+limit_request_line = 8190
+limit_request_fields = 100
+limit_request_field_size = 8190
+# X-Forwarded-* is for the application and its OPSAPI_TRUSTED_PROXIES alone.
+forwarded_allow_ips = ""
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
+header_map = "drop"
+
+_tls = bool(settings.OPSAPI_TLS_CERT)
+certfile = str(settings.BASE_DIR / settings.OPSAPI_TLS_CERT) if _tls else None
+keyfile = str(settings.BASE_DIR / settings.OPSAPI_TLS_KEY) if _tls else None
+
+proc_name = "opsapi"
+control_socket_disable = True
+accesslog = None  # the platform writes a request log of its own
+errorlog = "-"
+loglevel = settings.OPSAPI_LOG_LEVEL.lower()
+logconfig_dict = {
+    **settings.LOGGING,
+    "loggers": {
+        "gunicorn.error": {"handlers": ["stderr"], "level": settings.OPSAPI_LOG_LEVEL, "propagate": False}
+    },
+}
+
+
+_contexts: list[ssl.SSLContext] = []
+
+
+def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """One context for all connections; gunicorn asks for each of them."""
+    if not _contexts:
+        context = make()
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        _contexts.append(context)
+    return _contexts[0]
+
+
+def post_fork(_server: Any, worker: Any) -> None:
+    """A worker whose master is gone holds the listening socket: it ends at once."""
+    die_with(worker.ppid, signal.SIGKILL)
+
+
+def post_worker_init(_worker: Any) -> None:
+    """Tells `manage.py serve` that this worker answers."""
+    if READY_VARIABLE in os.environ:
+        os.write(int(os.environ[READY_VARIABLE]), b"1")

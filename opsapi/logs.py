@@ -1,0 +1,47 @@
+"""Log lines for people: one event is one line, and nobody outside can forge a second one."""
+
+import logging
+import time
+
+# What every record has, and what logging adds while formatting; the rest was given as `extra`.
+STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "request",
+    "status_code",
+}
+ESCAPES = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))}
+ESCAPES |= {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+class LineFormatter(logging.Formatter):
+    """`2026-11-21T07:26:14.123Z INFO logger message key=value`, control characters escaped.
+
+    A traceback follows on lines of its own, each indented, so that a line that starts with a time is
+    always a record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line, and its traceback if it has one."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        start = f"{moment}.{int(record.msecs):03d}Z {record.levelname} {record.name}"
+        extras = [f"{key}={_value(value)}" for key, value in vars(record).items() if key not in STANDARD]
+        line = " ".join([start, _escaped(record.getMessage()), *extras])
+        return line + self._trace(record)
+
+    def _trace(self, record: logging.LogRecord) -> str:
+        text = self.formatException(record.exc_info) if record.exc_info else record.exc_text or ""
+        return "".join(f"\n    {_escaped(line)}" for line in text.splitlines())
+
+
+def _escaped(text: str) -> str:
+    return text.translate(ESCAPES)
+
+
+def _value(value: object) -> str:
+    """Quoted where a space, a quote or an equals sign would make the reader guess where it ends."""
+    text = _escaped(str(value))
+    if text and not set(text) & set(' "='):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

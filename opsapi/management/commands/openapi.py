@@ -1,0 +1,38 @@
+"""`manage.py openapi`: writes docs/openapi.json, or says whether it is current."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.validation import validate_schema
+
+from opsapi.api.renderers import render
+from opsapi.api.schema import openapi_document
+
+
+class Command(BaseCommand):
+    """The document of exactly the routes that exist; warnings of the generator are errors."""
+
+    help = "Write docs/openapi.json; with --check only say whether it is current."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """`--check` writes nothing."""
+        parser.add_argument("--check", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Raises CommandError when the document is not valid, or with --check not current."""
+        with GENERATOR_STATS.silence():
+            document = openapi_document()
+        faults = {*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache}
+        if faults:
+            raise CommandError("\n".join(sorted(faults)))
+        validate_schema(document)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+        path: Path = settings.BASE_DIR / "docs" / "openapi.json"
+        written = render(document, pretty=True) + b"\n"
+        if not options["check"]:
+            path.write_bytes(written)
+        elif not path.exists() or path.read_bytes() != written:
+            raise CommandError("docs/openapi.json is not current: make openapi")

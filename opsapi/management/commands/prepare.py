@@ -1,0 +1,79 @@
+"""`manage.py prepare`: makes the database ready for this version; what `serve` does before serving."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+log = logging.getLogger("opsapi.prepare")
+
+# A database that starts at the same moment is waited for.
+PATIENCE_SECONDS = 10.0
+PAUSE = 0.25
+# Any number will do, as long as every version uses the same.
+MIGRATION_LOCK = 0x6F707361
+FIRST_USER = "No user exists yet. Make the first one:  .venv/bin/python manage.py bootstrap <username>\n"
+
+
+class Command(BaseCommand):
+    """Waits for the database, runs the system checks, migrates; on many machines at once, too."""
+
+    help = "Wait for the database, check the settings, apply the migrations."
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        """Raises CommandError, one line, when the database cannot be reached or used."""
+        _wait_for_database()
+        with _migration_lock():
+            _migrate()
+        if not get_user_model()._default_manager.exists():
+            self.stdout.write(FIRST_USER, ending="")
+
+
+def _wait_for_database() -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            if time.monotonic() > deadline:
+                raise CommandError(f"the database cannot be reached: {_first_line(error)}") from None
+            time.sleep(PAUSE)
+        except DatabaseError as error:
+            raise CommandError(f"the database cannot be used: {_first_line(error)}") from None
+        else:
+            return
+
+
+@contextmanager
+def _migration_lock() -> Iterator[None]:
+    """Held by a transaction of its own: a pooler may give every transaction another session."""
+    holder = connection.copy()
+    holder.set_autocommit(False)
+    try:
+        with holder.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK])
+            if cursor.fetchone() != (True,):
+                log.info("waiting for another machine that is migrating")
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
+        yield
+    finally:
+        holder.close()
+
+
+def _migrate() -> None:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        log.info("applying %d migrations", len(plan))
+        call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+
+
+def _first_line(error: DatabaseError) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,0 +1,49 @@
+"""`manage.py serve`: the whole platform in the foreground; what `make run` calls."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.supervisor.errors import StartError
+from opsapi.supervisor.parent_death import die_with
+from opsapi.supervisor.platform import Plan, Platform
+
+
+class Command(BaseCommand):
+    """Starts database, web server and worker, and ends them in order on SIGTERM or Ctrl-C."""
+
+    help = "Run the platform: embedded PostgreSQL (unless DATABASE_URL is set), web server and worker."
+    requires_system_checks = []  # `manage.py prepare` makes them
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """make gives its process id, so that the platform ends with it even when it is killed."""
+        parser.add_argument("--parent", type=int, metavar="PID", help="stop when this parent process ends")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Raises CommandError, one line, when the platform cannot start."""
+        if options["parent"] is not None:
+            die_with(options["parent"], signal.SIGTERM)
+        try:
+            Platform(_plan(), self.stdout).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
+        except (StartError, EmbeddedDatabaseError, ImproperlyConfigured) as error:
+            raise CommandError(str(error)) from None
+
+
+def _plan() -> Plan:
+    return Plan(
+        root=settings.BASE_DIR,
+        data_dir=settings.OPSAPI_DATA_DIR,
+        bind=settings.OPSAPI_BIND,
+        certificate=_file(settings.OPSAPI_TLS_CERT),
+        key=_file(settings.OPSAPI_TLS_KEY),
+        embedded=settings.OPSAPI_EMBEDDED_DATABASE,
+    )
+
+
+def _file(name: str) -> Path | None:
+    return settings.BASE_DIR / name if name else None

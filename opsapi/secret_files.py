@@ -1,0 +1,70 @@
+"""Secrets that make themselves: written once into the data directory, readable by its owner alone."""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+SECRET_BYTES = 32
+
+
+def make_private_directory(path: Path) -> None:
+    """Makes `path`, for its owner alone, if it does not exist; an existing one keeps its mode.
+
+    Root lets others walk through (0711), because its PostgreSQL runs as another user inside; they can list
+    nothing, and every secret in it is 0600. Raises ImproperlyConfigured when it cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{path}: cannot be made a directory: {error.strerror}") from None
+
+
+def secret_from_file(path: Path) -> str:
+    """The secret in `path`: URL-safe base64 of 32 random bytes, made at the first call and kept.
+
+    Two processes that make it at once end with the same one. Raises ImproperlyConfigured when the file
+    cannot be made or read, is empty, or may be read by others.
+    """
+    try:
+        if not path.exists():
+            _make(path)
+        return _read(path)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{path}: cannot be made or read: {error.strerror}") from None
+
+
+def _make(path: Path) -> None:
+    make_private_directory(path.parent)
+    # Written whole under a name of its own (0600), then linked: the first link wins, none is half there.
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(number, "w") as file:
+            file.write(secrets.token_urlsafe(SECRET_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _link(draft, path)
+    finally:
+        draft.unlink()
+
+
+def _link(draft: Path, path: Path) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return  # another process was faster: its secret counts
+
+
+def _read(path: Path) -> str:
+    with path.open() as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if mode & 0o077:
+            raise ImproperlyConfigured(f"{path}: mode {mode & 0o777:04o} lets others read it, make it 0600")
+        secret = file.read().strip()
+    if not secret:
+        raise ImproperlyConfigured(f"{path}: is empty: put the secret back, or remove the file for a new one")
+    return secret

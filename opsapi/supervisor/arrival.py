@@ -1,0 +1,114 @@
+"""Whether a request has arrived whole, so that a thread is given to it only then.
+
+This decides when, never what: gunicorn's parser reads the same bytes afterwards and refuses what is
+wrong with them, so whatever it would refuse anyway counts as arrived.
+"""
+
+import re
+from enum import StrEnum
+
+KIB = 1024
+LONGEST_HEAD = 128 * KIB
+# The largest body any path takes is 16 MiB (decisions 1); the rest is room for the head and for chunk sizes.
+LONGEST_REQUEST = 20 * KIB * KIB
+LONGEST_CHUNK_LINE = 8190
+HEAD_SECONDS = 10.0
+BODY_SECONDS = 30.0
+BODY_BYTES_PER_SECOND = 16 * KIB
+
+_HEAD_END = b"\r\n\r\n"
+_BARE_END = re.compile(rb"\n\r?\n")
+_REQUEST_LINE = re.compile(rb"[^\r\n]* HTTP/\d\.\d")
+_LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,18})[ \t]*\r$")
+_CHUNKED = re.compile(rb"(?im)^transfer-encoding:[^\r\n]*\r$")
+_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,15}")
+_EXPECT = re.compile(rb"(?im)^expect:[ \t]*100-continue[ \t]*\r\n")
+
+
+class Verdict(StrEnum):
+    """How far a request has come."""
+
+    PART = "part"
+    WHOLE = "whole"
+    MALFORMED = "malformed"
+    OVERSIZED = "oversized"
+
+
+class Arrival:
+    """The bytes of one request so far, and what they announce."""
+
+    def __init__(self, began: float) -> None:
+        """`began` is when waiting for it began, in seconds of a monotonic clock."""
+        self.data = bytearray()
+        self._began = began
+        self._body_at = 0
+        self._end: int | None = None
+        self._chunk_at = 0
+
+    def add(self, piece: bytes) -> Verdict:
+        """Takes the next bytes and says how far the request has come."""
+        searched = max(0, len(self.data) - len(_HEAD_END) + 1)
+        self.data += piece
+        if not self._body_at:
+            verdict = self._read_head(searched)
+            if verdict is not None:
+                return verdict
+        if len(self.data) > LONGEST_REQUEST:
+            return Verdict.WHOLE
+        arrived = self._chunks_arrived() if self._end is None else len(self.data) >= self._end
+        return Verdict.WHOLE if arrived else Verdict.PART
+
+    def take_expectation(self) -> bool:
+        """Whether the client waits for "100 Continue"; the field is taken out, so that it is said once."""
+        head = bytes(self.data[: self._body_at])
+        without, found = _EXPECT.subn(b"", head)
+        if not found or not head.split(b"\r\n", 1)[0].endswith(b"HTTP/1.1"):
+            return False
+        self.data[: self._body_at] = without
+        removed = len(head) - len(without)
+        self._body_at -= removed
+        self._chunk_at -= removed
+        self._end = None if self._end is None else self._end - removed
+        return True
+
+    def deadline(self) -> float:
+        """When to give up waiting, on the clock of `began`: a body may take longer, not for ever."""
+        if not self._body_at:
+            return self._began + HEAD_SECONDS
+        return self._began + BODY_SECONDS + len(self.data) / BODY_BYTES_PER_SECOND
+
+    def _read_head(self, searched: int) -> Verdict | None:
+        """A verdict while the head decides alone; None once only the body is awaited."""
+        end = self.data.find(_HEAD_END, searched)
+        if end < 0:
+            return self._headless(searched)
+        self._body_at = self._chunk_at = end + len(_HEAD_END)
+        head = bytes(self.data[: end + 2])
+        lengths, chunked = _LENGTH.findall(head), _CHUNKED.search(head)
+        if len(lengths) + bool(chunked) > 1:
+            return Verdict.WHOLE  # ambiguous: the parser refuses it
+        if not chunked:
+            self._end = self._body_at + (int(lengths[0]) if lengths else 0)
+            if self._end > LONGEST_REQUEST:
+                return Verdict.WHOLE  # refused by its length, unread
+        return None
+
+    def _headless(self, searched: int) -> Verdict:
+        if _BARE_END.search(self.data, searched):
+            return Verdict.MALFORMED  # lines without CR: complete for its sender, never for the parser
+        if len(self.data) > LONGEST_HEAD:
+            return Verdict.OVERSIZED
+        has_line = b"\r\n" in self.data
+        return Verdict.WHOLE if has_line and not _REQUEST_LINE.match(self.data) else Verdict.PART
+
+    def _chunks_arrived(self) -> bool:
+        """RFC 9112 7.1, resumed where the last call stopped."""
+        while (line_end := self.data.find(b"\r\n", self._chunk_at)) >= 0:
+            digits = bytes(self.data[self._chunk_at : line_end]).split(b";")[0].rstrip()
+            if not _CHUNK_SIZE.fullmatch(digits):
+                return True  # the parser refuses it
+            size = int(digits, 16)
+            if size == 0:
+                return self.data.find(_HEAD_END, line_end) >= 0
+            self._chunk_at = line_end + 2 + size + 2
+        return len(self.data) - self._chunk_at > LONGEST_CHUNK_LINE

@@ -1,0 +1,71 @@
+"""The listening socket: bound once by the supervisor, so that restarting the web server misses no one."""
+
+import errno
+import socket
+import ssl
+import time
+from pathlib import Path
+
+from opsapi.supervisor.errors import StartError
+
+# Those killed a moment ago may still hold the port.
+PATIENCE_SECONDS = 3.0
+# What the supervisor hands to gunicorn_conf: numbers of open descriptors.
+LISTENER_VARIABLE = "OPSAPI_LISTENER_FD"
+READY_VARIABLE = "OPSAPI_READY_FD"
+PAUSE = 0.05
+BACKLOG = 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening TCP socket; raises StartError, naming address and reason, when there can be none."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise StartError(f"OPSAPI_BIND: {host!r} is no address of this machine: {error.strerror}") from None
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        _bind(listener, address, time.monotonic() + PATIENCE_SECONDS)
+    except OSError as error:
+        listener.close()
+        raise StartError(f"OPSAPI_BIND: cannot listen on {shown(host, port)}: {_reason(error)}") from None
+    return listener
+
+
+def shown(host: str, port: int) -> str:
+    """Host and port as they stand in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def check_tls(certificate: Path | None, key: Path | None) -> None:
+    """Raises StartError when only one of the two is given, or they cannot be used together."""
+    if certificate is None and key is None:
+        return
+    if certificate is None or key is None:
+        raise StartError("OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: either both or none")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        raise StartError(f"OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: cannot be used: {error}") from None
+
+
+def _bind(listener: socket.socket, address: tuple[object, ...], deadline: float) -> None:
+    while True:
+        try:
+            listener.bind(address)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(PAUSE)
+        else:
+            return
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program uses that port"
+    return error.strerror or str(error)

@@ -1,0 +1,291 @@
+"""gunicorn's threaded worker, with threads for whole requests only.
+
+As it comes, a thread reads its request from the socket, and as many slow clients as there are threads
+stop the service. Here the event loop gathers each request (`arrival`), with deadlines, and a thread gets
+it when it is whole; connections are also closed by the loop, which otherwise stands still for each.
+"""
+
+import contextlib
+import errno
+import socket
+import ssl
+import time
+from concurrent.futures import Future
+from functools import partial
+from selectors import EVENT_READ
+from typing import Any
+
+from gunicorn import http, sock
+from gunicorn.http.errors import NoMoreData, ParseException
+from gunicorn.http.unreader import SocketUnreader
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from opsapi.supervisor.arrival import HEAD_SECONDS, Arrival, Verdict
+
+PIECE = 64 * 1024
+PIECES_PER_EVENT = 16
+# What a thread waits for the peer of a whole request: to take the answer, or the rest of an oversized body.
+STALL_SECONDS = 10.0
+LINGER_SECONDS = 3.0
+STOP_IDLE_SECONDS = 1.0
+SWEEP_SECONDS = 0.5
+# All requests of one worker process that are not yet answered, in bytes.
+MOST_HELD = 128 * 1024 * 1024
+# An answer that fits goes out without its reader; the kernel lowers this to its own limit.
+SEND_BUFFER = 1024 * 1024
+NOT_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+REFUSALS = {
+    Verdict.MALFORMED: "400 Bad Request",
+    Verdict.OVERSIZED: "431 Request Header Fields Too Large",
+}
+ANSWER = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
+    """Gives the parser what has arrived in pieces no larger than a socket would, then reads the socket."""
+
+    def __init__(self, source: socket.socket) -> None:
+        super().__init__(source)
+        self._arrived = memoryview(b"")
+        self._until = 0.0
+
+    def feed(self, data: bytes, until: float) -> None:
+        """Takes the bytes of the next request and of what follows; the rest has to come before `until`."""
+        self._arrived = memoryview(data)
+        self._until = until
+
+    def leftover(self) -> bytes:
+        """What came after the request just served."""
+        rest = bytes(self.take_buffered()) + bytes(self._arrived)
+        self._arrived = memoryview(b"")
+        return rest
+
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        """The next piece; raises NoMoreData when the peer stalls, as if it had gone."""
+        size = min(max(size_hint or 0, self.mxchunk), self.max_body_chunk)
+        piece, self._arrived = bytes(self._arrived[:size]), self._arrived[size:]
+        if piece:
+            return piece
+        self.sock.settimeout(max(self._until - time.monotonic(), 0.001))
+        try:
+            return bytes(self.sock.recv(size))
+        except TimeoutError:
+            raise NoMoreData from None
+        finally:
+            self.sock.settimeout(STALL_SECONDS)
+
+
+class CheckedReader:
+    """A body reader whose every failure is an OSError, which applications expect of a body."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def read(self, size: int) -> bytes:
+        """As the reader's; raises NoMoreData for a body that is malformed."""
+        try:
+            return bytes(self._reader.read(size))
+        except ParseException as error:
+            raise NoMoreData(str(error)) from None
+
+
+class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
+    """A connection that gathers its requests."""
+
+    arrival: Arrival
+    idle_until: float
+    held: int = 0
+    parser: Any
+
+    def await_request(self, now: float, idle_seconds: float) -> None:
+        """Begins with the next request; its first byte has to come within `idle_seconds`."""
+        self.sock.setblocking(False)
+        self.arrival = Arrival(now)
+        self.idle_until = now + idle_seconds
+
+    def deadline(self) -> float:
+        """When to give up on the request being awaited."""
+        return self.arrival.deadline() if self.arrival.data else self.idle_until
+
+    def receive(self) -> Verdict | None:
+        """Reads what is there. None: the peer has gone."""
+        verdict = Verdict.PART
+        try:
+            for _ in range(PIECES_PER_EVENT):
+                piece = self.sock.recv(PIECE)
+                if not piece:
+                    return None
+                verdict = self.take(piece)
+                if verdict is not Verdict.PART:
+                    break
+        except NOT_YET:
+            return verdict
+        except OSError:
+            return None
+        return verdict
+
+    def take(self, piece: bytes) -> Verdict:
+        """Adds bytes to the request; the wait for it counts from its first byte."""
+        if not self.arrival.data:
+            self.arrival = Arrival(time.monotonic())
+        verdict = self.arrival.add(piece)
+        if verdict is Verdict.PART and self.arrival.take_expectation():
+            with contextlib.suppress(OSError):  # it may have gone: the next read will tell
+                self.sock.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        return verdict
+
+    def init(self) -> None:
+        """Called by a thread that was given a whole request."""
+        if self.parser is None:
+            self.parser = http.get_parser(self.cfg, self.sock, self.client)
+            self.parser.unreader = ArrivedUnreader(self.sock)
+            self.initialized = True
+        self.sock.settimeout(STALL_SECONDS)
+        now = time.monotonic()
+        self.parser.unreader.feed(bytes(self.arrival.data), now + STALL_SECONDS)
+        self.arrival = Arrival(now)
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """The worker class named in gunicorn_conf."""
+
+    def init_process(self) -> None:
+        """In the new process, before the event loop."""
+        self.waiting: set[Connection] = set()
+        self.lingering: dict[Connection, float] = {}
+        self.swept = self.stopping_since = 0.0
+        self.held = 0
+        super().init_process()
+
+    def accept(self, listener: socket.socket) -> None:
+        """A new connection: its request is awaited, no thread touches it yet."""
+        try:
+            client, address = listener.accept()
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.ECONNABORTED):
+                return
+            raise
+        self.nr_conns += 1
+        try:
+            conn = Connection(self.cfg, self._prepared(client), address, listener.getsockname())
+        except OSError:  # it has gone already
+            client.close()
+            self.nr_conns -= 1
+            return
+        conn.await_request(time.monotonic(), HEAD_SECONDS)
+        self._wait(conn)
+
+    def finish_request(self, conn: Connection, answered: "Future[object]") -> None:
+        """In the event loop, after a thread served a request."""
+        self._account(conn, 0)
+        if answered.exception() is None and answered.result():
+            leftover = conn.parser.unreader.leftover()
+            conn.await_request(time.monotonic(), self.cfg.keepalive)
+            verdict = conn.take(leftover) if leftover else Verdict.PART
+            if verdict is Verdict.PART:
+                self._wait(conn)
+            else:
+                self._proceed(conn, verdict)
+        else:
+            self._linger(conn)
+
+    def murder_pending(self) -> None:
+        """gunicorn calls this about once a second, and after every event: ends what is overdue."""
+        now = time.monotonic()
+        if now - self.swept < SWEEP_SECONDS:
+            return
+        self.swept = now
+        for conn in [conn for conn in self.waiting if self._overdue(conn, now)]:
+            self._unwait(conn)
+            if conn.arrival.data:
+                self._refuse(conn, "408 Request Timeout")
+            else:
+                self._close(conn)
+        horizon = now if self.alive else now + STOP_IDLE_SECONDS
+        for conn in [conn for conn, until in self.lingering.items() if until < horizon]:
+            self._end_lingering(conn)
+
+    def handle_request(self, req: Any, conn: Connection) -> bool:
+        """In a thread, with the parsed request."""
+        req.body.reader = CheckedReader(req.body.reader)
+        return bool(super().handle_request(req, conn))
+
+    def _prepared(self, client: socket.socket) -> socket.socket:
+        client.setblocking(False)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        return sock.ssl_wrap_socket(client, self.cfg) if self.cfg.is_ssl else client
+
+    def _overdue(self, conn: Connection, now: float) -> bool:
+        if self.alive or conn.arrival.data:
+            return conn.deadline() < now
+        # Stopping: a client may have sent its next request already, so the door stays open for a moment.
+        self.stopping_since = self.stopping_since or now
+        return min(conn.deadline(), self.stopping_since + STOP_IDLE_SECONDS) < now
+
+    def _wait(self, conn: Connection) -> None:
+        self.waiting.add(conn)
+        self.poller.register(conn.sock, EVENT_READ, partial(self._on_readable, conn))
+
+    def _unwait(self, conn: Connection) -> None:
+        self.waiting.discard(conn)
+        self.poller.unregister(conn.sock)
+
+    def _on_readable(self, conn: Connection, _: object) -> None:
+        verdict = conn.receive()
+        self._account(conn, len(conn.arrival.data))
+        if verdict is not Verdict.PART:
+            self._unwait(conn)
+            self._proceed(conn, verdict)
+        elif self.held > MOST_HELD:
+            self._unwait(conn)
+            self._refuse(conn, "503 Service Unavailable")
+
+    def _proceed(self, conn: Connection, verdict: Verdict | None) -> None:
+        if verdict is Verdict.WHOLE:
+            conn.data_ready = True  # or the thread would wait for more
+            self.enqueue_req(conn)
+        elif verdict in REFUSALS:
+            self._refuse(conn, REFUSALS[verdict])
+        else:
+            self._close(conn)
+
+    def _refuse(self, conn: Connection, status: str) -> None:
+        with contextlib.suppress(OSError):  # it may have gone meanwhile
+            conn.sock.send(ANSWER.format(status).encode())
+        self._linger(conn)
+
+    def _linger(self, conn: Connection) -> None:
+        """Closes our side and reads on for a while, or the answer could be lost (RFC 9112 9.6)."""
+        self._account(conn, 0)
+        try:
+            conn.sock.setblocking(False)
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close(conn)
+            return
+        self.lingering[conn] = time.monotonic() + LINGER_SECONDS
+        self.poller.register(conn.sock, EVENT_READ, partial(self._on_lingering, conn))
+
+    def _on_lingering(self, conn: Connection, _: object) -> None:
+        try:
+            gone = not conn.sock.recv(PIECE)
+        except NOT_YET:
+            return
+        except OSError:
+            gone = True
+        if gone:
+            self._end_lingering(conn)
+
+    def _end_lingering(self, conn: Connection) -> None:
+        del self.lingering[conn]
+        self.poller.unregister(conn.sock)
+        self._close(conn)
+
+    def _account(self, conn: Connection, held: int) -> None:
+        self.held += held - conn.held
+        conn.held = held
+
+    def _close(self, conn: Connection) -> None:
+        self._account(conn, 0)
+        self.nr_conns -= 1
+        conn.close()

@@ -1,0 +1,138 @@
+"""What a start finds after a crash: lock files, dying servers, orphans."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from opsapi.embedded.layout import SOCKET_NAME
+from opsapi.embedded.server import Server
+from opsapi.supervisor.errors import StartError
+from opsapi.supervisor.lock import DirectoryLock
+from tests.eventually import eventually, is_running
+from tests.integration.embedded.conftest import MakeServer
+from tests.integration.embedded.sql import ask, connect, tell
+
+
+@pytest.fixture
+def stranger() -> Iterator["subprocess.Popen[bytes]"]:
+    """A living process that has nothing to do with us."""
+    with subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_stale_pid_file_naming_a_stranger_is_not_believed(
+    server: Server, stranger: "subprocess.Popen[bytes]"
+) -> None:
+    server.start()
+    server.wait_ready()
+    pid_file, socket = server.layout.pid_file, server.layout.socket_dir / SOCKET_NAME
+    text = pid_file.read_text().replace(str(server.pid), str(stranger.pid), 1)
+    server.stop()
+    pid_file.write_text(text)
+    socket.with_name(f"{SOCKET_NAME}.lock").write_text(text)
+    socket.touch()
+
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT 1") == 1
+    server.stop()
+    assert stranger.poll() is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"12", b"no number", b"\xff\x00\xfe", b"-1\n", b"0\n", b"9" * 99]
+)
+def test_a_broken_pid_file_is_no_obstacle(server: Server, content: bytes) -> None:
+    server.layout.pid_file.write_bytes(content)
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT 1") == 1
+
+
+def test_a_killed_server_recovers_what_was_committed(server: Server) -> None:
+    server.start()
+    server.wait_ready()
+    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    _kill(server.pid)
+    eventually(lambda: server.poll() is not None)
+
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT count(*) FROM kept") == 1000
+
+
+def test_orphans_of_a_killed_server_are_ended_first(server: Server) -> None:
+    server.start()
+    server.wait_ready()
+    with connect(server.layout) as connection:
+        row = connection.execute("SELECT pg_backend_pid()").fetchone()
+        assert row is not None
+        # Computing, it notices neither the death of its server nor that of its client.
+        connection.pgconn.send_query(b"DO $$ BEGIN LOOP END LOOP; END $$")
+        _kill(server.pid)
+        eventually(lambda: server.poll() is not None)
+        assert is_running(row[0])
+
+        server.start()
+        assert not is_running(row[0])
+        server.wait_ready()
+        connection.pgconn.finish()
+    assert ask(server.layout, "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("round_", range(3))
+def test_a_start_right_after_its_holder_was_killed_works(
+    parent: Path, make_server: MakeServer, round_: int
+) -> None:
+    holder, pid = _hold(parent / "var")
+    server = make_server(parent / "var")
+    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    holder.kill()
+
+    lock = DirectoryLock(parent / "var")
+    lock.acquire()
+    server.start()
+    server.wait_ready()
+    assert not is_running(pid)
+    assert ask(server.layout, "SELECT count(*) FROM kept") == 1000
+    holder.wait()
+    lock.release()
+
+
+def test_a_server_ends_when_its_holder_is_killed(parent: Path, make_server: MakeServer) -> None:
+    holder, pid = _hold(parent / "var")
+    holder.kill()
+    holder.wait()
+    eventually(lambda: not is_running(pid))
+    with pytest.raises(psycopg.OperationalError):
+        connect(make_server(parent / "var").layout)
+
+
+def test_a_second_start_on_the_same_directory_is_refused(parent: Path) -> None:
+    holder, pid = _hold(parent / "var")
+    with pytest.raises(StartError, match=rf"in use: the platform runs there as process {holder.pid}"):
+        DirectoryLock(parent / "var").acquire()
+    assert is_running(pid)
+    holder.kill()
+    holder.wait()
+    eventually(lambda: not is_running(pid))
+
+
+def _hold(data_dir: Path) -> tuple["subprocess.Popen[str]", int]:
+    command = [sys.executable, "-m", "tests.integration.embedded.holder", str(data_dir)]
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    with holder.stdout:
+        return holder, int(holder.stdout.readline())
+
+
+def _kill(pid: int | None) -> None:
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)

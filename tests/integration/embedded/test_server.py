@@ -1,0 +1,135 @@
+"""What the embedded server is once it runs, and wherever its directory is."""
+
+import logging
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from opsapi.embedded import server as server_module
+from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded.layout import LONGEST_SOCKET_PATH, Layout
+from opsapi.embedded.server import Server
+from tests.integration.embedded.conftest import MakeServer
+from tests.integration.embedded.sql import ask, connect, tell
+
+
+def _start(server: Server) -> None:
+    server.start()
+    server.wait_ready()
+
+
+LONG = "/".join(["a-directory-name-of-thirty-chars"] * 4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["with a space", "a comma, 'quotes\" and a \\", "ümlaut", LONG],
+)
+def test_it_runs_in_any_directory(parent: Path, make_server: MakeServer, name: str) -> None:
+    (parent / name).parent.mkdir(parents=True, exist_ok=True)
+    server = make_server(parent / name)
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT current_user || '@' || current_database()") == "opsapi@opsapi"
+
+
+def test_a_long_path_gets_a_short_socket_that_only_its_owner_may_enter(
+    parent: Path, make_server: MakeServer
+) -> None:
+    server = make_server(parent / LONG)
+    server.start()
+    server.wait_ready()
+    assert server.layout.socket_dir != server.layout.home
+    assert len(str(server.layout.socket_dir)) < LONGEST_SOCKET_PATH
+    assert server.layout.socket_dir.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("SELECT rolsuper FROM pg_roles WHERE rolname = current_user", False),
+        ("SELECT rolcreatedb FROM pg_roles WHERE rolname = current_user", True),
+        ("SELECT datdba::regrole::text FROM pg_database WHERE datname = current_database()", "opsapi"),
+        ("SELECT current_setting('listen_addresses')", ""),
+        ("SELECT current_setting('data_checksums')", "on"),
+        ("SELECT current_setting('server_encoding')", "UTF8"),
+        ("SELECT current_setting('TimeZone')", "UTC"),
+        ("SELECT lower('ÄÉ')", "äé"),
+        ("SELECT 'Z' < 'a'", True),
+        ("SELECT count(*) FROM pg_hba_file_rules WHERE auth_method <> 'peer'", 0),
+    ],
+)
+def test_it_is_configured(shared_server: Layout, question: str, answer: object) -> None:
+    with connect(shared_server, role="postgres") as connection:
+        connection.execute("SET SESSION AUTHORIZATION opsapi" if "pg_hba" not in question else "SELECT 1")
+        row = connection.execute(question).fetchone()
+    assert row == (answer,)
+
+
+def test_only_its_owner_may_enter_its_directories(shared_server: Layout) -> None:
+    assert [path.stat().st_mode & 0o777 for path in (shared_server.home, shared_server.cluster)] == [
+        0o700,
+        0o700,
+    ]
+
+
+def test_it_keeps_its_data_over_a_restart(server: Server) -> None:
+    for _ in range(2):
+        server.start()
+        server.wait_ready()
+        tell(server.layout, "CREATE TABLE IF NOT EXISTS kept (at timestamptz DEFAULT now())")
+        tell(server.layout, "INSERT INTO kept DEFAULT VALUES")
+        server.stop()
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT count(*) FROM kept") == 2
+
+
+def test_a_first_start_that_was_cut_off_is_begun_anew(server: Server) -> None:
+    half = server.layout.home / "data.new"
+    server.layout.cluster.rename(half)
+    (half / "global" / "pg_control").unlink()
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT 1") == 1
+    assert not half.exists()
+
+
+def test_it_says_why_it_ended_while_starting(server: Server) -> None:
+    (server.layout.cluster / "global" / "pg_control").unlink()
+    with pytest.raises(EmbeddedDatabaseError, match=r"ended while starting: .*pg_control.*No such file"):
+        _start(server)
+
+
+def test_it_says_that_it_is_recovering(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "SAY_EVERY", 0.0)
+    monkeypatch.setattr(server_module.log, "propagate", True)
+    with caplog.at_level(logging.INFO, logger="opsapi.embedded"):
+        server.start()
+        server.wait_ready()
+    assert any("recovering or starting for" in message for message in caplog.messages)
+
+
+def test_waiting_for_it_can_be_given_up(server: Server) -> None:
+    server.start()
+    server.wait_ready(give_up=lambda: True)
+    assert server.poll() is None
+
+
+def test_no_value_of_a_failed_statement_stands_in_its_log(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("postgres"), "propagate", True)
+    with caplog.at_level(logging.DEBUG, logger="postgres"):
+        server.start()
+        server.wait_ready()
+        tell(server.layout, "CREATE TABLE secrets (value text PRIMARY KEY)")
+        tell(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            tell(server.layout, "INSERT INTO secrets VALUES ('hunter2')")
+        server.stop()
+    assert "duplicate key" in caplog.text
+    assert "hunter2" not in caplog.text

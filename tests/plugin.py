@@ -1,0 +1,81 @@
+"""One embedded PostgreSQL for a whole test run, in an environment of the run's own.
+
+The process the developer started owns it; workers of pytest-xdist inherit its place through the
+environment, and pytest-django gives each of them a database of its own in it.
+"""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from opsapi.embedded.errors import EmbeddedDatabaseError
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.server import Server
+
+MARK = "OPSAPI_TEST_DATA_DIR"
+# A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
+FOREIGN = ("DATABASE_URL", "SECRET_KEY", "EMAIL_URL", "PGHOSTADDR", "PGOPTIONS", "PGSERVICE")
+
+data_dir_key = pytest.StashKey[Path]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    """Sets the environment. Being a wrapper it comes before pytest-django, which loads the settings here."""
+    if MARK not in os.environ:
+        data_dir = _make_data_dir()
+        early_config.stash[data_dir_key] = data_dir
+        early_config.add_cleanup(lambda: shutil.rmtree(data_dir))
+        _set_environment(data_dir)
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Starts the server, before pytest-xdist starts its workers; it stops when the run ends in any way."""
+    data_dir = session.config.stash.get(data_dir_key, None)
+    if data_dir is None or session.config.option.collectonly:
+        return
+    # A cancelled run cleans up as an interrupted one does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _log_to(data_dir / "postgres.log")
+    server = Server(Layout(data_dir), durable=False)
+    session.config.add_cleanup(server.stop)
+    try:
+        server.start()
+        server.wait_ready()
+    except EmbeddedDatabaseError as error:
+        pytest.exit(f"the database of the tests: {error}", returncode=3)
+
+
+def _make_data_dir() -> Path:
+    data_dir = Path(tempfile.mkdtemp(prefix="opsapi-test-"))
+    # For root the server runs as another user, who must get through.
+    data_dir.chmod(0o711 if os.geteuid() == 0 else 0o700)
+    return data_dir
+
+
+def _set_environment(data_dir: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
+    os.environ.clear()
+    os.environ.update(kept)
+    os.environ.update({MARK: str(data_dir), "OPSAPI_DATA_DIR": str(data_dir), "OPSAPI_ENV_FILE": os.devnull})
+
+
+def _is_foreign(name: str) -> bool:
+    return name in FOREIGN or (name.startswith("OPSAPI_") and not name.startswith("OPSAPI_TEST_"))
+
+
+def _log_to(path: Path) -> None:
+    """The server's own lines would turn up in tests that look at the log."""
+    handler = logging.FileHandler(path, delay=True)
+    for name in ("postgres", "opsapi.embedded"):
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        logger.propagate = False
