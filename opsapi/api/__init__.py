@@ -1,0 +1,1 @@
+"""The conventions every route of the API shares."""

@@ -1,0 +1,126 @@
+"""Documents a client sends: declared once as DRF serializers, read strictly (decisions 1 "bodies").
+
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error; these
+take exactly the JSON type they say, and a document names every wrong field at once, with its path
+and the allowed values.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+
+_ABSENT = object()
+
+
+class InvalidField(Exception):  # noqa: N818 - says what it is about
+    """What a field raises: the faults in it, paths relative to itself."""
+
+    def __init__(self, *bad_fields: BadField) -> None:
+        super().__init__(bad_fields)
+        self.bad_fields = bad_fields
+
+
+def invalid(
+    message: str, code: ErrorCode = ErrorCode.INVALID_ATTRIBUTE, allowed: Sequence[str] = ()
+) -> InvalidField:
+    """The fault of a field that holds one value."""
+    return InvalidField(BadField("", code, message, allowed))
+
+
+class Document(serializers.Serializer[Any]):
+    """A JSON object with exactly the declared fields.
+
+    `older_names`: a name clients still send → the field it stands for. `ignored`: names that are
+    taken and not looked at. A field's `missing_code` answers its absence; `check` holds the fields
+    against each other.
+    """
+
+    older_names: ClassVar[Mapping[str, str]] = {}
+    ignored: ClassVar[frozenset[str]] = frozenset()
+
+    def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The values by field name; fields left out are not in it, unless they have a default.
+
+        Raises:
+            ApiError: with every wrong field in `badFields`, in the documented order.
+        """
+        try:
+            return self.run_validation(data)
+        except InvalidField as error:
+            raise ApiError.of_fields(error.bad_fields) from None
+
+    def run_validation(self, data: Any = _ABSENT) -> dict[str, Any]:
+        """As `read`, for a document inside another one; raises InvalidField."""
+        if not isinstance(data, Mapping):
+            raise invalid("must be an object")
+        renamed = {self.older_names.get(name, name): value for name, value in data.items()}
+        bad = [self._unknown(name) for name in data if self._is_unknown(name)]
+        if len(renamed) != len(data):
+            bad.extend(self._twice(data))
+        values: dict[str, Any] = {}
+        for name, field in self.fields.items():
+            bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
+        bad.extend(self.check(values, frozenset(one.field.split(".")[0].split("[")[0] for one in bad)))
+        if bad:
+            raise InvalidField(*self._in_documented_order(bad))
+        return values
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Faults between fields; `values` holds the good ones, `bad` the names of the others."""
+        return ()
+
+    def _read_field(
+        self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: dict[str, Any]
+    ) -> Iterable[BadField]:
+        if field.read_only:
+            return self._read_only_faults(name, raw)
+        if raw is _ABSENT or raw is None or (raw == [] and isinstance(field, serializers.ListField)):
+            if field.required:
+                code = getattr(field, "missing_code", ErrorCode.MISSING_ATTRIBUTE)
+                return [BadField(name, code, "is required")]
+            if field.default is not serializers.empty:
+                values[name] = field.get_default()
+            return ()
+        try:
+            values[name] = field.run_validation(raw)
+        except InvalidField as error:
+            return [one.below(name) for one in error.bad_fields]
+        return ()
+
+    def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
+        stored = self.context.get("stored") or {}
+        if raw is _ABSENT or name == "links" or raw == stored.get(name, _ABSENT):
+            return ()
+        return [BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and says otherwise than stored")]
+
+    def _is_unknown(self, name: str) -> bool:
+        return self.older_names.get(name, name) not in self.fields and name not in self.ignored | {"links"}
+
+    def _unknown(self, name: str) -> BadField:
+        message = "is not a field of this document"
+        return BadField(name[:100], ErrorCode.INVALID_ATTRIBUTE, message, sorted(self._writable()))
+
+    def _twice(self, data: Mapping[str, Any]) -> list[BadField]:
+        return [
+            BadField(old, ErrorCode.INVALID_ATTRIBUTE, f"is an older name of {name}, which stands there too")
+            for old, name in self.older_names.items()
+            if old in data and name in data
+        ]
+
+    def _writable(self) -> list[str]:
+        return [name for name, field in self.fields.items() if not field.read_only]
+
+    def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
+        places = {name: place for place, name in enumerate(self.fields)}
+        return sorted(bad, key=lambda one: places.get(one.field.split(".")[0].split("[")[0], len(places)))
+
+
+class LinkDocument(Document):
+    """A link (contract 2.1)."""
+
+    href = serializers.CharField()
+    rel = serializers.CharField()

@@ -1,0 +1,78 @@
+"""The one exception a refusal is raised as, and the document it becomes (decisions 1, "Error document")."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from opsapi.api.catalogue import CATALOGUE, ErrorCode
+
+_LONGEST_ECHO = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BadField:
+    """One wrong field of a body or one wrong query parameter; `field` is its dotted path."""
+
+    field: str
+    code: ErrorCode
+    message: str
+    allowed: Sequence[str] = ()
+
+    def below(self, prefix: str) -> "BadField":
+        """The same fault seen from the document that holds this one."""
+        joint = "" if not self.field or self.field.startswith("[") else "."
+        return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
+
+    def document(self) -> dict[str, Any]:
+        """As `badFields` shows it."""
+        shown: dict[str, Any] = {"field": self.field, "message": self.message}
+        if self.allowed:
+            shown["allowed"] = list(self.allowed)
+        return shown
+
+
+class ApiError(Exception):
+    """A refusal: a code of the catalogue, its parameters, and for validation every wrong field."""
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        *parameters: str,
+        bad_fields: Sequence[BadField] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.parameters = [_shortened(parameter) for parameter in parameters]
+        self.bad_fields = bad_fields
+        self.headers = dict(headers or {})
+
+    @classmethod
+    def of_fields(cls, bad_fields: Sequence[BadField]) -> "ApiError":
+        """A validation error; the first wrong field gives the code. `bad_fields` must not be empty."""
+        first = bad_fields[0]
+        return cls(first.code, first.field, first.message, bad_fields=bad_fields)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return CATALOGUE[self.code].status
+
+    def document(self) -> dict[str, Any]:
+        """The body of the answer."""
+        spec = CATALOGUE[self.code]
+        shown: dict[str, Any] = {
+            "error": spec.status,
+            "reason": HTTPStatus(spec.status).phrase,
+            "errorCode": self.code.value,
+            "detail": spec.message.format(*self.parameters),
+            "parameters": self.parameters,
+        }
+        if self.bad_fields:
+            shown["badFields"] = [bad.document() for bad in self.bad_fields]
+        return shown
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "…"

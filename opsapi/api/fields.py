@@ -1,0 +1,221 @@
+"""Fields of documents: each takes exactly one JSON type and says what is wrong (decisions 1 "bodies")."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from rest_framework import serializers
+
+from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import InvalidField, invalid
+from opsapi.api.errors import BadField
+from opsapi.ids import ID_PATTERN, is_id
+
+MAX_INTEGER = 2_147_483_647
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class Text(serializers.CharField):
+    """A string of min_length to max_length characters; `single_line` refuses control characters."""
+
+    def __init__(
+        self, *, min_length: int = 1, max_length: int = 1000, single_line: bool = True, **options: Any
+    ) -> None:
+        self.single_line = single_line
+        self.bounds = (min_length, max_length)
+        super().__init__(min_length=min_length, max_length=max_length, trim_whitespace=False, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The string."""
+        minimum, maximum = self.bounds
+        if not isinstance(data, str):
+            raise invalid("must be a string")
+        if not minimum <= len(data) <= maximum:
+            raise invalid(f"must have {minimum} to {maximum} characters")
+        if self.single_line and _CONTROL.search(data):
+            raise invalid("must not hold control characters")
+        return data
+
+
+class Whole(serializers.IntegerField):
+    """A JSON integer in a range; `5.0` and `true` are none."""
+
+    def __init__(
+        self,
+        *,
+        min_value: int = 0,
+        max_value: int = MAX_INTEGER,
+        range_code: ErrorCode = ErrorCode.INVALID_ATTRIBUTE,
+        **options: Any,
+    ) -> None:
+        self.range_code = range_code
+        self.bounds = (min_value, max_value)
+        super().__init__(min_value=min_value, max_value=max_value, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> int:
+        """The integer."""
+        minimum, maximum = self.bounds
+        if not isinstance(data, int) or isinstance(data, bool):
+            raise invalid("must be an integer")
+        if not minimum <= data <= maximum:
+            raise invalid(f"must be from {minimum} to {maximum}", self.range_code)
+        return data
+
+
+class Number(serializers.FloatField):
+    """A JSON number, finite and within what a double holds."""
+
+    def run_validation(self, data: Any = serializers.empty) -> float:
+        """The number."""
+        if not isinstance(data, (int, float)) or isinstance(data, bool):
+            raise invalid("must be a number")
+        try:
+            return float(data)
+        except OverflowError:
+            raise invalid("is too large a number") from None
+
+
+class Flag(serializers.BooleanField):
+    """`true` or `false`."""
+
+    def run_validation(self, data: Any = serializers.empty) -> bool:
+        """The boolean."""
+        if not isinstance(data, bool):
+            raise invalid("must be true or false")
+        return data
+
+
+class OneOf(serializers.ChoiceField):
+    """One of a closed set of strings."""
+
+    def __init__(
+        self, allowed: Sequence[str], *, code: ErrorCode = ErrorCode.INVALID_ENUM_VALUE, **options: Any
+    ) -> None:
+        self.code = code
+        self.allowed = [str(value) for value in allowed]
+        super().__init__(choices=self.allowed, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The value."""
+        if not isinstance(data, str):
+            raise invalid("must be a string")
+        if data not in self.allowed:
+            raise invalid("must be one of the allowed values", self.code, self.allowed)
+        return data
+
+
+class Moment(serializers.DateTimeField):
+    """An ISO 8601 date-time; no zone means UTC, fractions are cut."""
+
+    def run_validation(self, data: Any = serializers.empty) -> datetime:
+        """The moment, in UTC."""
+        if not isinstance(data, str):
+            raise invalid("must be a string")
+        try:
+            return clock.parse_time(data)
+        except ValueError:
+            raise invalid("must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z") from None
+
+
+class Identifier(serializers.RegexField):
+    """An identifier: 24 lower-case hex characters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(ID_PATTERN, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The identifier."""
+        if not isinstance(data, str):
+            raise invalid("must be a string")
+        if not is_id(data):
+            raise invalid("must be 24 lower-case hex characters")
+        return data
+
+
+class EmailAddress(Text):
+    """An e-mail address."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=254, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The address."""
+        text = super().run_validation(data)
+        try:
+            validate_email(text)
+        except ValidationError:
+            raise invalid("is not an e-mail address", ErrorCode.INVALID_EMAIL_ADDRESS) from None
+        return text
+
+
+class WebUrl(Text):
+    """An http or https URL without user info."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=2000, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The URL."""
+        text = super().run_validation(data)
+        fault = url_fault(text)
+        if fault:
+            raise invalid(fault)
+        return text
+
+
+def url_fault(text: str) -> str | None:
+    """What keeps the text from being an http or https URL we would call; None when nothing does."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return "is not a URL"
+    if parts.scheme not in {"http", "https"}:
+        return "must be an http or https URL"
+    if parts.username is not None or parts.password is not None:
+        return "must not carry a user name or password"
+    if not parts.hostname or port == 0 or not text.isascii() or " " in text or "\\" in text:
+        return "is not a URL"
+    return None
+
+
+class ListOf(serializers.ListField):
+    """An array; `missing_code` answers an empty or absent one where it is required."""
+
+    def __init__(
+        self,
+        child: Any,
+        *,
+        max_length: int = 1000,
+        unique: bool = False,
+        missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE,
+        **options: Any,
+    ) -> None:
+        self.missing_code = missing_code
+        self.unique = unique
+        self.longest = max_length
+        super().__init__(child=child, max_length=max_length, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> list[Any]:
+        """The items, each checked; every wrong one is named."""
+        if not isinstance(data, list):
+            raise invalid("must be an array")
+        if len(data) > self.longest:
+            raise invalid(f"must have at most {self.longest} items")
+        values: list[Any] = []
+        bad: list[BadField] = []
+        for place, item in enumerate(data):
+            try:
+                values.append(self.child.run_validation(item))
+            except InvalidField as error:
+                bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+        if bad:
+            raise InvalidField(*bad)
+        if self.unique and len(set(values)) != len(values):
+            raise invalid("must not hold a value twice")
+        return values

@@ -1,0 +1,66 @@
+"""The one place where an exception becomes an answer, inside DRF and outside of it."""
+
+import logging
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework.response import Response
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.renderers import render
+
+logger = logging.getLogger("opsapi.errors")
+
+UNAVAILABLE_RETRY_SECONDS = 5
+_UNAUTHORIZED_CONTENT_TYPE = "application/json;charset=ISO-8859-1"
+
+
+def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
+    """Turn any exception into a refusal; what nobody foresaw is logged with its trace and told without."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, Http404):
+        return ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
+    if isinstance(error, (OperationalError, InterfaceError)):
+        logger.error("the database is away: %s", str(error).split("\n", maxsplit=1)[0])
+        return ApiError(
+            ErrorCode.SERVICE_UNAVAILABLE,
+            "the database cannot be reached",
+            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+        )
+    request_id = getattr(request, "request_id", "-")
+    logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
+    return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
+
+
+def answer_error(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's exception handler: the error document with its status and headers."""
+    refusal = as_api_error(error, context["request"]._request)
+    headers = {**getattr(context["view"], "error_headers", {}), **refusal.headers}
+    content_type = _UNAUTHORIZED_CONTENT_TYPE if refusal.status == 401 else None
+    return Response(refusal.document(), refusal.status, headers=headers, content_type=content_type)
+
+
+def plain_answer(refusal: ApiError) -> HttpResponse:
+    """The same answer where no DRF view is involved."""
+    return HttpResponse(
+        render(refusal.document()),
+        status=refusal.status,
+        headers=refusal.headers,
+        content_type="application/json",
+    )
+
+
+def not_found(
+    request: HttpRequest,
+    exception: Exception | None = None,  # noqa: ARG001 - Django hands it over
+) -> HttpResponse:
+    """Django's 404 for paths that no route knows."""
+    return plain_answer(ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's 500; the trace was logged where it was raised."""
+    return plain_answer(ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-")))

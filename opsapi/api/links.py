@@ -1,0 +1,72 @@
+"""Links: absolute URLs of this installation (decisions 1 "entity links").
+
+`OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts,
+and its scheme; X-Forwarded-Host and -Proto count only from a trusted proxy.
+"""
+
+from collections.abc import Mapping
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.request import split_domain_port, validate_host
+
+from opsapi.api.addresses import is_trusted_proxy, peer_address
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+
+PUBLIC = "/api/public/v1.0"
+DISCOVERY = "/prometheus/v1.0"
+AGENTS = "/agents/v1.0"
+API_BASES = (PUBLIC, DISCOVERY, AGENTS, "/health/", "/metrics", "/api/")
+RELATION = "urn:opsapi:rel:"
+
+
+def link(rel: str, href: str) -> dict[str, str]:
+    """A link object; `rel` other than self, previous and next is one of our own relations."""
+    own = rel if rel in {"self", "previous", "next"} else RELATION + rel
+    return {"href": href, "rel": own}
+
+
+class Links:
+    """Builds links below one base URL."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: str) -> None:
+        self.base = base
+
+    def to(self, path: str) -> str:
+        """The absolute URL of a path of the public API (`/groups/…`)."""
+        return f"{self.base}{PUBLIC}{path}"
+
+    def self_only(self, path: str) -> list[dict[str, str]]:
+        """What an entity inside a list carries."""
+        return [{"href": self.to(path), "rel": "self"}]
+
+    def related(self, path: str, relations: Mapping[str, str]) -> list[dict[str, str]]:
+        """What an entity alone carries: self, then relation name → path."""
+        return self.self_only(path) + [link(name, self.to(target)) for name, target in relations.items()]
+
+
+def base_url(request: HttpRequest) -> str:
+    """Scheme and host under which the caller reaches us, without a slash at the end.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE naming the Host header, when it is not an allowed host.
+    """
+    if settings.OPSAPI_PUBLIC_URL:
+        return str(settings.OPSAPI_PUBLIC_URL)
+    trusted = is_trusted_proxy(peer_address(request))
+    forwarded_host = request.headers.get("X-Forwarded-Host") if trusted else None
+    host = (forwarded_host or request.headers.get("Host") or _bound_to(request)).strip()
+    if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
+        message = "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
+        raise ApiError.of_fields([BadField("Host", ErrorCode.INVALID_ATTRIBUTE, message)])
+    forwarded_scheme = request.headers.get("X-Forwarded-Proto") if trusted else None
+    scheme = forwarded_scheme if forwarded_scheme in {"http", "https"} else request.scheme
+    return f"{scheme}://{host}"
+
+
+def _bound_to(request: HttpRequest) -> str:
+    """The server's own name and port, for a client of HTTP/1.0 that names no host."""
+    return f"{request.META['SERVER_NAME']}:{request.META['SERVER_PORT']}"

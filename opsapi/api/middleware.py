@@ -1,0 +1,94 @@
+"""What wraps every request: its id and log line, the headers every response carries (decisions 1)."""
+
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+
+from opsapi.api.addresses import client_address
+from opsapi.api.handler import as_api_error, plain_answer
+from opsapi.api.links import API_BASES
+
+logger = logging.getLogger("opsapi.requests")
+
+Handler = Callable[[HttpRequest], HttpResponse]
+_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_HSTS = "max-age=300"
+
+
+def request_log(get_response: Handler) -> Handler:
+    """Give each request its id and write its one line: id, actor, method, path, status, milliseconds."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-ID", "")
+        request.request_id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)  # type: ignore[attr-defined]  # Django's request is open for such attributes
+        started = time.perf_counter()
+        response = get_response(request)
+        response["X-Request-ID"] = request.request_id  # type: ignore[attr-defined]  # set above
+        logger.info(
+            "%s %s %s",
+            request.method,
+            request.path,
+            response.status_code,
+            extra={
+                "request_id": request.request_id,  # type: ignore[attr-defined]  # set above
+                "actor": getattr(request, "actor_name", None) or "-",
+                "address": str(client_address(request) or "-"),
+                "ms": round((time.perf_counter() - started) * 1000, 1),
+            },
+        )
+        return response
+
+    return handle
+
+
+def response_headers(get_response: Handler) -> Handler:
+    """Headers of every response, its length, and HEAD without a body."""
+    version = f"gitHash={settings.OPSAPI_BUILD}; versionString={settings.OPSAPI_VERSION}"
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response["Strict-Transport-Security"] = _HSTS
+        if response.status_code < 400:
+            response["X-Vendor-Service-Version"] = version
+        if not response.streaming and response.status_code != 204:
+            response["Content-Length"] = str(len(response.content))
+            if request.method == "HEAD":
+                response.content = b""
+        return response
+
+    return handle
+
+
+def trailing_slash(get_response: Handler) -> Handler:
+    """Every API path answers with and without a slash at its end, without a redirect."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        path = request.path_info
+        if path.endswith("/") and path.startswith(API_BASES):
+            request.path_info = path[:-1]
+        return get_response(request)
+
+    return handle
+
+
+class DatabaseUnavailable:
+    """Answer 503 when the database is away, wherever outside the API's own views that is noticed."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Pass the request on."""
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """Only the database's absence is answered here; everything else goes its way."""
+        if isinstance(exception, (OperationalError, InterfaceError)):
+            return plain_answer(as_api_error(exception, request))
+        return None

@@ -1,0 +1,74 @@
+"""List documents: results, links, totalCount (contract 2.1, decisions 1 "list links")."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils.encoding import escape_uri_path
+
+Row = dict[str, Any]
+
+
+class Rows(Protocol):
+    """What can be paged: a queryset of `.values()`, or anything that slices and counts like one."""
+
+    def __getitem__(self, index: slice, /) -> Any:
+        """The rows of a page."""
+
+    def count(self) -> int:
+        """All rows."""
+
+
+def list_document(
+    rows: Rows,
+    present: Callable[[Row], Mapping[str, Any]],
+    *,
+    query: Mapping[str, Any],
+    request: HttpRequest,
+    base: str,
+) -> dict[str, Any]:
+    """One page of the rows, presented; `query` is what `read_query` found for LISTING."""
+    number, size = query["pageNum"], query["itemsPerPage"]
+    start = (number - 1) * size
+    # One row more than asked tells whether there is a next page, without counting.
+    found = list(rows[start : start + size + 1]) if start < 2**62 else []
+    document: dict[str, Any] = {
+        "results": [present(row) for row in found[:size]],
+        "links": _links(request, base, number=number, size=size, has_next=len(found) > size),
+    }
+    if query["includeCount"]:
+        document["totalCount"] = rows.count()
+    return document
+
+
+def _links(
+    request: HttpRequest, base: str, *, number: int, size: int, has_next: bool
+) -> list[dict[str, str]]:
+    pages = [("self", number)]
+    if number > 1:
+        pages.append(("previous", number - 1))
+    if has_next:
+        pages.append(("next", number + 1))
+    others = [
+        (name, value)
+        for name, values in request.GET.lists()
+        if name not in {"pageNum", "itemsPerPage"}
+        for value in values
+    ]
+    path = escape_uri_path(request.path)
+    return [
+        {
+            "href": f"{base}{path}?{urlencode([('pageNum', page), ('itemsPerPage', size), *others])}",
+            "rel": rel,
+        }
+        for rel, page in pages
+    ]
+
+
+class PlainRows(list[Row]):
+    """Rows that are in memory anyway: closed sets."""
+
+    def count(self, *_: object) -> int:
+        """All rows."""
+        return len(self)

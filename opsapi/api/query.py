@@ -1,0 +1,146 @@
+"""Query parameters: declared as data, checked at once, described in the schema (contract 4.1)."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+from opsapi.clock import parse_filter_time
+from opsapi.ids import is_id
+
+MAX_PAGE = 2_147_483_647
+MAX_ITEMS_PER_PAGE = 500
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,30}(\.0{0,30})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One query parameter; `read` turns its text into a value or raises ValueError with the reason."""
+
+    name: str
+    read: Callable[[str], Any]
+    default: Any = None
+    schema: Mapping[str, Any] | None = None
+    description: str = ""
+    repeatable: bool = False
+    code: ErrorCode = ErrorCode.INVALID_QUERY_PARAMETER
+    deprecated: bool = False
+    allowed: Sequence[str] = ()
+
+
+def read_flag(text: str) -> bool:
+    """`true` or `false` in any case."""
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("must be true or false")
+    return text.lower() == "true"
+
+
+def read_whole(minimum: int, maximum: int) -> Callable[[str], int]:
+    """A whole number in a range; `1.0` is 1."""
+
+    def read(text: str) -> int:
+        number = int(text.split(".", maxsplit=1)[0]) if _WHOLE_NUMBER.fullmatch(text) else minimum - 1
+        if not minimum <= number <= maximum:
+            raise ValueError(f"must be a whole number from {minimum} to {maximum}")
+        return number
+
+    return read
+
+
+def read_choice(allowed: Sequence[str]) -> Callable[[str], str]:
+    """One of a closed set."""
+    known = frozenset(allowed)
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise ValueError("must be one of the allowed values")
+        return text
+
+    return read
+
+
+def read_identifier(text: str) -> str:
+    """An identifier of the platform's form."""
+    if not is_id(text):
+        raise ValueError("must be 24 lower-case hex characters")
+    return text
+
+
+_BOOLEAN = {"type": "boolean", "default": False}
+PRETTY = Parameter("pretty", read_flag, False, _BOOLEAN, "Pretty-print the body.", allowed=("true", "false"))
+ENVELOPE = Parameter(
+    "envelope", read_flag, False, _BOOLEAN, "Wrap the answer, with its status.", allowed=("true", "false")
+)
+PAGE_NUM = Parameter(
+    "pageNum",
+    read_whole(1, MAX_PAGE),
+    1,
+    {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 1},
+    "One-based page.",
+)
+ITEMS_PER_PAGE = Parameter(
+    "itemsPerPage",
+    read_whole(1, MAX_ITEMS_PER_PAGE),
+    100,
+    {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS_PER_PAGE, "default": 100},
+    "Items of one page.",
+)
+INCLUDE_COUNT = Parameter(
+    "includeCount",
+    read_flag,
+    True,
+    {"type": "boolean", "default": True},
+    "Whether totalCount is counted and shown.",
+    allowed=("true", "false"),
+)
+MIN_DATE = Parameter(
+    "minDate",
+    lambda text: parse_filter_time(text, end_of_day=False),
+    None,
+    {"type": "string"},
+    "Created at or after it: ISO 8601, a date alone is its first second.",
+)
+MAX_DATE = Parameter(
+    "maxDate",
+    lambda text: parse_filter_time(text, end_of_day=True),
+    None,
+    {"type": "string"},
+    "Created at or before it: ISO 8601, a date alone is the whole day.",
+)
+
+EVERYWHERE = (PRETTY, ENVELOPE)
+PAGING = (PAGE_NUM, ITEMS_PER_PAGE)
+LISTING = (*PAGING, INCLUDE_COUNT)
+
+
+def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The value of each declared parameter, or its default; repeatable ones are lists.
+
+    Raises:
+        ApiError: with every wrong parameter in `badFields`; unknown ones are ignored.
+    """
+    found: dict[str, Any] = {}
+    bad: list[BadField] = []
+    for parameter in parameters:
+        texts = query.getlist(parameter.name)
+        try:
+            values = [parameter.read(text) for text in (texts if parameter.repeatable else texts[-1:])]
+        except ValueError as error:
+            bad.append(BadField(parameter.name, parameter.code, str(error), parameter.allowed))
+            continue
+        if parameter.repeatable:
+            found[parameter.name] = values
+        else:
+            found[parameter.name] = values[0] if values else parameter.default
+    if bad:
+        raise ApiError.of_fields(bad)
+    return found
+
+
+def asks_for(query: QueryDict, parameter: Parameter) -> bool:
+    """Whether a flag is set, read leniently: for answers that are given before the query is checked."""
+    return str(query.get(parameter.name, "")).lower() == "true"

@@ -1,0 +1,52 @@
+"""Documents as JSON: compact or pretty, bare or in an envelope (contract 4.1, decisions 1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+
+def render(document: object, *, pretty: bool = False) -> bytes:
+    """A document as UTF-8 JSON."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else None)
+
+
+def enveloped(document: Any, status: int) -> dict[str, Any]:
+    """Wrapped for clients that cannot read the status: lists get `status` beside, the rest `content`."""
+    if isinstance(document, Mapping) and "results" in document:
+        return {"status": status, **document}
+    return {"status": status, "content": document}
+
+
+class DocumentRenderer(BaseRenderer):
+    """The only renderer; `pretty` is the view's finding, kept in the response's context."""
+
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Bytes of the document; a response without one has no body."""
+        if data is None:
+            return b""
+        return render(data, pretty=bool(renderer_context and renderer_context.get("pretty")))
+
+
+class OneRepresentation(BaseContentNegotiation):
+    """There is one representation, whatever Accept says: an error must be readable by everyone."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """The strict parser."""
+        return parsers[0]
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """The JSON renderer."""
+        return renderers[0], renderers[0].media_type

@@ -1,0 +1,66 @@
+"""The root resource, and the catalogue of errors (contract 2.10, endpoint 16; decisions 1)."""
+
+from django.conf import settings
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from opsapi.api.catalogue import CATALOGUE
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.links import link
+from opsapi.api.paging import PlainRows
+from opsapi.api.permissions import ANY_KEY
+from opsapi.api.query import LISTING, PAGING
+from opsapi.api.registry import root_links
+from opsapi.api.views import ApiViewSet
+
+APP_NAME = "Ops API"
+
+
+class RootDocument(Document):
+    """The root resource (contract 2.10)."""
+
+    appName = serializers.CharField()
+    build = serializers.CharField(help_text="Commit hash of the build.")
+    throttling = serializers.BooleanField(help_text="Obsolete, always false.")
+    links = LinkDocument(many=True)
+
+
+class ErrorCodeDocument(Document):
+    """One entry of the error catalogue."""
+
+    errorCode = serializers.CharField()
+    status = serializers.IntegerField()
+    message = serializers.CharField(help_text="{0} stands for the first of the error's parameters.")
+
+
+class RootViewSet(ApiViewSet):
+    """Endpoint 16: the starting point that links to all other resources."""
+
+    access = {"retrieve": ANY_KEY}
+    parameters = {"retrieve": PAGING}
+    answers = {"retrieve": RootDocument}
+
+    def retrieve(self, request: Request) -> Response:
+        """The root resource, the same for every key."""
+        links = self.links.self_only("")
+        links += [link(name, self.links.to(path)) for name, path in root_links().items()]
+        return Response(
+            {"appName": APP_NAME, "build": settings.OPSAPI_BUILD, "throttling": False, "links": links}
+        )
+
+
+class ErrorCodeViewSet(ApiViewSet):
+    """The error catalogue, published."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": LISTING}
+    answers = {"index": [ErrorCodeDocument]}
+
+    def index(self, request: Request) -> Response:
+        """Every error the API can answer with."""
+        rows = [
+            {"errorCode": code.value, "status": spec.status, "message": spec.message}
+            for code, spec in CATALOGUE.items()
+        ]
+        return self.list(PlainRows(rows), lambda row: row)

@@ -1,0 +1,12 @@
+"""Routes: a path template and what each method does there."""
+
+from typing import Any
+
+from django.urls import URLPattern, path
+
+from opsapi.api.views import ApiViewSet
+
+
+def route(template: str, viewset: type[ApiViewSet], **actions: Any) -> URLPattern:
+    """A path such as `groups/<group_id>/alerts`; `get="index", post="create"` name the actions."""
+    return path(template, viewset.as_view(actions))

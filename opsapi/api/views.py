@@ -1,0 +1,156 @@
+"""The base of every view: the order of checks, told once (decisions 1 "order of checks").
+
+429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
+400 query · 400 body. Throttles, authentication and the access list are the authentication class's;
+the rest is `initial` below, and `body` last, called by the action.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn, cast
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document
+from opsapi.api.errors import ApiError
+from opsapi.api.links import Links, base_url
+from opsapi.api.paging import Rows, list_document
+from opsapi.api.parsers import check_media_type, read_body, read_json_object
+from opsapi.api.permissions import Access
+from opsapi.api.principal import Actor, Group, Principal
+from opsapi.api.query import ENVELOPE, EVERYWHERE, PRETTY, Parameter, asks_for, read_query
+from opsapi.api.renderers import OneRepresentation, enveloped
+from opsapi.ids import is_id
+
+MAX_BODY = 2 * 1024 * 1024
+
+
+class ApiViewSet(ViewSet):
+    """A viewset whose access, query parameters and bodies are declared as data, by action.
+
+    `access`: action → who may. `parameters`: action → query parameters beside pretty and envelope.
+    `bodies`: action → the document it takes. `answers`: action → the document it gives, a list of
+    them for list documents, None for no body. `identifiers`: path parameter → the error for a
+    malformed one (the project's and organization's are the principal's). `statuses`: action →
+    success status where it is not 200.
+    """
+
+    access: ClassVar[Mapping[str, Access]]
+    parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
+    bodies: ClassVar[Mapping[str, type[Document]]] = {}
+    answers: ClassVar[Mapping[str, Any]] = {}
+    statuses: ClassVar[Mapping[str, int]] = {}
+    identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
+    max_body: ClassVar[int] = MAX_BODY
+
+    http_method_names = ["get", "post", "put", "patch", "delete", "head"]
+    content_negotiation_class = OneRepresentation
+    format_kwarg = None
+
+    group: Group
+    """The project of the path, once the caller's role in it was found."""
+    query: Mapping[str, Any]
+    """The checked query parameters."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Every check that comes before the body's content."""
+        request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        self.perform_authentication(request)
+        if self._method() not in self.action_map:
+            raise self._method_not_allowed()
+        for name, code in self.identifiers.items():
+            if name in kwargs and not is_id(kwargs[name]):
+                raise ApiError(code, kwargs[name])
+        self.check_permissions(request)
+        self.load()
+        self._raw_body = self._read_body() if self.action in self.bodies else b""
+        self.query = read_query(request.GET, [*EVERYWHERE, *self.parameters.get(self.action, ())])
+
+    def _method(self) -> str:
+        method = (self.http_request.method or "").lower()
+        return "get" if method == "head" else method
+
+    def _method_not_allowed(self) -> ApiError:
+        allowed = ", ".join(self.allowed_methods)
+        return ApiError(
+            ErrorCode.METHOD_NOT_ALLOWED, self.http_request.method or "", allowed, headers={"Allow": allowed}
+        )
+
+    def load(self) -> None:
+        """Find what the path names; raises the 404 of its kind. Views that name nothing leave it."""
+
+    def _read_body(self) -> bytes:
+        check_media_type(self.http_request)
+        return read_body(self.http_request, self.max_body)
+
+    def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> dict[str, Any]:
+        """The checked body of this action; `stored` is the document as it is now, for writing back.
+
+        Raises:
+            ApiError: INVALID_JSON, or the first wrong field's code with all in `badFields`.
+        """
+        document = self.bodies[self.action]
+        return document(context={"stored": stored, **context}).read(read_json_object(self._raw_body))
+
+    def list(self, rows: Rows, present: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Response:
+        """Answer with one page of the rows; the action declares LISTING among its parameters."""
+        document = list_document(
+            rows, present, query=self.query, request=self.http_request, base=self.links.base
+        )
+        return Response(document)
+
+    @property
+    def http_request(self) -> HttpRequest:
+        """Django's own request."""
+        request: HttpRequest = self.request._request
+        return request
+
+    @property
+    def principal(self) -> Principal:
+        """Who calls."""
+        return cast(Principal, self.request.auth)
+
+    @property
+    def actor(self) -> Actor:
+        """Who calls, as services and events take it."""
+        return self.principal.actor()
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of this request, read once."""
+        return clock.now()
+
+    @cached_property
+    def links(self) -> Links:
+        """Links as this caller reaches us."""
+        return Links(base_url(self.http_request))
+
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
+        """Envelope and pretty, for documents and errors alike."""
+        if asks_for(request.GET, ENVELOPE) and response.data is not None:
+            response.data = enveloped(response.data, response.status_code)
+        finished: Any = super().finalize_response(request, response, *args, **kwargs)
+        finished.renderer_context["pretty"] = asks_for(request.GET, PRETTY)
+        return cast(Response, finished)
+
+
+class UnknownPath(ApiViewSet):
+    """Any path below an API's base that no route knows: 401 first, then 404, whatever the method."""
+
+    access = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Who calls is asked first, so that strangers do not learn which paths exist."""
+        request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        self.perform_authentication(request)
+        self.refuse(request)
+
+    def refuse(self, request: Request, **_: Any) -> NoReturn:
+        """Nothing is here."""
+        raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)

@@ -1,0 +1,56 @@
+"""Secrets at rest: AES-256-GCM, bound to the row they belong to, with rotating keys.
+
+A sealed text is `<key id>.<base64url(nonce ‖ ciphertext ‖ tag)>`. The first of
+`OPSAPI_ENCRYPTION_KEYS` seals, all of them open; `manage.py rotate_encryption` seals all again.
+"""
+
+import base64
+import hashlib
+import os
+from functools import lru_cache
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+
+_NONCE_BYTES = 12
+
+
+class CannotDecryptError(Exception):
+    """The text was sealed by a key that is not configured, for another owner, or was tampered with."""
+
+
+@lru_cache(maxsize=16)
+def _cipher(key: str) -> tuple[str, AESGCM]:
+    digest = hashlib.sha256(b"opsapi field encryption\0" + key.encode()).digest()
+    return hashlib.sha256(digest).hexdigest()[:8], AESGCM(digest)
+
+
+def encrypt(plaintext: str, *, owner: str) -> str:
+    """Seal a text for its owner (the id of the row it stands in)."""
+    key_id, cipher = _cipher(settings.OPSAPI_ENCRYPTION_KEYS[0])
+    nonce = os.urandom(_NONCE_BYTES)
+    sealed = nonce + cipher.encrypt(nonce, plaintext.encode(), owner.encode())
+    return f"{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
+
+
+def decrypt(sealed: str, *, owner: str) -> str:
+    """Open what `encrypt` sealed for the same owner.
+
+    Raises:
+        CannotDecryptError: see there.
+    """
+    key_id, _, body = sealed.partition(".")
+    raw = base64.urlsafe_b64decode(body)
+    for known_id, cipher in map(_cipher, settings.OPSAPI_ENCRYPTION_KEYS):
+        if known_id == key_id:
+            try:
+                return cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner.encode()).decode()
+            except InvalidTag:
+                break
+    raise CannotDecryptError(f"a sealed value of {owner} cannot be opened with the configured keys")
+
+
+def is_current(sealed: str) -> bool:
+    """Whether the newest key sealed it."""
+    return sealed.partition(".")[0] == _cipher(settings.OPSAPI_ENCRYPTION_KEYS[0])[0]

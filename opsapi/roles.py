@@ -1,0 +1,120 @@
+"""Roles, what they imply, and whether a set of grants satisfies one (decisions 2). Pure."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Every role; the values are the wire values."""
+
+    GLOBAL_OWNER = "GLOBAL_OWNER"
+    GLOBAL_READ_ONLY = "GLOBAL_READ_ONLY"
+    GLOBAL_MONITORING_ADMIN = "GLOBAL_MONITORING_ADMIN"
+    GLOBAL_USER_ADMIN = "GLOBAL_USER_ADMIN"
+    GLOBAL_BACKUP_ADMIN = "GLOBAL_BACKUP_ADMIN"
+    GLOBAL_AUTOMATION_ADMIN = "GLOBAL_AUTOMATION_ADMIN"
+    ORG_OWNER = "ORG_OWNER"
+    ORG_GROUP_CREATOR = "ORG_GROUP_CREATOR"
+    ORG_READ_ONLY = "ORG_READ_ONLY"
+    ORG_MEMBER = "ORG_MEMBER"
+    GROUP_OWNER = "GROUP_OWNER"
+    GROUP_READ_ONLY = "GROUP_READ_ONLY"
+    GROUP_MONITORING_ADMIN = "GROUP_MONITORING_ADMIN"
+    GROUP_USER_ADMIN = "GROUP_USER_ADMIN"
+    GROUP_BACKUP_ADMIN = "GROUP_BACKUP_ADMIN"
+    GROUP_AUTOMATION_ADMIN = "GROUP_AUTOMATION_ADMIN"
+    GROUP_DATA_ACCESS_ADMIN = "GROUP_DATA_ACCESS_ADMIN"
+    GROUP_DATA_ACCESS_READ_WRITE = "GROUP_DATA_ACCESS_READ_WRITE"
+    GROUP_DATA_ACCESS_READ_ONLY = "GROUP_DATA_ACCESS_READ_ONLY"
+    GROUP_AGENT = "GROUP_AGENT"
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it is granted over the whole installation."""
+        return self.startswith("GLOBAL_")
+
+    @property
+    def is_org(self) -> bool:
+        """Whether it is granted in an organization."""
+        return self.startswith("ORG_")
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is granted in a project."""
+        return self.startswith("GROUP_")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role and where it holds; both ids None for a global role."""
+
+    role: Role
+    org_id: str | None = None
+    group_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a role is asked for: a project (with its organization), an organization, or everywhere."""
+
+    org_id: str | None = None
+    group_id: str | None = None
+
+
+INSTALLATION = Scope()
+
+_GROUP_ROLES = frozenset(role for role in Role if role.is_group)
+_ORG_ROLES = frozenset(role for role in Role if role.is_org)
+
+
+def _directly_implied(role: Role) -> frozenset[Role]:
+    if role is Role.GLOBAL_OWNER:
+        return frozenset(Role)
+    if role is Role.ORG_OWNER:
+        return _ORG_ROLES | _GROUP_ROLES
+    if role is Role.GROUP_OWNER:
+        return _GROUP_ROLES
+    implied: set[Role] = set()
+    if role.is_global:
+        suffix = role.removeprefix("GLOBAL_")
+        implied.add(Role.GLOBAL_READ_ONLY)
+        implied |= {other for other in _GROUP_ROLES | _ORG_ROLES if other.split("_", 1)[1] == suffix}
+    elif role.is_org:
+        implied.add(Role.ORG_MEMBER)
+        if role is Role.ORG_READ_ONLY:
+            implied.add(Role.GROUP_READ_ONLY)
+    elif role is not Role.GROUP_AGENT:
+        implied.add(Role.GROUP_READ_ONLY)
+    return frozenset(implied)
+
+
+def _closure(role: Role) -> frozenset[Role]:
+    found, open_roles = {role}, [role]
+    while open_roles:
+        fresh = _directly_implied(open_roles.pop()) - found
+        found |= fresh
+        open_roles.extend(fresh)
+    return frozenset(found)
+
+
+IMPLIED: Mapping[Role, frozenset[Role]] = {role: _closure(role) for role in Role}
+"""For each role every role it implies, itself included, at its own scope and below."""
+
+
+def _reaches(grant: Grant, scope: Scope) -> bool:
+    if grant.group_id is not None:
+        return grant.group_id == scope.group_id
+    if grant.org_id is not None:
+        return grant.org_id == scope.org_id
+    return grant.role.is_global
+
+
+def satisfies(grants: Iterable[Grant], wanted: Role, scope: Scope) -> bool:
+    """Whether one of the grants is, or implies, the wanted role at that scope."""
+    return any(wanted in IMPLIED[grant.role] and _reaches(grant, scope) for grant in grants)
+
+
+def reaches_group(grants: Iterable[Grant], scope: Scope) -> bool:
+    """Whether any grant reaches the project at all: one in it, or one that implies a role in it."""
+    return any(_reaches(grant, scope) and IMPLIED[grant.role] & _GROUP_ROLES for grant in grants)

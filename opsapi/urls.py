@@ -1,0 +1,32 @@
+"""Every path: the three API bases, health, the schema, the console; the apps are named by dotted string."""
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
+
+from opsapi.api.health import HealthViewSet
+from opsapi.api.root import ErrorCodeViewSet, RootViewSet
+from opsapi.api.routing import route
+from opsapi.api.schema import SchemaViewSet
+from opsapi.api.views import UnknownPath
+
+_unknown = UnknownPath.as_view({"get": "refuse"}, schema=None)
+_public: list[URLPattern | URLResolver] = [
+    route("", RootViewSet, get="retrieve"),
+    route("/errorCodes", ErrorCodeViewSet, get="index"),
+    *[path("/", include(f"{app}.urls")) for app in ("accesslist", "events", "automation", "alerting")],
+]
+
+urlpatterns = [
+    path("", RedirectView.as_view(url="/admin/")),
+    path("admin/", admin.site.urls),
+    path("api/public/v1.0", include(_public)),
+    path("agents/v1.0/", include("automation.agent_urls")),
+    re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/.*)?$", _unknown),
+    route("api/schema", SchemaViewSet, get="retrieve"),
+    route("health/live", HealthViewSet, get="live"),
+    route("health/ready", HealthViewSet, get="ready"),
+]
+
+handler404 = "opsapi.api.handler.not_found"
+handler500 = "opsapi.api.handler.server_error"
