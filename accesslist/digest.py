@@ -1,0 +1,148 @@
+"""HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617; contract 5, decisions 1 "401").
+
+Text from a request is what WSGI hands over: each character stands for one octet of the wire.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+REALM: Final = "Ops Public API"
+"""Every kept HA1 is bound to this realm: it never changes once keys exist."""
+
+MAX_HEADER_LENGTH: Final = 8192
+
+_REQUIRED = ("username", "realm", "nonce", "uri", "response", "qop", "nc", "cnonce")
+
+# Possessive quantifiers (`++`, `*+`) never step back, so refusing is as linear as accepting.
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"  # noqa: S105 - the grammar of a token, not a secret
+_QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]++|\\[\t \x21-\x7e\x80-\xff])*+"'
+_PARAMETER = re.compile(rf"[ \t,]*+({_TOKEN})[ \t]*+=[ \t]*+({_QUOTED}|{_TOKEN})[ \t]*+(?=,|\Z)")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_HEX_8 = re.compile(r"[0-9A-Fa-f]{8}")
+_HEX_32 = re.compile(r"[0-9A-Fa-f]{32}")
+
+
+class MalformedCredentials(ValueError):  # noqa: N818 - a value's fault, named as RFC 7616 names the value
+    """The Authorization header is no Digest credentials this server can check; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason: it names parameters, never their values."""
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The Digest credentials of one request (RFC 7616 3.4), unescaped; nothing is verified yet."""
+
+    username: str
+    realm: str
+    nonce: str
+    uri: str
+    response: str
+    algorithm: str
+    qop: str
+    nc: str
+    cnonce: str
+
+
+def parse(header: str) -> Credentials:
+    """Read the value of an Authorization header, in time linear in its length (RFC 7616 3.4).
+
+    Values may be quoted or tokens, empty list elements and unknown parameters are passed over.
+    Raises MalformedCredentials.
+    """
+    if len(header) > MAX_HEADER_LENGTH:
+        raise MalformedCredentials(f"longer than {MAX_HEADER_LENGTH} characters")
+    scheme, _, rest = header.partition(" ")
+    if scheme.lower() != "digest":
+        raise MalformedCredentials("the scheme is not Digest")
+    parameters = _parameters(rest.rstrip(" \t,"))
+    _check(parameters)
+    return _credentials(parameters)
+
+
+def ha1(username: str, realm: str, password: str) -> str:
+    """Return the hash that is kept in place of the password (RFC 7616 3.4.2)."""
+    return _md5(f"{username}:{realm}:{password}".encode())
+
+
+def response(ha1: str, method: str, uri: str, nonce: str, nc: str, cnonce: str) -> str:  # noqa: PLR0917 - the order of RFC 7616 3.4.1
+    """Return the response a client that knows the password sends (RFC 7616 3.4.1), 32 lower-case hex."""
+    ha2 = _md5(f"{method}:{uri}".encode("latin-1"))
+    return _md5(f"{ha1}:{nonce}:{nc}:{cnonce}:auth:{ha2}".encode("latin-1"))
+
+
+def verify(credentials: Credentials, ha1: str, method: str) -> bool:
+    """Say whether the response was made with this HA1, in constant time.
+
+    The caller compares username, realm and uri with its own, and judges nonce and nc.
+    """
+    c = credentials
+    expected = response(ha1, method, c.uri, c.nonce, c.nc, c.cnonce)
+    return hmac.compare_digest(expected, c.response)
+
+
+def challenge(realm: str, nonce: str, stale: bool = False) -> str:
+    """Return the value of WWW-Authenticate (decisions 1 "401").
+
+    No other parameter and no other order: some clients refuse them.
+    """
+    flag = "true" if stale else "false"
+    return f'Digest realm="{realm}", domain="", nonce="{nonce}", algorithm=MD5, qop="auth", stale={flag}'
+
+
+def _parameters(text: str) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    position = 0
+    while position < len(text):
+        found = _PARAMETER.match(text, position)
+        if found is None:
+            raise MalformedCredentials(f"no parameter can be read at character {position}")
+        name = found[1].lower()
+        if name in parameters:
+            raise MalformedCredentials(f"{name} stands there twice")
+        parameters[name] = _unquoted(found[2])
+        position = found.end()
+    return parameters
+
+
+def _unquoted(value: str) -> str:
+    return _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+
+
+def _check(parameters: Mapping[str, str]) -> None:
+    missing = [name for name in _REQUIRED if name not in parameters]
+    if missing:
+        raise MalformedCredentials(f"missing: {', '.join(missing)}")
+    if parameters.get("algorithm", "MD5").upper() != "MD5":
+        raise MalformedCredentials("algorithm is not MD5")
+    if parameters["qop"] != "auth":
+        raise MalformedCredentials("qop is not auth")
+    if not _HEX_8.fullmatch(parameters["nc"]):
+        raise MalformedCredentials("nc is not 8 hexadecimal characters")
+    if not _HEX_32.fullmatch(parameters["response"]):
+        raise MalformedCredentials("response is not 32 hexadecimal characters")
+
+
+def _credentials(parameters: Mapping[str, str]) -> Credentials:
+    return Credentials(
+        username=parameters["username"],
+        realm=parameters["realm"],
+        nonce=parameters["nonce"],
+        uri=parameters["uri"],
+        response=parameters["response"].lower(),
+        algorithm="MD5",
+        qop="auth",
+        nc=parameters["nc"],
+        cnonce=parameters["cnonce"],
+    )
+
+
+def _md5(data: bytes) -> str:
+    # The protocol fixes MD5; what keeps the password is the encryption of HA1 at rest.
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()

@@ -1,0 +1,60 @@
+"""`manage.py bootstrap`: the first user, from the shell (decisions 3 "shell")."""
+
+import getpass
+import secrets
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accesslist.models import User
+from accesslist.services.users import NewUser, unauth_user_create
+from opsapi import clock
+from opsapi.api.errors import ApiError
+
+
+class Command(BaseCommand):
+    """Makes the first user and prints their API key, once."""
+
+    help = "Make the first user of the installation and print the API key, which is shown only once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Who, and from where the key may be used."""
+        parser.add_argument("username", nargs="?", default="admin")
+        parser.add_argument("--first-name", default="First")
+        parser.add_argument("--last-name", default="Owner")
+        parser.add_argument("--email", default=None)
+        parser.add_argument("--access-list", action="append", default=[], metavar="CIDR")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Refuses when a user exists."""
+        if User.objects.exists():
+            raise CommandError("a user exists already; manage.py create_key makes a new key")
+        password, generated = _password()
+        new = NewUser(
+            username=options["username"],
+            password=password,
+            first_name=options["first_name"],
+            last_name=options["last_name"],
+            email_address=options["email"],
+        )
+        try:
+            user, key = unauth_user_create(
+                new=new, access_list=options["access_list"], remote_address=None, now=clock.now()
+            )
+        except ApiError as error:
+            raise CommandError(error.document()["detail"]) from None
+        if key is None:
+            raise CommandError("another call made the first user in the meantime")
+        self.stdout.write(f"username     {user.username}")
+        if generated:
+            self.stdout.write(f"password     {password}")
+        self.stdout.write(f"public key   {key.key.public_key}")
+        self.stdout.write(f"private key  {key.private_key}")
+        self.stdout.write("The private key is shown this once.")
+
+
+def _password() -> tuple[str, bool]:
+    """Asked for at a terminal (empty: drawn), drawn elsewhere; and whether it was drawn."""
+    typed = getpass.getpass("Password (empty: one is made): ") if sys.stdin.isatty() else ""
+    return (typed, False) if typed else (secrets.token_urlsafe(16), True)

@@ -1,0 +1,201 @@
+"""Organizations, projects, users, API keys, the roles they hold, and the access list."""
+
+import unicodedata
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from opsapi.fields import CidrField, PrimaryIdField, SealedField
+from opsapi.roles import INSTALLATION, Grant, Role, satisfies
+
+_ROLES = [(role.value, role.value) for role in Role]
+
+
+class Organization(models.Model):
+    """A customer or department; projects belong to it. Names need not be unique."""
+
+    id = PrimaryIdField()
+    name = models.CharField(max_length=200)
+    created = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Project(models.Model):
+    """A project, which the API calls a group: what hosts, alerts and configurations belong to."""
+
+    id = PrimaryIdField()
+    name = models.CharField(max_length=200, unique=True)
+    org = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="projects")
+    tags = ArrayField(models.CharField(max_length=100), default=list)
+    host_count = models.PositiveIntegerField(default=0, help_text="Kept by the fleet when hosts come and go.")
+    created = models.DateTimeField()
+
+    class Meta:
+        # Projects are listed in the order they were made.
+        indexes = [models.Index(fields=["created", "id"], name="project_created")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def username_key(username: str) -> str:
+    """The form under which usernames are unique: NFKC, without regard to case (decisions 3)."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
+
+
+class UserManager(BaseUserManager["User"]):
+    """Finds users as they log in."""
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        """The user of that name, in whatever case it was typed."""
+        return self.get(username_key=username_key(username or ""))
+
+
+class User(AbstractBaseUser):
+    """A person (contract 2.13). Logs in to the console; scripts use API keys."""
+
+    id = PrimaryIdField()
+    username = models.CharField(max_length=254)
+    username_key = models.CharField(max_length=1000, unique=True, editable=False)
+    first_name = models.CharField(max_length=100)
+    last_name = models.CharField(max_length=100)
+    email_address = models.CharField(max_length=254, null=True)
+    mobile_number = models.CharField(max_length=40, null=True)
+    created = models.DateTimeField()
+
+    USERNAME_FIELD = "username"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    objects = UserManager()
+
+    def __str__(self) -> str:
+        return self.username
+
+    def holds_globally(self, role: Role) -> bool:
+        """Whether the user holds the role over the installation."""
+        grants = [
+            Grant(Role(held))
+            for held in self.grants.filter(org=None, project=None).values_list("role", flat=True)
+        ]
+        return satisfies(grants, role, INSTALLATION)
+
+    @property
+    def is_staff(self) -> bool:
+        """Who may enter the console: Global Owners."""
+        return self.holds_globally(Role.GLOBAL_OWNER)
+
+    def has_perm(self, perm: str, obj: object | None = None) -> bool:
+        """Django's question, answered from roles: what is offered at all the admin classes decide."""
+        return self.is_staff
+
+    def has_module_perms(self, app_label: str) -> bool:
+        """As `has_perm`."""
+        return self.is_staff
+
+
+class ApiKey(models.Model):
+    """A key for scripts; of the private part only what digest needs is kept, sealed (decisions 3)."""
+
+    id = PrimaryIdField()
+    desc = models.CharField(max_length=250)
+    public_key = models.CharField(max_length=6, unique=True, db_collation="C")
+    ha1 = SealedField()
+    private_last4 = models.CharField(max_length=4)
+    created = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.public_key} ({self.desc})"
+
+
+class RoleGrant(models.Model):
+    """One role held by one key or user: over the installation, in an organization, or in a project."""
+
+    id = models.BigAutoField(primary_key=True)
+    role = models.CharField(max_length=40, choices=_ROLES)
+    api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="grants")
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
+    org = models.ForeignKey(Organization, null=True, on_delete=models.CASCADE, related_name="grants")
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="grants")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="grant_has_one_holder",
+                condition=Q(api_key=None, user__isnull=False) | Q(api_key__isnull=False, user=None),
+            ),
+            models.CheckConstraint(
+                name="grant_scope_fits_role",
+                condition=Q(role__startswith="GLOBAL_", org=None, project=None)
+                | Q(role__startswith="ORG_", org__isnull=False, project=None)
+                | Q(role__startswith="GROUP_", org=None, project__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="grant_once",
+                fields=["role", "api_key", "user", "org", "project"],
+                nulls_distinct=None,
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.role
+
+    def as_grant(self) -> Grant:
+        """As the rules of roles take it."""
+        return Grant(Role(self.role), self.org_id, self.project_id)
+
+
+class AccessListEntry(models.Model):
+    """A range callers may come from: of the whole installation, or of one key (contract 2.3)."""
+
+    id = PrimaryIdField()
+    api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="access_list")
+    cidr_block = CidrField()
+    description = models.CharField(max_length=250, null=True)
+    created = models.DateTimeField()
+    updated = models.DateTimeField()
+    last_used = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="access_list_global_once", fields=["cidr_block"], condition=Q(api_key=None)
+            ),
+            models.UniqueConstraint(
+                name="access_list_key_once",
+                fields=["api_key", "cidr_block"],
+                condition=Q(api_key__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.cidr_block)
+
+
+class DigestUse(models.Model):
+    """A (nonce, nc) that was used: a second use is a replay. UNLOGGED (migration 0002); rows live minutes."""
+
+    id = models.BigAutoField(primary_key=True)
+    nonce = models.CharField(max_length=32, db_collation="C")
+    nc = models.CharField(max_length=8, db_collation="C")
+    used = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="digest_use_once", fields=["nonce", "nc"])]
+
+    def __str__(self) -> str:
+        return f"{self.nonce}:{self.nc}"
+
+
+class RateWindow(models.Model):
+    """How often something was done in the running window. UNLOGGED (migration 0002)."""
+
+    bucket = models.CharField(max_length=200, primary_key=True, db_collation="C")
+    started = models.DateTimeField()
+    count = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.bucket}: {self.count}"

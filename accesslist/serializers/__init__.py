@@ -1,0 +1,1 @@
+"""Identity and access as the API shows and takes them."""

@@ -1,0 +1,35 @@
+"""Projects as the API shows and takes them (decisions 3 "from first key to a project")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from accesslist.selectors.projects import ProjectRow, project_facts
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.fields import Identifier, ListOf, Text
+from opsapi.api.links import Links
+
+
+class ProjectDocument(Document):
+    """A project."""
+
+    id = serializers.CharField(read_only=True)
+    name = Text(max_length=200)
+    orgId = Identifier(required=False, help_text="Left out: an organization of the same name is made too.")
+    tags = ListOf(Text(max_length=100), max_length=50, unique=True, required=False)
+    created = serializers.DateTimeField(read_only=True)
+    hostCount = serializers.IntegerField(read_only=True)
+    links = LinkDocument(many=True, read_only=True)
+
+
+def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+    """A project."""
+    path = f"/groups/{row['id']}"
+    relations = {
+        "alertConfigs": f"{path}/alertConfigs",
+        "alerts": f"{path}/alerts",
+        "apiKeys": f"{path}/apiKeys",
+        "events": f"{path}/events",
+        "hosts": f"{path}/hosts",
+    }
+    return {**project_facts(row), "links": links.related(path, relations if alone else {})}

@@ -1,0 +1,31 @@
+"""Roles as the API takes and shows them (decisions 3 "keys")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from opsapi.api.documents import Document, invalid
+from opsapi.api.fields import Identifier, OneOf
+from opsapi.roles import Role
+
+ROLE_NAMES = [role.value for role in Role]
+
+
+class RoleDocument(Document):
+    """A role and where it holds."""
+
+    roleName = OneOf(ROLE_NAMES)
+    groupId = Identifier(required=False)
+    orgId = Identifier(required=False)
+
+
+class RoleField(serializers.JSONField):
+    """A role as a string or as `{roleName}`; answers a `RoleDocument`'s values."""
+
+    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+        """The values by field name."""
+        if isinstance(data, str):
+            return RoleDocument().run_validation({"roleName": data})
+        if isinstance(data, dict):
+            return RoleDocument().run_validation(data)
+        raise invalid("must be a role name or an object with roleName")

@@ -1,0 +1,1 @@
+"""Routes of identity and access."""

@@ -1,0 +1,103 @@
+"""Endpoint 5, and reading one user."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.selectors.keys import key_rows
+from accesslist.selectors.users import user_rows
+from accesslist.serializers.keys import present_key
+from accesslist.serializers.users import NewUserDocument, UserDocument, UserInput, present_user
+from accesslist.services.keys import NewKey
+from accesslist.services.users import NewUser, unauth_user_create
+from opsapi.api.addresses import client_address
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.permissions import OPEN, in_installation
+from opsapi.api.query import Parameter
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import Role
+
+ACCESS_LIST = Parameter(
+    "accessList",
+    str,
+    schema={"type": "string"},
+    description="Address or range for the global access list; may be repeated; first user only.",
+    repeatable=True,
+)
+OLDER_ACCESS_LIST = Parameter(
+    "whitelist",
+    str,
+    schema={"type": "string"},
+    description="Older name of accessList.",
+    repeatable=True,
+    deprecated=True,
+)
+
+
+class FirstUserViewSet(ApiViewSet):
+    """Endpoint 5: the first user of the installation, without an API key."""
+
+    authentication_classes = []
+    access = {"create": OPEN}
+    parameters = {"create": (ACCESS_LIST, OLDER_ACCESS_LIST)}
+    bodies = {"create": UserInput}
+    answers = {"create": NewUserDocument}
+    statuses = {"create": 201}
+
+    def load(self) -> None:
+        """Refuse the whole endpoint where users are not made like this."""
+        if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
+            raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
+
+    def create(self, request: Request) -> Response:
+        """The user, and with the first one a key that holds GLOBAL_OWNER."""
+        body = self.body()
+        address = client_address(self.http_request)
+        user, key = unauth_user_create(
+            new=_new_user(body),
+            access_list=[*self.query["accessList"], *self.query["whitelist"]],
+            remote_address=str(address) if address else None,
+            now=self.now,
+        )
+        document: dict[str, Any] = {"user": present_user(user_rows().get(id=user.id), self.links)}
+        if key:
+            document = {"programmaticApiKey": self._key_document(key), **document}
+        return Response(document, status=201)
+
+    def _key_document(self, new: NewKey) -> dict[str, Any]:
+        shown = present_key(key_rows().get(id=new.key.id), new.private_key)
+        return {**shown, "links": self.links.self_only(f"/admin/apiKeys/{new.key.id}")}
+
+
+class UserViewSet(ApiViewSet):
+    """Reading users."""
+
+    access = {"retrieve": in_installation(Role.GLOBAL_READ_ONLY)}
+    answers = {"retrieve": UserDocument}
+    identifiers = {"user_id": ErrorCode.INVALID_USER_ID}
+
+    def retrieve(self, request: Request, user_id: str) -> Response:
+        """One user."""
+        return Response(present_user(self.user, self.links))
+
+    def load(self) -> None:
+        """The user of the path."""
+        row = user_rows().filter(id=self.kwargs["user_id"]).first()
+        if row is None:
+            raise ApiError(ErrorCode.USER_NOT_FOUND, self.kwargs["user_id"])
+        self.user = row
+
+
+def _new_user(body: dict[str, Any]) -> NewUser:
+    return NewUser(
+        username=body["username"],
+        password=body["password"],
+        first_name=body["firstName"],
+        last_name=body["lastName"],
+        email_address=body.get("emailAddress"),
+        mobile_number=body.get("mobileNumber"),
+        roles=body.get("roles", ()),
+    )

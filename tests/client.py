@@ -1,0 +1,70 @@
+"""A client of the API inside the test process: digest, JSON in and out."""
+
+import itertools
+from typing import Any
+
+from django.conf import settings
+from django.test import Client
+
+from accesslist import digest, nonces
+from accesslist.authentication import nonce_key
+from opsapi import clock
+from opsapi.api.links import AGENTS, PUBLIC
+from opsapi.api.renderers import render
+from tests.factories.accesslist import Key
+
+_counts = itertools.count(1)
+
+
+class ApiClient:
+    """Speaks for one key; without a key no Authorization is sent. Paths are those below the public base."""
+
+    def __init__(self, key: Key | None = None) -> None:
+        self.key = key
+        self.http = Client(raise_request_exception=False)
+
+    def get(self, path: str, **options: Any) -> Any:
+        """GET."""
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, body: Any, **options: Any) -> Any:
+        """POST a JSON body."""
+        return self.request("POST", path, body, **options)
+
+    def delete(self, path: str, **options: Any) -> Any:
+        """DELETE."""
+        return self.request("DELETE", path, **options)
+
+    def report(self, group_id: str, body: Any, **options: Any) -> Any:
+        """POST an agent's report."""
+        return self.request("POST", f"/groups/{group_id}/reports", body, base=AGENTS, **options)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        base: str = PUBLIC,
+        content_type: str = "application/json",
+        **headers: str,
+    ) -> Any:
+        """Any request; headers as WSGI names them (`HTTP_…`, `REMOTE_ADDR`)."""
+        target = base + path
+        if self.key and "HTTP_AUTHORIZATION" not in headers:
+            headers["HTTP_AUTHORIZATION"] = authorization(self.key, method, target)
+        data = body if body is None or isinstance(body, (bytes, str)) else render(body)
+        content = {} if data is None else {"data": data, "content_type": content_type}
+        return self.http.generic(method, target, RAW_URI=target, **content, **headers)
+
+
+def authorization(key: Key, method: str, uri: str, *, nonce: str | None = None, nc: str | None = None) -> str:
+    """The Authorization header a well-behaved client sends."""
+    nonce = nonce or nonces.mint(nonce_key(settings.SECRET_KEY), clock.now())
+    nc = nc or f"{next(_counts):08x}"
+    secret = digest.ha1(key.public_key, digest.REALM, key.private_key)
+    answer = digest.response(secret, method, uri, nonce, nc, "c0ffee")
+    return (
+        f'Digest username="{key.public_key}", realm="{digest.REALM}", nonce="{nonce}", uri="{uri}", '
+        f'algorithm=MD5, qop=auth, nc={nc}, cnonce="c0ffee", response="{answer}"'
+    )

@@ -1,0 +1,39 @@
+"""Fixtures: people and keys; everything else is made by factories."""
+
+import pytest
+
+from accesslist.models import Project
+from opsapi.roles import Grant, Role
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory, make_key
+
+
+@pytest.fixture
+def project(db: None) -> Project:
+    """A project."""
+    made: Project = ProjectFactory.create()
+    return made
+
+
+@pytest.fixture
+def owner(db: None) -> ApiClient:
+    """A Global Owner."""
+    return ApiClient(make_key(Role.GLOBAL_OWNER))
+
+
+@pytest.fixture
+def reader(project: Project) -> ApiClient:
+    """Project Read Only in the project."""
+    return ApiClient(make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id)))
+
+
+@pytest.fixture
+def agent(project: Project) -> ApiClient:
+    """An agent of the project."""
+    return ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=project.id)))
+
+
+@pytest.fixture
+def stranger(db: None) -> ApiClient:
+    """Nobody: no credentials at all."""
+    return ApiClient()

@@ -1,0 +1,1 @@
+"""A valid object from nothing, per app."""

@@ -1,0 +1,79 @@
+"""Organizations, projects, users and keys."""
+
+from dataclasses import dataclass
+
+import factory
+
+from accesslist import digest
+from accesslist.models import ApiKey, Organization, Project, RoleGrant, User, username_key
+from opsapi import clock
+from opsapi.encryption import encrypt
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role
+
+PASSWORD = "a long enough passphrase"
+
+
+class OrganizationFactory(factory.django.DjangoModelFactory):
+    """An organization."""
+
+    class Meta:
+        model = Organization
+
+    name = factory.Sequence(lambda number: f"org {number}")
+    created = factory.LazyFunction(clock.now)
+
+
+class ProjectFactory(factory.django.DjangoModelFactory):
+    """A project in an organization of its own."""
+
+    class Meta:
+        model = Project
+
+    name = factory.Sequence(lambda number: f"project {number}")
+    org = factory.SubFactory(OrganizationFactory)
+    created = factory.LazyFunction(clock.now)
+
+
+class UserFactory(factory.django.DjangoModelFactory):
+    """A user with PASSWORD and no roles."""
+
+    class Meta:
+        model = User
+
+    username = factory.Sequence(lambda number: f"user{number}")
+    username_key = factory.LazyAttribute(lambda user: username_key(user.username))
+    first_name = "Ada"
+    last_name = "Lovelace"
+    password = factory.django.Password(PASSWORD)
+    created = factory.LazyFunction(clock.now)
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key as a client holds it."""
+
+    id: str
+    public_key: str
+    private_key: str
+
+
+_made = iter(range(10**6))
+
+
+def make_key(*grants: Grant | Role) -> Key:
+    """A key with these roles; a bare role is a global one."""
+    key_id, public_key, private_key = new_id(), f"k{next(_made):05}", "11111111-2222-3333-444444444444"
+    ApiKey.objects.create(
+        id=key_id,
+        desc="test key",
+        public_key=public_key,
+        ha1=encrypt(digest.ha1(public_key, digest.REALM, private_key), owner=key_id),
+        private_last4=private_key[-4:],
+        created=clock.now(),
+    )
+    for grant in (Grant(one) if isinstance(one, Role) else one for one in grants):
+        RoleGrant.objects.create(
+            role=grant.role.value, api_key_id=key_id, org_id=grant.org_id, project_id=grant.group_id
+        )
+    return Key(key_id, public_key, private_key)

@@ -1,0 +1,48 @@
+"""manage.py bootstrap."""
+
+import io
+import re
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accesslist.models import AccessListEntry, User
+from tests.client import ApiClient
+from tests.factories.accesslist import Key
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str) -> str:
+    """What the command prints."""
+    printed = io.StringIO()
+    call_command("bootstrap", *arguments, stdout=printed)
+    return printed.getvalue()
+
+
+def test_it_makes_the_first_user_and_a_key_that_opens_the_api() -> None:
+    printed = run("ada")
+    public, private = re.findall(r"(?m)^(?:public|private) key +(\S+)$", printed)
+    assert re.fullmatch(r"[a-z0-9]{6}", public)
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", private)
+    assert ApiClient(Key("", public, private)).get("/globalEvents").status_code == 200
+    assert User.objects.get().username == "ada"
+
+
+def test_it_puts_ranges_on_the_access_list() -> None:
+    run("ada", "--access-list", "10.0.0.0/8", "--access-list", "192.0.2.1")
+    blocks = set(AccessListEntry.objects.values_list("cidr_block", flat=True))
+    assert blocks == {"10.0.0.0/8", "192.0.2.1/32"}
+
+
+def test_it_refuses_a_bad_range_in_one_line_and_makes_nothing() -> None:
+    with pytest.raises(CommandError, match="accessList"):
+        run("ada", "--access-list", "10.0.0.1/8")
+    assert not User.objects.exists()
+
+
+def test_it_refuses_when_a_user_exists() -> None:
+    run("ada")
+    with pytest.raises(CommandError, match="exists already"):
+        run("grace")
+    assert User.objects.count() == 1

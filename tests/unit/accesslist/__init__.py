@@ -1,0 +1,1 @@
+"""Pure parts of accesslist, tested without a database."""
