@@ -1,0 +1,1 @@
+"""What happened: event types, the event log, the signal outbox, and their API."""

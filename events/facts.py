@@ -1,0 +1,45 @@
+"""The fields an event can carry beside type, time and scope (contract 2.9)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFacts:
+    """What an event concerns; absent is None. Names are those of the wire, in snake case."""
+
+    alert_config_id: str | None = None
+    cluster_id: str | None = None
+    cluster_name: str | None = None
+    collection: str | None = None
+    database: str | None = None
+    current_value: Mapping[str, Any] | None = None
+    host_id: str | None = None
+    hostname: str | None = None
+    metric_name: str | None = None
+    op_type: str | None = None
+    port: int | None = None
+    replica_set_name: str | None = None
+    shard_name: str | None = None
+    source_type_name: str | None = None
+    target_public_key: str | None = None
+    target_username: str | None = None
+    team_id: str | None = None
+    access_list_entry: str | None = None
+    maintenance_window_id: str | None = None
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> "EventFacts":
+        """The facts among the fields of a document, by their wire names."""
+        return cls(**{one.name: document.get(_wire_name(one.name)) for one in fields(cls)})
+
+    def document(self) -> dict[str, Any]:
+        """Wire name → value of every fact that is there."""
+        found = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return {_wire_name(name): value for name, value in found if value is not None}
+
+
+def _wire_name(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,64 @@
+"""The event log and the signal outbox."""
+
+from django.db import models
+
+from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
+
+
+class Event(models.Model):
+    """What happened (contract 2.9). Written by `event_record` alone; nothing edits or deletes a row.
+
+    Ids and names of what it concerns are plain text: events outlive what they name.
+    """
+
+    id = PrimaryIdField()
+    created = models.DateTimeField()
+    event_type = models.CharField(max_length=64, db_collation="C")
+    group_id = OptionalIdField()
+    org_id = OptionalIdField()
+    alert_id = OptionalIdField()
+    details = models.JSONField(help_text="The other fields of the event, under their wire names.")
+    diffs = models.JSONField(default=list)
+    raw = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-created", "-id"]
+        indexes = [
+            # Every event of the installation, newest first: endpoint 19.
+            models.Index(fields=["-created", "-id"], name="event_newest"),
+            # The events of a project, newest first.
+            models.Index(fields=["group_id", "-created", "-id"], name="event_group_newest"),
+            # The filter by type, over the installation.
+            models.Index(fields=["event_type", "-created", "-id"], name="event_type_newest"),
+            # The story of one alert.
+            models.Index(fields=["alert_id"], name="event_alert", condition=models.Q(alert_id__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} {self.id}"
+
+
+class Signal(models.Model):
+    """The outbox: something alerting has to look at, written in the transaction it happened in.
+
+    Deleted by the worker in the transaction that applies what follows from it, so a signal is
+    evaluated exactly once. Those of one project are evaluated in the order of their ids.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    created = models.DateTimeField()
+    group_id = IdField()
+    kind = models.CharField(max_length=16)
+    payload = models.JSONField()
+    failed = models.DateTimeField(null=True, help_text="Could not be evaluated and was set aside.")
+
+    class Meta:
+        # The oldest signals of a project, and which projects have any.
+        indexes = [
+            models.Index(
+                fields=["group_id", "id"], name="signal_group_order", condition=models.Q(failed=None)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"

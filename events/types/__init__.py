@@ -1,0 +1,17 @@
+"""Event types: what is known of one, and the one table of all."""
+
+from events.types.spec import Category, EventTypeSpec, Kind, Needs, Target
+from events.types.table import ALERT_CATEGORIES, EVENT_TYPES, EventType, closing_type, openers_of
+
+__all__ = [
+    "ALERT_CATEGORIES",
+    "EVENT_TYPES",
+    "Category",
+    "EventType",
+    "EventTypeSpec",
+    "Kind",
+    "Needs",
+    "Target",
+    "closing_type",
+    "openers_of",
+]

@@ -1,0 +1,261 @@
+"""The table of all event types (decisions 5 "Event types", decisions 3 "events")."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from events.types.spec import Category, EventTypeSpec, Needs, Target, audit, closing, opening, told_once
+
+
+class EventType(StrEnum):
+    """Every type an event can have: a member is its wire name and bears its row as `spec`."""
+
+    spec: EventTypeSpec
+
+    # Any: for a type checker a look-up, `EventType("HOST_DOWN")`, passes through here as well.
+    def __new__(cls, row: Any) -> "EventType":
+        """Make the member of one row."""
+        member = str.__new__(cls, row.name)
+        member._value_ = row.name
+        member.spec = row
+        return member
+
+    AUTOMATION_AGENT_DOWN = opening(
+        Category.AGENT, "AUTOMATION_AGENT_DOWN", "AUTOMATION_AGENT_UP", derived=True
+    )
+    AUTOMATION_AGENT_UP = closing(Category.AGENT, "AUTOMATION_AGENT_UP", derived=True)
+    BACKUP_AGENT_DOWN = opening(Category.AGENT, "BACKUP_AGENT_DOWN", "BACKUP_AGENT_UP", derived=True)
+    BACKUP_AGENT_UP = closing(Category.AGENT, "BACKUP_AGENT_UP", derived=True)
+    MONITORING_AGENT_DOWN = opening(
+        Category.AGENT, "MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP", derived=True
+    )
+    MONITORING_AGENT_UP = closing(Category.AGENT, "MONITORING_AGENT_UP", derived=True)
+    MONITORING_AGENT_VERSION_BEHIND = opening(
+        Category.AGENT, "MONITORING_AGENT_VERSION_BEHIND", "MONITORING_AGENT_VERSION_CURRENT", derived=True
+    )
+    MONITORING_AGENT_VERSION_CURRENT = closing(
+        Category.AGENT, "MONITORING_AGENT_VERSION_CURRENT", derived=True
+    )
+    BACKUP_AGENT_VERSION_BEHIND = opening(
+        Category.AGENT, "BACKUP_AGENT_VERSION_BEHIND", "BACKUP_AGENT_VERSION_CURRENT", derived=True
+    )
+    BACKUP_AGENT_VERSION_CURRENT = closing(Category.AGENT, "BACKUP_AGENT_VERSION_CURRENT", derived=True)
+    NEW_AGENT = told_once(Category.AGENT, "NEW_AGENT", derived=True)
+    BACKUP_AGENT_CONF_CALL_FAILURE = told_once(
+        Category.AGENT, "BACKUP_AGENT_CONF_CALL_FAILURE", global_only=True
+    )
+
+    AUTOMATION_CONFIG_PUBLISHED_AUDIT = told_once(
+        Category.AUTOMATION_CONFIG, "AUTOMATION_CONFIG_PUBLISHED_AUDIT"
+    )
+
+    OPLOG_BEHIND = opening(Category.BACKUP, "OPLOG_BEHIND", "OPLOG_CURRENT")
+    OPLOG_CURRENT = closing(Category.BACKUP, "OPLOG_CURRENT")
+    RESYNC_REQUIRED = opening(Category.BACKUP, "RESYNC_REQUIRED", "RESYNC_PERFORMED")
+    RESYNC_PERFORMED = closing(Category.BACKUP, "RESYNC_PERFORMED")
+    RESTORE_REQUESTED_AUDIT = told_once(Category.BACKUP, "RESTORE_REQUESTED_AUDIT")
+    SNAPSHOT_DELETED_AUDIT = told_once(Category.BACKUP, "SNAPSHOT_DELETED_AUDIT")
+    SNAPSHOT_EXPIRY_UPDATED_AUDIT = told_once(Category.BACKUP, "SNAPSHOT_EXPIRY_UPDATED_AUDIT")
+    INITIAL_SYNC_STARTED_AUDIT = told_once(Category.BACKUP, "INITIAL_SYNC_STARTED_AUDIT")
+    INITIAL_SYNC_FINISHED_AUDIT = told_once(Category.BACKUP, "INITIAL_SYNC_FINISHED_AUDIT")
+    SYNC_PENDING_AUDIT = told_once(Category.BACKUP, "SYNC_PENDING_AUDIT")
+    SYNC_REQUIRED_AUDIT = told_once(Category.BACKUP, "SYNC_REQUIRED_AUDIT")
+    RS_CREDENTIAL_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_CREDENTIAL_UPDATED_AUDIT")
+    RS_DENYLIST_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_DENYLIST_UPDATED_AUDIT")
+    RS_ROTATE_MASTER_KEY_AUDIT = told_once(Category.BACKUP, "RS_ROTATE_MASTER_KEY_AUDIT")
+    RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_SNAPSHOT_SCHEDULE_UPDATED_AUDIT")
+    RS_STATE_CHANGED_AUDIT = told_once(Category.BACKUP, "RS_STATE_CHANGED_AUDIT")
+    RS_STORAGE_ENGINE_UPDATED_AUDIT = told_once(Category.BACKUP, "RS_STORAGE_ENGINE_UPDATED_AUDIT")
+    INCONSISTENT_BACKUP_CONFIGURATION = opening(
+        Category.BACKUP,
+        "INCONSISTENT_BACKUP_CONFIGURATION",
+        "CONSISTENT_BACKUP_CONFIGURATION",
+        target=Target.CLUSTER,
+    )
+    CONSISTENT_BACKUP_CONFIGURATION = closing(
+        Category.BACKUP, "CONSISTENT_BACKUP_CONFIGURATION", target=Target.CLUSTER
+    )
+    BAD_CLUSTERSHOTS = opening(Category.BACKUP, "BAD_CLUSTERSHOTS", "GOOD_CLUSTERSHOT", target=Target.CLUSTER)
+    GOOD_CLUSTERSHOT = closing(Category.BACKUP, "GOOD_CLUSTERSHOT", target=Target.CLUSTER)
+    CLUSTER_CHECKPOINT_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_CHECKPOINT_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTER_CREDENTIAL_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_CREDENTIAL_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTER_DENYLIST_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_DENYLIST_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTER_SNAPSHOT_SCHEDULE_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_SNAPSHOT_SCHEDULE_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTER_STATE_CHANGED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_STATE_CHANGED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTER_STORAGE_ENGINE_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTER_STORAGE_ENGINE_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+    CLUSTERSHOT_DELETED_AUDIT = told_once(Category.BACKUP, "CLUSTERSHOT_DELETED_AUDIT", target=Target.CLUSTER)
+    CLUSTERSHOT_EXPIRY_UPDATED_AUDIT = told_once(
+        Category.BACKUP, "CLUSTERSHOT_EXPIRY_UPDATED_AUDIT", target=Target.CLUSTER
+    )
+
+    BI_CONNECTOR_DOWN = opening(Category.BI_CONNECTOR, "BI_CONNECTOR_DOWN", "BI_CONNECTOR_UP")
+    BI_CONNECTOR_UP = closing(Category.BI_CONNECTOR, "BI_CONNECTOR_UP")
+
+    CLUSTER_MONGOS_IS_MISSING = opening(
+        Category.CLUSTER, "CLUSTER_MONGOS_IS_MISSING", "CLUSTER_MONGOS_IS_PRESENT"
+    )
+    CLUSTER_MONGOS_IS_PRESENT = closing(Category.CLUSTER, "CLUSTER_MONGOS_IS_PRESENT")
+    SHARD_ADDED = told_once(Category.CLUSTER, "SHARD_ADDED")
+    SHARD_REMOVED = told_once(Category.CLUSTER, "SHARD_REMOVED")
+
+    DATA_EXPLORER = told_once(Category.DATA_EXPLORER, "DATA_EXPLORER")
+    DATA_EXPLORER_CRUD = told_once(Category.DATA_EXPLORER, "DATA_EXPLORER_CRUD")
+
+    HOST_DOWN = opening(Category.HOST, "HOST_DOWN", "HOST_UP", derived=True)
+    HOST_UP = closing(Category.HOST, "HOST_UP", derived=True)
+    HOST_RECOVERING = opening(Category.HOST, "HOST_RECOVERING", "HOST_RECOVERED", derived=True)
+    HOST_RECOVERED = closing(Category.HOST, "HOST_RECOVERED", derived=True)
+    HOST_SSL_CERTIFICATE_STALE = opening(
+        Category.HOST, "HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT"
+    )
+    HOST_SSL_CERTIFICATE_CURRENT = closing(Category.HOST, "HOST_SSL_CERTIFICATE_CURRENT")
+    VERSION_BEHIND = opening(Category.HOST, "VERSION_BEHIND", "VERSION_CURRENT", derived=True)
+    VERSION_CURRENT = closing(Category.HOST, "VERSION_CURRENT", derived=True)
+    HOST_RESTARTED = told_once(Category.HOST, "HOST_RESTARTED", derived=True)
+    HOST_ROLLBACK = told_once(Category.HOST, "HOST_ROLLBACK")
+    NEW_HOST = told_once(Category.HOST, "NEW_HOST", derived=True)
+    ADD_HOST_AUDIT = told_once(Category.HOST, "ADD_HOST_AUDIT", derived=True)
+    DELETE_HOST_AUDIT = told_once(Category.HOST, "DELETE_HOST_AUDIT", derived=True)
+    HOST_NOW_PRIMARY = told_once(Category.HOST, "HOST_NOW_PRIMARY", derived=True)
+    HOST_NOW_SECONDARY = told_once(Category.HOST, "HOST_NOW_SECONDARY", derived=True)
+    HOST_NOW_STANDALONE = told_once(Category.HOST, "HOST_NOW_STANDALONE", derived=True)
+    HOST_UPGRADED = told_once(Category.HOST, "HOST_UPGRADED", derived=True)
+    HOST_DOWNGRADED = told_once(Category.HOST, "HOST_DOWNGRADED", derived=True)
+    HOST_CHANGED_AUDIT = audit(Category.HOST, "HOST_CHANGED_AUDIT")
+    OUTSIDE_METRIC_THRESHOLD = opening(
+        Category.HOST,
+        "OUTSIDE_METRIC_THRESHOLD",
+        "INSIDE_METRIC_THRESHOLD",
+        target=Target.HOST_METRIC,
+        needs=Needs.METRIC_THRESHOLD,
+        derived=True,
+    )
+    INSIDE_METRIC_THRESHOLD = closing(
+        Category.HOST, "INSIDE_METRIC_THRESHOLD", target=Target.HOST_METRIC, derived=True
+    )
+
+    ORG_USERS_WITHOUT_MFA = opening(Category.ORGANIZATION, "ORG_USERS_WITHOUT_MFA", "ALL_ORG_USERS_HAVE_MFA")
+    ALL_ORG_USERS_HAVE_MFA = closing(Category.ORGANIZATION, "ALL_ORG_USERS_HAVE_MFA")
+    ORG_API_KEY_ADDED = told_once(Category.ORGANIZATION, "ORG_API_KEY_ADDED")
+    ORG_API_KEY_DELETED = told_once(Category.ORGANIZATION, "ORG_API_KEY_DELETED")
+    ORG_RENAMED = told_once(Category.ORGANIZATION, "ORG_RENAMED")
+    ORG_PUBLIC_API_ACCESS_LIST_REQUIRED = told_once(
+        Category.ORGANIZATION, "ORG_PUBLIC_API_ACCESS_LIST_REQUIRED"
+    )
+    ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED = told_once(
+        Category.ORGANIZATION, "ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED"
+    )
+    ORG_CREATED_AUDIT = audit(Category.ORGANIZATION, "ORG_CREATED_AUDIT")
+    ORG_DELETED_AUDIT = audit(Category.ORGANIZATION, "ORG_DELETED_AUDIT")
+
+    USERS_WITHOUT_MULTI_FACTOR_AUTH = opening(
+        Category.GROUP, "USERS_WITHOUT_MULTI_FACTOR_AUTH", "ALL_USERS_HAVE_MULTI_FACTOR_AUTH"
+    )
+    ALL_USERS_HAVE_MULTI_FACTOR_AUTH = closing(Category.GROUP, "ALL_USERS_HAVE_MULTI_FACTOR_AUTH")
+    GROUP_CREATED = told_once(Category.GROUP, "GROUP_CREATED")
+    GROUP_CHANGED_AUDIT = audit(Category.GROUP, "GROUP_CHANGED_AUDIT")
+    GROUP_DELETED_AUDIT = audit(Category.GROUP, "GROUP_DELETED_AUDIT")
+
+    NO_PRIMARY = opening(Category.REPLICA_SET, "NO_PRIMARY", "ONE_PRIMARY", derived=True)
+    MULTIPLE_PRIMARIES = opening(Category.REPLICA_SET, "MULTIPLE_PRIMARIES", "ONE_PRIMARY", derived=True)
+    ONE_PRIMARY = closing(Category.REPLICA_SET, "ONE_PRIMARY", derived=True)
+    CONFIGURATION_CHANGED = told_once(Category.REPLICA_SET, "CONFIGURATION_CHANGED")
+    MEMBER_ADDED = told_once(Category.REPLICA_SET, "MEMBER_ADDED")
+    MEMBER_REMOVED = told_once(Category.REPLICA_SET, "MEMBER_REMOVED")
+    PRIMARY_ELECTED = told_once(Category.REPLICA_SET, "PRIMARY_ELECTED")
+    TOO_MANY_ELECTIONS = told_once(Category.REPLICA_SET, "TOO_MANY_ELECTIONS")
+    TOO_FEW_HEALTHY_MEMBERS = opening(
+        Category.REPLICA_SET,
+        "TOO_FEW_HEALTHY_MEMBERS",
+        "ENOUGH_HEALTHY_MEMBERS",
+        needs=Needs.THRESHOLD,
+        derived=True,
+    )
+    TOO_MANY_UNHEALTHY_MEMBERS = opening(
+        Category.REPLICA_SET,
+        "TOO_MANY_UNHEALTHY_MEMBERS",
+        "ENOUGH_HEALTHY_MEMBERS",
+        needs=Needs.THRESHOLD,
+        derived=True,
+    )
+    ENOUGH_HEALTHY_MEMBERS = closing(Category.REPLICA_SET, "ENOUGH_HEALTHY_MEMBERS", derived=True)
+
+    TEAM_CREATED = told_once(Category.TEAM, "TEAM_CREATED")
+    TEAM_DELETED = told_once(Category.TEAM, "TEAM_DELETED")
+    TEAM_ADDED_TO_GROUP = told_once(Category.TEAM, "TEAM_ADDED_TO_GROUP")
+    TEAM_REMOVED_FROM_GROUP = told_once(Category.TEAM, "TEAM_REMOVED_FROM_GROUP")
+    USER_ADDED_TO_TEAM = told_once(Category.TEAM, "USER_ADDED_TO_TEAM")
+    TEAM_CHANGED_AUDIT = audit(Category.TEAM, "TEAM_CHANGED_AUDIT")
+    TEAM_ROLES_CHANGED_AUDIT = audit(Category.TEAM, "TEAM_ROLES_CHANGED_AUDIT")
+    USER_REMOVED_FROM_TEAM_AUDIT = audit(Category.TEAM, "USER_REMOVED_FROM_TEAM_AUDIT")
+
+    JOINED_GROUP = told_once(Category.USER, "JOINED_GROUP")
+    JOINED_ORG = told_once(Category.USER, "JOINED_ORG")
+    REMOVED_FROM_GROUP = told_once(Category.USER, "REMOVED_FROM_GROUP")
+    INVITED_TO_GROUP = told_once(Category.USER, "INVITED_TO_GROUP")
+    USER_ROLES_CHANGED_AUDIT = told_once(Category.USER, "USER_ROLES_CHANGED_AUDIT")
+    USER_CREATED_AUDIT = told_once(Category.USER, "USER_CREATED_AUDIT")
+    USER_CHANGED_AUDIT = audit(Category.USER, "USER_CHANGED_AUDIT")
+    USER_DELETED_AUDIT = audit(Category.USER, "USER_DELETED_AUDIT")
+    REMOVED_FROM_ORG_AUDIT = audit(Category.USER, "REMOVED_FROM_ORG_AUDIT")
+
+    API_KEY_CREATED_AUDIT = audit(Category.API_KEY, "API_KEY_CREATED_AUDIT")
+    API_KEY_CHANGED_AUDIT = audit(Category.API_KEY, "API_KEY_CHANGED_AUDIT")
+    API_KEY_DELETED_AUDIT = audit(Category.API_KEY, "API_KEY_DELETED_AUDIT")
+
+    ACCESS_LIST_ENTRY_ADDED_AUDIT = audit(Category.ACCESS_LIST, "ACCESS_LIST_ENTRY_ADDED_AUDIT")
+    ACCESS_LIST_ENTRY_CHANGED_AUDIT = audit(Category.ACCESS_LIST, "ACCESS_LIST_ENTRY_CHANGED_AUDIT")
+    ACCESS_LIST_ENTRY_REMOVED_AUDIT = audit(Category.ACCESS_LIST, "ACCESS_LIST_ENTRY_REMOVED_AUDIT")
+
+    ALERT_CONFIG_ADDED_AUDIT = audit(Category.ALERT_CONFIG, "ALERT_CONFIG_ADDED_AUDIT")
+    ALERT_CONFIG_CHANGED_AUDIT = audit(Category.ALERT_CONFIG, "ALERT_CONFIG_CHANGED_AUDIT")
+    ALERT_CONFIG_DELETED_AUDIT = audit(Category.ALERT_CONFIG, "ALERT_CONFIG_DELETED_AUDIT")
+    ALERT_CONFIG_ENABLED_AUDIT = audit(Category.ALERT_CONFIG, "ALERT_CONFIG_ENABLED_AUDIT")
+    ALERT_CONFIG_DISABLED_AUDIT = audit(Category.ALERT_CONFIG, "ALERT_CONFIG_DISABLED_AUDIT")
+
+    ALERT_ACKNOWLEDGED_AUDIT = audit(Category.ALERT, "ALERT_ACKNOWLEDGED_AUDIT")
+    ALERT_UNACKNOWLEDGED_AUDIT = audit(Category.ALERT, "ALERT_UNACKNOWLEDGED_AUDIT")
+    ALERT_CANCELLED_AUDIT = audit(Category.ALERT, "ALERT_CANCELLED_AUDIT")
+
+    MAINTENANCE_WINDOW_ADDED_AUDIT = audit(Category.MAINTENANCE_WINDOW, "MAINTENANCE_WINDOW_ADDED_AUDIT")
+    MAINTENANCE_WINDOW_CHANGED_AUDIT = audit(Category.MAINTENANCE_WINDOW, "MAINTENANCE_WINDOW_CHANGED_AUDIT")
+    MAINTENANCE_WINDOW_DELETED_AUDIT = audit(Category.MAINTENANCE_WINDOW, "MAINTENANCE_WINDOW_DELETED_AUDIT")
+
+    INTEGRATION_ADDED_AUDIT = audit(Category.INTEGRATION, "INTEGRATION_ADDED_AUDIT")
+    INTEGRATION_CHANGED_AUDIT = audit(Category.INTEGRATION, "INTEGRATION_CHANGED_AUDIT")
+    INTEGRATION_DELETED_AUDIT = audit(Category.INTEGRATION, "INTEGRATION_DELETED_AUDIT")
+
+
+EVENT_TYPES: Mapping[EventType, EventTypeSpec] = MappingProxyType({each: each.spec for each in EventType})
+"""Every event type and what is known of it."""
+
+ALERT_CATEGORIES: tuple[Category, ...] = tuple(
+    category
+    for category in Category
+    if any(spec.alertable and spec.category is category for spec in EVENT_TYPES.values())
+)
+"""The categories that have alerts: what a maintenance window can silence (decisions 6 "window")."""
+
+
+def closing_type(name: EventType) -> EventType | None:
+    """Return the type that closes what this one opens; None when it opens nothing."""
+    closed_by = name.spec.closed_by
+    return None if closed_by is None else EventType(closed_by)
+
+
+def openers_of(name: EventType) -> tuple[EventType, ...]:
+    """Return the types whose alerts this one closes; none when it closes nothing."""
+    return tuple(each for each in EventType if each.spec.closed_by == name)

@@ -1,0 +1,1 @@
+"""Pure parts of events, tested without a database."""
