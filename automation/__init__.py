@@ -1,0 +1,1 @@
+"""The fleet and its desired state: hosts, databases, agents, measurements, reports."""

@@ -1,0 +1,232 @@
+"""The report as agents send it, read strictly into `automation.reports` (decisions 8 "agent report")."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from math import isfinite
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.choices import AgentType, HostType
+from automation.metrics import Metric, allowed_units, base_unit
+from automation.reports import Address, EventReport, HostReport, Report, Samples
+from automation.units import Unit, convert
+from events.types import EVENT_TYPES, EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, invalid
+from opsapi.api.errors import BadField
+from opsapi.api.fields import Flag, ListOf, Moment, Number, OneOf, Text, Whole
+
+OLDEST = timedelta(hours=1)
+NEWEST = timedelta(minutes=5)
+
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_METRICS = [metric.value for metric in Metric]
+_UNITS = [unit.value for unit in Unit]
+_REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
+_HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
+
+
+class Hostname(Text):
+    """A name of RFC 1123, or an IP address."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=253, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The name."""
+        text = super().run_validation(data)
+        if not _HOSTNAME.fullmatch(text) and not _is_address(text):
+            raise invalid("must be a host name (RFC 1123) or an IP address")
+        return text
+
+
+class RecentMoment(Moment):
+    """A time within an hour before and five minutes after the report."""
+
+    def run_validation(self, data: Any = serializers.empty) -> datetime:
+        """The moment."""
+        moment = super().run_validation(data)
+        now: datetime = self.context["now"]
+        if not now - OLDEST - timedelta(seconds=1) < moment <= now + NEWEST:
+            raise invalid("must be at most one hour old and at most five minutes ahead")
+        return moment
+
+
+class SampleDocument(Document):
+    """One measured value."""
+
+    metricName = OneOf(_METRICS, code=ErrorCode.INVALID_METRIC_NAME)
+    number = Number()
+    units = OneOf(_UNITS, required=False)
+    timestamp = RecentMoment(required=False)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Units have to be of the metric's family; the value is converted to the metric's base unit."""
+        if bad & {"metricName", "number", "units"} or "metricName" not in values or "number" not in values:
+            return ()
+        metric = Metric(values["metricName"])
+        units = Unit(values.get("units", base_unit(metric)))
+        if units not in allowed_units(metric):
+            allowed = [unit.value for unit in allowed_units(metric)]
+            return [BadField("units", ErrorCode.UNITS_MISMATCH, f"do not fit {metric.value}", allowed)]
+        values["number"] = convert(values["number"], units, base_unit(metric))
+        if not isfinite(values["number"]):
+            return [BadField("number", ErrorCode.INVALID_ATTRIBUTE, "is too large a number")]
+        return ()
+
+
+class ReportedDatabaseDocument(Document):
+    """A database of a host."""
+
+    databaseName = Text(max_length=200)
+    measurements = ListOf(SampleDocument(), max_length=10_000, required=False)
+
+
+class ReportedHostDocument(Document):
+    """What is said of one host."""
+
+    hostname = Hostname()
+    port = Whole(min_value=1, max_value=65535)
+    typeName = OneOf(_HOST_TYPES)
+    reachable = Flag()
+    version = Text(max_length=50, required=False)
+    replicaSetName = Text(max_length=200, required=False)
+    clusterName = Text(max_length=200, required=False)
+    shardName = Text(max_length=200, required=False)
+    uptimeSeconds = Whole(max_value=10**12, required=False)
+    databases = ListOf(ReportedDatabaseDocument(), max_length=10_000, required=False)
+    measurements = ListOf(SampleDocument(), max_length=10_000, required=False)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """A database is named once."""
+        names = [one["databaseName"] for one in values.get("databases", ())]
+        return _named_twice("databases", "databaseName", names)
+
+
+class ReportedEventDocument(Document):
+    """Something an agent saw happen; only types that agents may report."""
+
+    eventTypeName = OneOf(_REPORTED_TYPES)
+    hostname = Hostname(required=False)
+    port = Whole(min_value=1, max_value=65535, required=False)
+    replicaSetName = Text(max_length=200, required=False)
+    clusterName = Text(max_length=200, required=False)
+    shardName = Text(max_length=200, required=False)
+    sourceTypeName = Text(max_length=200, required=False)
+    database = Text(max_length=200, required=False)
+    collection = Text(max_length=255, required=False)
+    opType = Text(max_length=50, required=False)
+    created = RecentMoment(required=False)
+
+
+class ReportDocument(Document):
+    """One report of one agent."""
+
+    agentType = OneOf([one.value for one in AgentType])
+    hostname = Hostname()
+    version = Text(max_length=50)
+    hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
+    events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """A host is reported once."""
+        addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
+        return _named_twice("hosts", "hostname", addresses)
+
+
+class AcceptedDocument(Document):
+    """How many of each were taken."""
+
+    hosts = serializers.IntegerField()
+    measurements = serializers.IntegerField()
+    events = serializers.IntegerField()
+
+
+class ReportAnswerDocument(Document):
+    """The answer to a report."""
+
+    accepted = AcceptedDocument()
+
+
+def read_report(values: Mapping[str, Any], now: datetime) -> Report:
+    """The validated document as services take it; a sample without a time was taken now."""
+    hosts = [_host(one, now) for one in values.get("hosts", ())]
+    return Report(
+        agent_type=AgentType(values["agentType"]),
+        hostname=values["hostname"],
+        version=values["version"],
+        hosts=hosts,
+        events=[_event(one) for one in values.get("events", ())],
+        sample_count=sum(_count(host) for host in hosts),
+    )
+
+
+def _host(values: Mapping[str, Any], now: datetime) -> HostReport:
+    databases = values.get("databases")
+    return HostReport(
+        address=Address(values["hostname"], values["port"]),
+        type_name=HostType(values["typeName"]),
+        reachable=values["reachable"],
+        version=values.get("version"),
+        replica_set_name=values.get("replicaSetName"),
+        cluster_name=values.get("clusterName"),
+        shard_name=values.get("shardName"),
+        uptime_seconds=values.get("uptimeSeconds"),
+        databases=None
+        if databases is None
+        else {one["databaseName"]: _samples(one.get("measurements", ()), now) for one in databases},
+        samples=_samples(values.get("measurements", ()), now),
+    )
+
+
+def _samples(measured: Iterable[Mapping[str, Any]], now: datetime) -> Samples:
+    found: dict[Metric, list[tuple[datetime, float]]] = {}
+    for one in measured:
+        metric = Metric(one["metricName"])
+        found.setdefault(metric, []).append((one.get("timestamp", now), one["number"]))
+    return found
+
+
+def _event(values: Mapping[str, Any]) -> EventReport:
+    return EventReport(
+        event_type=EventType(values["eventTypeName"]),
+        created=values.get("created"),
+        hostname=values.get("hostname"),
+        port=values.get("port"),
+        replica_set_name=values.get("replicaSetName"),
+        cluster_name=values.get("clusterName"),
+        shard_name=values.get("shardName"),
+        source_type_name=values.get("sourceTypeName"),
+        database=values.get("database"),
+        collection=values.get("collection"),
+        op_type=values.get("opType"),
+    )
+
+
+def _count(host: HostReport) -> int:
+    measured = [host.samples, *(host.databases or {}).values()]
+    return sum(len(samples) for one in measured for samples in one.values())
+
+
+def _named_twice(path: str, field: str, names: Sequence[Any]) -> list[BadField]:
+    seen: set[Any] = set()
+    bad = []
+    for place, name in enumerate(names):
+        if name in seen:
+            bad.append(
+                BadField(f"{path}[{place}].{field}", ErrorCode.INVALID_ATTRIBUTE, "stands there twice")
+            )
+        seen.add(name)
+    return bad
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text

@@ -1,0 +1,70 @@
+"""What an agent reports, frozen: the form in which services take it (decisions 8 "agent report"). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from automation.choices import AgentType, HostType
+from automation.metrics import Metric
+from events.types import EventType
+
+Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
+"""Per metric the samples, in the metric's base unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """hostname:port; host names compare without regard to case."""
+
+    hostname: str
+    port: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes two addresses the same host."""
+        return self.hostname.lower(), self.port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """What is said of one host; `databases` None when the list was left out."""
+
+    address: Address
+    type_name: HostType
+    reachable: bool
+    version: str | None = None
+    replica_set_name: str | None = None
+    cluster_name: str | None = None
+    shard_name: str | None = None
+    uptime_seconds: int | None = None
+    databases: Mapping[str, Samples] | None = None
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventReport:
+    """Something an agent saw happen."""
+
+    event_type: EventType
+    created: datetime | None = None
+    hostname: str | None = None
+    port: int | None = None
+    replica_set_name: str | None = None
+    cluster_name: str | None = None
+    shard_name: str | None = None
+    source_type_name: str | None = None
+    database: str | None = None
+    collection: str | None = None
+    op_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One report of one agent."""
+
+    agent_type: AgentType
+    hostname: str
+    version: str
+    hosts: Sequence[HostReport]
+    events: Sequence[EventReport]
+    sample_count: int

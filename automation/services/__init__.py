@@ -1,0 +1,1 @@
+"""Everything that writes the fleet; each in one transaction with its events."""

@@ -1,0 +1,1 @@
+"""Pure parts of automation, tested without a database."""
