@@ -1,0 +1,1 @@
+"""The outside: channels, and the delivery of one message."""

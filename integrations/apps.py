@@ -1,0 +1,9 @@
+"""What integrations contributes to the platform."""
+
+from django.apps import AppConfig
+
+
+class IntegrationsConfig(AppConfig):
+    """The outside."""
+
+    name = "integrations"

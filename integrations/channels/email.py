@@ -1,0 +1,99 @@
+"""EMAIL: one recipient, text and HTML, threaded by alert (decisions 6, 7; RFC 5322, RFC 3834)."""
+
+import logging
+import smtplib
+from collections.abc import Mapping
+from datetime import datetime
+from email.utils import format_datetime, parseaddr
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives, get_connection
+from django.template.loader import render_to_string
+
+from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message
+
+logger = logging.getLogger(__name__)
+
+_INVALID_ADDRESS = "the e-mail address is not valid"
+
+
+def build_email(config: Mapping[str, str], message: Message, *, sender: str) -> EmailMultiAlternatives:
+    """The mail as it will be sent.
+
+    Message-ID is the same on every retry. All mails of an alert name the same root, which was never
+    itself sent: mail programs then show them as one thread, whichever of them arrive.
+    """
+    context = {"message": message, "facts": message.facts}
+    mail = EmailMultiAlternatives(
+        subject=message.title,
+        body=render_to_string("notifications/email.txt", context),
+        from_email=sender,
+        to=[config["emailAddress"]],
+        headers=_headers(message, sender),
+    )
+    mail.attach_alternative(render_to_string("notifications/email.html", context), "text/html")
+    return mail
+
+
+def _headers(message: Message, sender: str) -> dict[str, str]:
+    domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
+    root = f"<thread.{message.thread_key}@{domain}>"
+    return {
+        "Message-ID": f"<{message.delivery_id}@{domain}>",
+        "In-Reply-To": root,
+        "References": root,
+        "Date": format_datetime(message.occurred_at),
+        "Auto-Submitted": "auto-generated",
+        "X-Ops-Event": message.kind.value,
+    }
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:  # noqa: ARG001 - a channel's signature
+    """Hand it to the mail server of the settings.
+
+    Raises:
+        DeliveryError: retryable when the server is away or answers 4xx; for good on 5xx and where the
+            address cannot stand in a mail (a line break in it, say).
+    """
+    if "@" not in config["emailAddress"]:
+        # Django would count a mail to nobody as sent.
+        raise DeliveryError(_INVALID_ADDRESS, retryable=False)
+    try:
+        mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL)
+        with get_connection() as connection:
+            connection.send_messages([mail])
+    except OSError as error:  # smtplib's own exceptions are among them
+        failure = _explain(error)
+    except ValueError:
+        # Django refuses addresses that are none, and header values with line breaks.
+        failure = DeliveryError(_INVALID_ADDRESS, retryable=False)
+    else:
+        return
+    raise failure
+
+
+def _explain(error: OSError) -> DeliveryError:
+    code = _smtp_code(error)
+    # The server's own text may quote the address or more: class and code will do.
+    logger.warning("mail server %s: %s %s", settings.EMAIL_HOST, type(error).__name__, code or error.strerror)
+    if isinstance(error, smtplib.SMTPNotSupportedError):
+        return DeliveryError("the mail server lacks what this mail needs", retryable=False)
+    if code is None:
+        return DeliveryError("the mail server could not be reached", retryable=True)
+    return DeliveryError(f"the mail server answered {code}", retryable=not 500 <= code <= 599)
+
+
+def _smtp_code(error: OSError) -> int | None:
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return next((code for code, _ in error.recipients.values()), None)
+    return error.smtp_code if isinstance(error, smtplib.SMTPResponseException) else None
+
+
+EMAIL = Channel(
+    type=ChannelType.EMAIL,
+    fields=(ConfigField("emailAddress", "emailAddress"),),
+    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    send=send,
+)

@@ -1,0 +1,56 @@
+"""WEBHOOK: the document itself, POSTed to a URL and signed where there is a secret (decisions 7)."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+
+import orjson
+
+from integrations.channels.base import Channel, ConfigField
+from integrations.channels.http import deliver_over_http
+from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.messages import Message
+
+
+def build_request(
+    config: Mapping[str, str], message: Message, *, now: datetime
+) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers of one attempt; the signature carries the time of the attempt."""
+    body = orjson.dumps(dict(message.document))
+    headers = {
+        "Content-Type": "application/json",
+        "X-Ops-Event": message.kind.value,
+        "X-Ops-Delivery": message.delivery_id,
+    }
+    if secret := config.get("secret"):
+        headers["X-Ops-Signature"] = sign(body, secret, now=now)
+    return body, headers
+
+
+def sign(body: bytes, secret: str, *, now: datetime) -> str:
+    """`t=<unix>,v1=<hex HMAC-SHA256 of "t.body">`, keyed with the secret's UTF-8 bytes."""
+    timestamp = int(now.timestamp())
+    signed = f"{timestamp}.".encode() + body
+    return f"t={timestamp},v1={hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()}"
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """POST the document to `config["url"]`; what the receiver answers besides its status is not read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    body, headers = build_request(config, message, now=now)
+    deliver_over_http(config["url"], body, headers, now=now)
+
+
+WEBHOOK = Channel(
+    type=ChannelType.WEBHOOK,
+    fields=(
+        ConfigField("url", "webhookUrl", SecretKind.URL),
+        ConfigField("secret", "webhookSecret", SecretKind.SECRET, required=False),
+    ),
+    kinds=frozenset(MessageKind),
+    send=send,
+)

@@ -1,0 +1,46 @@
+"""Closed sets of the outside; the values are the wire values."""
+
+from enum import StrEnum
+
+
+class ChannelType(StrEnum):
+    """The ways a notification can leave (decisions 5 "notifications.typeName", less the groups of people)."""
+
+    EMAIL = "EMAIL"
+    SMS = "SMS"
+    PAGER_SERVICE = "PAGER_SERVICE"
+    CHAT_SERVICE = "CHAT_SERVICE"
+    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
+    METRICS_SERVICE = "METRICS_SERVICE"
+    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
+    ON_CALL_SERVICE = "ON_CALL_SERVICE"
+    WEBHOOK = "WEBHOOK"
+    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
+
+
+class MessageKind(StrEnum):
+    """What a message tells; the values stand in `X-Ops-Event` (decisions 7)."""
+
+    OPEN = "alert.open"
+    UPDATE = "alert.update"
+    ACKNOWLEDGE = "alert.acknowledge"
+    CLOSE = "alert.close"
+    CANCEL = "alert.cancel"
+    INFORM = "alert.inform"
+
+
+class SecretKind(StrEnum):
+    """How a config field looks on the way out (decisions 5 "redaction")."""
+
+    PLAIN = "plain"
+    TOKEN = "token"  # noqa: S105 - the name of a kind, not a token
+    SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
+    URL = "url"
+
+
+class DeliveryStatus(StrEnum):
+    """How one attempt ended."""
+
+    DELIVERED = "delivered"
+    RETRY = "retry"
+    FAILED = "failed"

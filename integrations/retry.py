@@ -1,0 +1,60 @@
+"""When a failed delivery comes again (decisions 7). Pure."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from integrations.choices import DeliveryStatus
+
+_FIRST_DELAY = 5.0
+_LONGEST_DELAY = 300.0
+_JITTER = 0.2
+_LONGEST_RETRY_AFTER = 3600
+_IN_ALL = timedelta(hours=1)
+_RETRYABLE = frozenset({408, 425, 429})
+
+
+def judge_status(status: int) -> DeliveryStatus:
+    """What an HTTP status says of a delivery; redirects are not followed and fail for good."""
+    if 200 <= status <= 299:
+        return DeliveryStatus.DELIVERED
+    if status in _RETRYABLE or 500 <= status <= 599:
+        return DeliveryStatus.RETRY
+    return DeliveryStatus.FAILED
+
+
+def next_attempt(
+    attempt: int, first_attempt_at: datetime, now: datetime, retry_after: int | None, jitter: float
+) -> datetime | None:
+    """When to try again after attempt number `attempt` (from 1) failed at `now`; None: give up.
+
+    `retry_after` is in seconds, `jitter` from -1 to 1. What would fall behind the hour falls on its end,
+    so that a long Retry-After still leaves one last attempt.
+    """
+    end = first_attempt_at + _IN_ALL
+    if now >= end:
+        return None
+    asked = min(retry_after or 0, _LONGEST_RETRY_AFTER)
+    return min(end, now + timedelta(seconds=max(_backoff(attempt, jitter), asked)))
+
+
+def parse_retry_after(value: str | None, now: datetime) -> int | None:
+    """Seconds to wait, an hour at most, of a Retry-After header; None when there is none to be read.
+
+    It is a number of seconds or a date (RFC 9110 10.2.3).
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        # Python refuses to read numbers of thousands of digits; nine are 31 years.
+        return min(int(text[:9]), _LONGEST_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    seconds = round((moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
+    return max(0, min(seconds, _LONGEST_RETRY_AFTER))
+
+
+def _backoff(attempt: int, jitter: float) -> float:
+    # The exponent is bounded: the delay has long reached its limit, and 2**n would grow out of a float.
+    doubled = _FIRST_DELAY * 2.0 ** min(attempt - 1, 16)
+    return min(doubled, _LONGEST_DELAY) * (1 + _JITTER * jitter)

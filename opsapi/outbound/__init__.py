@@ -1,0 +1,6 @@
+"""The one way out over HTTP: guarded addresses, bounded time and size, no redirects (decisions 7)."""
+
+from opsapi.outbound.client import OutboundResponse, post
+from opsapi.outbound.errors import OutboundError, OutboundReason
+
+__all__ = ["OutboundError", "OutboundReason", "OutboundResponse", "post"]

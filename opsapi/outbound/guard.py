@@ -1,0 +1,61 @@
+"""Which addresses the platform may connect to (decisions 7). Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+# Not for everybody, whatever the interpreter's own tables say of them.
+_SPECIAL: Sequence[Network] = (
+    IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890), a cloud's metadata among them
+    IPv4Network("168.63.129.16/32"),  # a cloud's metadata under a public address
+    IPv6Network("3fff::/20"),  # documentation (RFC 9637)
+)
+
+
+class Verdict(StrEnum):
+    """What the guard says of an address."""
+
+    PUBLIC = "public"
+    ALLOWED = "allowed by the settings"
+    MULTICAST = "multicast"
+    NOT_PUBLIC = "not public"
+
+
+_PASSES = frozenset({Verdict.PUBLIC, Verdict.ALLOWED})
+
+
+def unwrap(address: Address) -> Address:
+    """The IPv4 address inside an IPv4-mapped, NAT64 (RFC 6052) or 6to4 (RFC 3056) form, else the address."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def judge(address: Address, allow: Iterable[Network]) -> Verdict:
+    """Whether that address may be connected to: a global unicast one, or one that `allow` covers."""
+    inner = unwrap(address)
+    if any(address in network or inner in network for network in allow):
+        return Verdict.ALLOWED
+    if inner.is_multicast:
+        return Verdict.MULTICAST
+    return Verdict.PUBLIC if _is_public(inner) else Verdict.NOT_PUBLIC
+
+
+def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[Address, Verdict]:
+    """Those that may not be connected to, each with the reason; a name with any of them is refused."""
+    verdicts = {address: judge(address, allow) for address in addresses}
+    return {address: verdict for address, verdict in verdicts.items() if verdict not in _PASSES}
+
+
+def _is_public(address: Address) -> bool:
+    if any(address in network for network in _SPECIAL):
+        return False
+    # `is_global` lets site-local and IPv4-compatible addresses through: only 2000::/3 is handed out.
+    return address.is_global and (isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST)

@@ -1,0 +1,5 @@
+"""The receivers these tests use."""
+
+from tests.receivers import http_receiver, mail_receiver
+
+__all__ = ["http_receiver", "mail_receiver"]

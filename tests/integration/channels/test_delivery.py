@@ -1,0 +1,67 @@
+"""Delivery of one message: every end is an outcome."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import pytest
+
+from integrations import delivery
+from integrations.channels.base import Channel
+from integrations.choices import ChannelType, DeliveryStatus
+from integrations.delivery import UNFORESEEN, deliver
+from integrations.messages import Message
+from tests.receivers import HttpReceiver, MailReceiver
+from tests.unit.integrations.messages import NOW, make_message
+
+
+def test_it_delivers_by_webhook(http_receiver: HttpReceiver) -> None:
+    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert (outcome.status, outcome.reason, outcome.retry_after) == (DeliveryStatus.DELIVERED, None, None)
+    assert outcome.latency_ms >= 0
+    assert len(http_receiver.requests) == 1
+
+
+def test_it_delivers_by_email(mail_receiver: MailReceiver) -> None:
+    outcome = deliver(ChannelType.EMAIL, {"emailAddress": "a@example.com"}, make_message(), now=NOW)
+    assert outcome.status is DeliveryStatus.DELIVERED
+    assert len(mail_receiver.mails) == 1
+
+
+def test_a_busy_receiver_is_tried_again_when_it_asks(http_receiver: HttpReceiver) -> None:
+    http_receiver.answer(429, {"Retry-After": "30"})
+    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.RETRY, "the receiver answered 429")
+    assert outcome.retry_after == 30
+
+
+def test_a_refusing_receiver_fails_for_good(http_receiver: HttpReceiver) -> None:
+    http_receiver.answer(404)
+    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "the receiver answered 404")
+
+
+def test_a_config_without_its_fields_fails_for_good_and_names_them() -> None:
+    outcome = deliver(ChannelType.WEBHOOK, {"secret": "s"}, make_message(), now=NOW)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "not configured: url")
+
+
+def test_a_channel_that_is_not_there_fails_for_good() -> None:
+    outcome = deliver(ChannelType.SMS, {}, make_message(), now=NOW)
+    assert outcome.status is DeliveryStatus.FAILED
+    assert outcome.reason == "SMS is not available in this installation"
+
+
+def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+        raise RuntimeError(f"cannot make sense of {config['url']}")
+
+    broken = Channel(ChannelType.WEBHOOK, fields=(), kinds=frozenset(), send=send)
+    monkeypatch.setattr(delivery, "CHANNELS", {ChannelType.WEBHOOK: broken})
+    config = {"url": "https://hook.example/very-secret"}
+    outcome = deliver(ChannelType.WEBHOOK, config, make_message(), now=NOW)
+    assert (outcome.status, outcome.reason) == (DeliveryStatus.RETRY, UNFORESEEN)
+    assert "unexpected RuntimeError" in caplog.text
+    assert "in send" in caplog.text
+    assert "very-secret" not in caplog.text

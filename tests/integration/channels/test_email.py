@@ -1,0 +1,151 @@
+"""EMAIL against a real mail server."""
+
+import socket
+from email.utils import parsedate_to_datetime
+
+import pytest
+from pytest_django import Settings
+
+from integrations.channels.base import DeliveryError
+from integrations.channels.email import send
+from integrations.choices import MessageKind
+from integrations.messages import Message
+from tests.receivers import MailReceiver, ReceivedMail
+from tests.unit.integrations.messages import NOW, make_message
+
+CONFIG = {"emailAddress": "oncall@example.com"}
+
+
+def sent(receiver: MailReceiver, message: Message) -> ReceivedMail:
+    """The mail as the server got it."""
+    send(CONFIG, message, now=NOW)
+    return receiver.mails[-1]
+
+
+def part(mail: ReceivedMail, kind: str) -> str:
+    """The text of one alternative."""
+    body = mail.message.get_body((kind,))
+    assert body is not None
+    return str(body.get_content())
+
+
+def failure_of(config: dict[str, str]) -> DeliveryError:
+    """Why sending there fails."""
+    with pytest.raises(DeliveryError) as caught:
+        send(config, make_message(), now=NOW)
+    return caught.value
+
+
+def test_it_sends_text_and_html_to_one_recipient(mail_receiver: MailReceiver) -> None:
+    message = make_message(current_value="93 RAW", link="https://ops.example/admin/alerts/1?a=1&b=2")
+    mail = sent(mail_receiver, message)
+    assert mail.recipients == ("oncall@example.com",)
+    assert mail.message["To"] == "oncall@example.com"
+    assert mail.message["From"] == "Ops <ops@platform.example>"
+    # Django folds an encoded subject after its name; unfolding it leaves one blank.
+    assert mail.message["Subject"].strip() == "[OPEN] HOST_DOWN db1.example.com:27017 — project payments"
+    assert part(mail, "plain").splitlines() == [
+        "[OPEN] HOST_DOWN db1.example.com:27017 — project payments",
+        "",
+        "Event type: HOST_DOWN",
+        "State: OPEN",
+        "Project: payments",
+        "Target: db1.example.com:27017",
+        "Current value: 93 RAW",
+        "Time: 2026-11-21T07:26:14Z",
+        "",
+        "https://ops.example/admin/alerts/1?a=1&b=2",
+        "",
+    ]
+    assert '<a href="https://ops.example/admin/alerts/1?a=1&amp;b=2">' in part(mail, "html")
+
+
+def test_it_marks_itself_as_automatic_and_carries_the_messages_time(mail_receiver: MailReceiver) -> None:
+    headers = sent(mail_receiver, make_message()).message
+    assert headers["Auto-Submitted"] == "auto-generated"
+    assert headers["X-Ops-Event"] == "alert.open"
+    assert parsedate_to_datetime(headers["Date"]) == NOW
+
+
+def test_it_has_the_same_message_id_on_a_retry(mail_receiver: MailReceiver) -> None:
+    first, second = sent(mail_receiver, make_message()), sent(mail_receiver, make_message())
+    assert first.message["Message-ID"] == "<6740a1b2c3d4e5f607080910@platform.example>"
+    assert second.message["Message-ID"] == first.message["Message-ID"]
+
+
+def test_it_threads_the_mails_of_one_alert(mail_receiver: MailReceiver) -> None:
+    opened = sent(mail_receiver, make_message(delivery_id="1" * 24)).message
+    closed = sent(mail_receiver, make_message(delivery_id="2" * 24, kind=MessageKind.CLOSE)).message
+    other = sent(mail_receiver, make_message(thread_key="f" * 24)).message
+    assert opened["References"] == closed["References"] == closed["In-Reply-To"]
+    assert opened["Message-ID"] != closed["Message-ID"]
+    assert other["References"] != opened["References"]
+
+
+def test_no_name_gets_a_header_or_markup_of_its_own(mail_receiver: MailReceiver) -> None:
+    hostile = "x\r\nBcc: thief@example.com\r\n\r\n<script>alert(1)</script>\u2028\x00"
+    mail = sent(mail_receiver, make_message(project_name=hostile, target=hostile, event_type_name=hostile))
+    assert mail.recipients == ("oncall@example.com",)
+    assert mail.message["Bcc"] is None
+    assert "\n" not in mail.message["Subject"]
+    assert "<script>" not in part(mail, "html")
+    assert "\nBcc:" not in part(mail, "plain")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "oncall@example.com\r\nBcc: thief@example.com",
+        "oncall@example.com, thief@example.com",
+        "no address",
+        "",
+    ],
+)
+def test_it_refuses_what_is_not_one_address(mail_receiver: MailReceiver, address: str) -> None:
+    failure = failure_of({"emailAddress": address})
+    assert (failure.reason, failure.retryable) == ("the e-mail address is not valid", False)
+    assert mail_receiver.mails == []
+
+
+@pytest.mark.parametrize(
+    ("recipient_answer", "data_answer", "reason", "retryable"),
+    [
+        ("450 mailbox busy", "250 OK", "the mail server answered 450", True),
+        ("499 odd", "250 OK", "the mail server answered 499", True),
+        ("500 odd", "250 OK", "the mail server answered 500", False),
+        ("550 no such user", "250 OK", "the mail server answered 550", False),
+        ("250 OK", "451 try later", "the mail server answered 451", True),
+        ("250 OK", "554 looks like spam", "the mail server answered 554", False),
+    ],
+)
+def test_it_says_why_the_server_refused(
+    mail_receiver: MailReceiver, recipient_answer: str, data_answer: str, reason: str, retryable: bool
+) -> None:
+    mail_receiver.recipient_answer, mail_receiver.data_answer = recipient_answer, data_answer
+    failure = failure_of(CONFIG)
+    assert (failure.reason, failure.retryable) == (reason, retryable)
+    assert mail_receiver.mails == []
+
+
+def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        settings.EMAIL_PORT = server.getsockname()[1]
+    failure = failure_of(CONFIG)
+    assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
+
+
+def test_a_server_that_says_nothing_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
+    settings.EMAIL_TIMEOUT = 0.2
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        settings.EMAIL_PORT = server.getsockname()[1]
+        failure = failure_of(CONFIG)
+    assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
+
+
+def test_a_server_without_the_tls_asked_for_fails_for_good(
+    mail_receiver: MailReceiver, settings: Settings
+) -> None:
+    settings.EMAIL_USE_TLS = True
+    failure = failure_of(CONFIG)
+    assert (failure.reason, failure.retryable) == ("the mail server lacks what this mail needs", False)
+    assert mail_receiver.mails == []

@@ -1,0 +1,109 @@
+"""WEBHOOK against a real receiver."""
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+
+import pytest
+
+from integrations.channels.base import DeliveryError
+from integrations.channels.webhook import build_request, send
+from integrations.choices import MessageKind
+from opsapi import VERSION
+from tests.receivers import HttpReceiver
+from tests.unit.integrations.messages import NOW, make_message
+
+
+def failure_of(receiver: HttpReceiver) -> DeliveryError:
+    """Why sending there fails."""
+    with pytest.raises(DeliveryError) as caught:
+        send({"url": receiver.url("/very-secret")}, make_message(), now=NOW)
+    return caught.value
+
+
+def test_it_posts_the_document_as_json(http_receiver: HttpReceiver) -> None:
+    message = make_message()
+    send({"url": http_receiver.url("/hook?x=1")}, message, now=NOW)
+    [request] = http_receiver.requests
+    assert (request.method, request.path) == ("POST", "/hook?x=1")
+    assert json.loads(request.body) == message.document
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["X-Ops-Event"] == "alert.open"
+    assert request.headers["X-Ops-Delivery"] == message.delivery_id
+    assert request.headers["User-Agent"] == f"opsapi/{VERSION}"
+    assert "X-Ops-Signature" not in request.headers
+
+
+def test_it_signs_what_it_sends(http_receiver: HttpReceiver) -> None:
+    send({"url": http_receiver.url(), "secret": "schlüssel"}, make_message(), now=NOW)
+    [request] = http_receiver.requests
+    stamp, signature = request.headers["X-Ops-Signature"].split(",")
+    signed = stamp.removeprefix("t=").encode() + b"." + request.body
+    expected = hmac.new("schlüssel".encode(), signed, hashlib.sha256).hexdigest()
+    assert (stamp, signature) == ("t=1795245974", f"v1={expected}")
+
+
+def test_it_keeps_the_delivery_id_and_renews_the_signature_on_a_retry() -> None:
+    message = make_message()
+    body, first = build_request({"secret": "s"}, message, now=NOW)
+    again, second = build_request({"secret": "s"}, message, now=NOW + timedelta(seconds=5))
+    assert (again, second["X-Ops-Delivery"]) == (body, first["X-Ops-Delivery"])
+    assert second["X-Ops-Signature"] != first["X-Ops-Signature"]
+
+
+@pytest.mark.parametrize("kind", list(MessageKind))
+def test_it_names_what_happened(kind: MessageKind) -> None:
+    _, headers = build_request({}, make_message(kind=kind), now=NOW)
+    assert headers["X-Ops-Event"] == kind.value
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204])
+def test_it_is_delivered_on_any_2xx(http_receiver: HttpReceiver, status: int) -> None:
+    http_receiver.answer(status)
+    send({"url": http_receiver.url()}, make_message(), now=NOW)
+    assert len(http_receiver.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_after", "expected"),
+    [
+        (302, None, ("the receiver answered 302; redirects are not followed", False, None)),
+        (400, "10", ("the receiver answered 400", False, None)),
+        (410, None, ("the receiver answered 410", False, None)),
+        (429, "10", ("the receiver answered 429", True, 10)),
+        (429, "Sat, 21 Nov 2026 07:27:14 GMT", ("the receiver answered 429", True, 60)),
+        (503, "7200", ("the receiver answered 503", True, 3600)),
+        (503, None, ("the receiver answered 503", True, None)),
+    ],
+)
+def test_it_says_why_it_was_not_delivered(
+    http_receiver: HttpReceiver,
+    status: int,
+    retry_after: str | None,
+    expected: tuple[str, bool, int | None],
+) -> None:
+    headers = {"Retry-After": retry_after} if retry_after else {}
+    http_receiver.answer(status, {"Location": "/elsewhere", **headers}, b"an answer nobody may see")
+    failure = failure_of(http_receiver)
+    assert (failure.reason, failure.retryable, failure.retry_after) == expected
+    assert len(http_receiver.requests) == 1
+
+
+def test_it_is_delivered_once_though_the_answer_drips(http_receiver: HttpReceiver) -> None:
+    http_receiver.drip(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
+    send({"url": http_receiver.url()}, make_message(), now=NOW)
+    assert len(http_receiver.requests) == 1
+
+
+def test_a_receiver_that_hangs_up_is_tried_again(http_receiver: HttpReceiver) -> None:
+    http_receiver.behave(lambda handler: None)
+    failure = failure_of(http_receiver)
+    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+
+
+def test_a_url_with_credentials_fails_for_good() -> None:
+    with pytest.raises(DeliveryError) as caught:
+        send({"url": "https://user:hunter2@hook.example/"}, make_message(), now=NOW)
+    assert not caught.value.retryable
+    assert "hunter2" not in caught.value.reason

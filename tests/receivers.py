@@ -1,0 +1,208 @@
+"""Real receivers on loopback: an HTTP server and a mail server that do as they are told.
+
+The fixtures `http_receiver` and `mail_receiver` are for any test; a package that wants them names them in
+its conftest. Both point the settings at themselves.
+"""
+
+import asyncio
+import contextlib
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from pytest_django import Settings
+
+LOOPBACK = ip_network("127.0.0.0/8")
+
+
+@dataclass(frozen=True)
+class ReceivedRequest:
+    """One request as it came: header names as sent, body as bytes."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Behaviour = Callable[[BaseHTTPRequestHandler], object]
+
+
+class HttpReceiver:
+    """An HTTP server on 127.0.0.1 (with TLS when given a context) that records and answers."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.requests: list[ReceivedRequest] = []
+        self.stopped = threading.Event()
+        self._behaviour: Behaviour = _answer(200, {}, b"")
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        if context:
+            # The handshake belongs to the request's own thread: one bad client must not stop the server.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self._scheme = "https" if context else "http"
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    def url(self, path: str = "/hook", host: str = "127.0.0.1") -> str:
+        """Where it listens."""
+        return f"{self._scheme}://{host}:{self.port}{path}"
+
+    def answer(self, status: int, headers: Mapping[str, str] | None = None, body: bytes = b"") -> None:
+        """From now on answer so."""
+        self._behaviour = _answer(status, headers or {}, body)
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """From now on let `behaviour` write the answer, or whatever it likes, to `handler.wfile`."""
+        self._behaviour = behaviour
+
+    def drip(self, start: bytes) -> None:
+        """From now on send `start` at once, then a byte every little while, as good as for ever."""
+
+        def behaviour(handler: BaseHTTPRequestHandler) -> None:
+            handler.wfile.write(start)
+            for _ in range(3000):
+                if self.stopped.wait(0.01):
+                    return
+                handler.wfile.write(b"x")
+
+        self._behaviour = behaviour
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["HttpReceiver"]:
+        """Listen until the block ends."""
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self.stopped.set()
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+    def _handle(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("Content-Length", "0")))
+        headers = dict(handler.headers.items())
+        self.requests.append(ReceivedRequest(handler.command, handler.path, headers, body))
+        handler.close_connection = True
+        # A client that has seen enough hangs up; that is its right.
+        with contextlib.suppress(ConnectionError, ssl.SSLError):
+            self._behaviour(handler)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = 0
+
+            def handle(self) -> None:
+                # A client that refuses the certificate breaks the handshake off.
+                with contextlib.suppress(ConnectionError, ssl.SSLError):
+                    super().handle()
+
+            def do_POST(self) -> None:
+                receiver._handle(self)
+
+            def log_message(self, *_: object) -> None:
+                """Nothing: the requests are recorded."""
+
+        return Handler
+
+
+def _answer(status: int, headers: Mapping[str, str], body: bytes) -> Behaviour:
+    def behaviour(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return behaviour
+
+
+@dataclass(frozen=True)
+class ReceivedMail:
+    """One mail as it came: the envelope's recipients, the parsed message and its bytes."""
+
+    recipients: tuple[str, ...]
+    message: EmailMessage
+    raw: bytes
+
+
+@dataclass
+class MailReceiver:
+    """An SMTP server on 127.0.0.1: the two answers are what it says to RCPT TO and to the mail itself."""
+
+    mails: list[ReceivedMail] = field(default_factory=list)
+    recipient_answer: str = "250 OK"
+    data_answer: str = "250 OK"
+    port: int = 0
+
+    async def handle_RCPT(  # noqa: N802 - the name aiosmtpd looks for
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        """Take the recipient or refuse it."""
+        if self.recipient_answer.startswith("2"):
+            envelope.rcpt_tos.append(address)
+        return self.recipient_answer
+
+    async def handle_DATA(  # noqa: N802 - the name aiosmtpd looks for
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        """Take the mail or refuse it."""
+        if self.data_answer.startswith("2"):
+            raw = envelope.original_content or b""
+            message = BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
+            self.mails.append(ReceivedMail(tuple(envelope.rcpt_tos), message, raw))
+        return self.data_answer
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["MailReceiver"]:
+        """Listen until the block ends."""
+        controller = _AnyPortController(self, hostname="127.0.0.1", port=0)
+        controller.start()
+        self.port = controller.port
+        try:
+            yield self
+        finally:
+            controller.stop()
+
+
+class _AnyPortController(Controller):
+    """Listens on a free port, and knows which once it does."""
+
+    def _trigger_server(self) -> None:
+        assert isinstance(self.server, asyncio.Server)
+        self.port = self.server.sockets[0].getsockname()[1]
+        super()._trigger_server()  # type: ignore[no-untyped-call] # aiosmtpd types only some of itself
+
+
+@pytest.fixture
+def http_receiver(settings: Settings) -> Iterator[HttpReceiver]:
+    """A running HTTP receiver that the address guard lets through."""
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    with HttpReceiver().running() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def mail_receiver(settings: Settings) -> Iterator[MailReceiver]:
+    """A running mail server that the settings name."""
+    with MailReceiver().running() as receiver:
+        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", receiver.port
+        settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
+        settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False
+        settings.DEFAULT_FROM_EMAIL = "Ops <ops@platform.example>"
+        yield receiver

@@ -1,0 +1,26 @@
+"""A valid message from nothing."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from integrations.choices import MessageKind
+from integrations.messages import Message
+
+NOW = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
+
+_MESSAGE = Message(
+    delivery_id="6740a1b2c3d4e5f607080910",
+    kind=MessageKind.OPEN,
+    occurred_at=NOW,
+    thread_key="6740a1b2c3d4e5f607080900",
+    document={"id": "6740a1b2c3d4e5f607080900", "status": "OPEN", "tags": []},
+    event_type_name="HOST_DOWN",
+    project_name="payments",
+    target="db1.example.com:27017",
+)
+
+
+def make_message(**changes: Any) -> Message:
+    """A message that a host is down, with those changes."""
+    return replace(_MESSAGE, **changes)

@@ -1,0 +1,105 @@
+"""The address guard: which addresses may be connected to."""
+
+from ipaddress import ip_address, ip_network
+
+import pytest
+
+from opsapi.outbound.guard import Verdict, judge, refused, unwrap
+
+VERDICTS = [
+    ("8.8.8.8", Verdict.PUBLIC),
+    ("2606:4700:4700::1111", Verdict.PUBLIC),
+    ("0.0.0.0", Verdict.NOT_PUBLIC),
+    ("127.0.0.1", Verdict.NOT_PUBLIC),
+    ("127.255.255.255", Verdict.NOT_PUBLIC),
+    ("10.0.0.1", Verdict.NOT_PUBLIC),
+    ("172.15.255.255", Verdict.PUBLIC),
+    ("172.16.0.0", Verdict.NOT_PUBLIC),
+    ("172.31.255.255", Verdict.NOT_PUBLIC),
+    ("172.32.0.0", Verdict.PUBLIC),
+    ("192.168.1.1", Verdict.NOT_PUBLIC),
+    ("100.63.255.255", Verdict.PUBLIC),
+    ("100.64.0.0", Verdict.NOT_PUBLIC),
+    ("100.100.100.200", Verdict.NOT_PUBLIC),
+    ("100.128.0.0", Verdict.PUBLIC),
+    ("169.254.169.254", Verdict.NOT_PUBLIC),
+    ("168.63.129.16", Verdict.NOT_PUBLIC),
+    ("192.0.0.192", Verdict.NOT_PUBLIC),
+    ("198.18.0.1", Verdict.NOT_PUBLIC),
+    ("240.0.0.1", Verdict.NOT_PUBLIC),
+    ("255.255.255.255", Verdict.NOT_PUBLIC),
+    ("224.0.0.1", Verdict.MULTICAST),
+    ("ff0e::1", Verdict.MULTICAST),
+    ("::", Verdict.NOT_PUBLIC),
+    ("::1", Verdict.NOT_PUBLIC),
+    ("fe80::1", Verdict.NOT_PUBLIC),
+    ("fe80::1%1", Verdict.NOT_PUBLIC),
+    ("fec0::1", Verdict.NOT_PUBLIC),
+    ("fd00:ec2::254", Verdict.NOT_PUBLIC),
+    ("::10.0.0.1", Verdict.NOT_PUBLIC),
+    ("::8.8.8.8", Verdict.NOT_PUBLIC),
+    ("2001::1", Verdict.NOT_PUBLIC),
+    ("2001:db8::1", Verdict.NOT_PUBLIC),
+    ("3fff::1", Verdict.NOT_PUBLIC),
+    ("::ffff:127.0.0.1", Verdict.NOT_PUBLIC),
+    ("::ffff:8.8.8.8", Verdict.PUBLIC),
+    ("::ffff:224.0.0.1", Verdict.MULTICAST),
+    ("64:ff9b::127.0.0.1", Verdict.NOT_PUBLIC),
+    ("64:ff9b::169.254.169.254", Verdict.NOT_PUBLIC),
+    ("64:ff9b::8.8.8.8", Verdict.PUBLIC),
+    ("64:ff9b:1::8.8.8.8", Verdict.NOT_PUBLIC),
+    ("2002:7f00:1::", Verdict.NOT_PUBLIC),
+    ("2002:a9fe:a9fe::1", Verdict.NOT_PUBLIC),
+    ("2002:808:808::1", Verdict.PUBLIC),
+]
+
+
+@pytest.mark.parametrize(("address", "verdict"), VERDICTS)
+def test_it_lets_only_global_unicast_addresses_through(address: str, verdict: Verdict) -> None:
+    assert judge(ip_address(address), []) is verdict
+
+
+@pytest.mark.parametrize(
+    ("address", "verdict"),
+    [
+        ("10.1.2.3", Verdict.ALLOWED),
+        ("::ffff:10.1.2.3", Verdict.ALLOWED),
+        ("64:ff9b::10.1.2.3", Verdict.ALLOWED),
+        ("2002:a01:203::1", Verdict.ALLOWED),
+        ("10.2.0.0", Verdict.NOT_PUBLIC),
+        ("fd00::1", Verdict.ALLOWED),
+        ("fd00::1:0:0:1", Verdict.NOT_PUBLIC),
+        ("127.0.0.1", Verdict.NOT_PUBLIC),
+        ("8.8.8.8", Verdict.PUBLIC),
+    ],
+)
+def test_it_lets_through_what_the_settings_allow_and_no_more(address: str, verdict: Verdict) -> None:
+    allow = [ip_network("10.1.0.0/16"), ip_network("fd00::/80")]
+    assert judge(ip_address(address), allow) is verdict
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "inner"),
+    [
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("64:ff9b::10.0.0.1", "10.0.0.1"),
+        ("64:ff9b::1:10.0.0.1", "64:ff9b::1:10.0.0.1"),
+        ("2002:a00:1::5", "10.0.0.1"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("2606:4700::1", "2606:4700::1"),
+    ],
+)
+def test_it_unwraps_ipv4_inside_ipv6(wrapped: str, inner: str) -> None:
+    assert unwrap(ip_address(wrapped)) == ip_address(inner)
+
+
+def test_it_refuses_a_name_with_one_bad_address_among_good_ones() -> None:
+    addresses = [ip_address("8.8.8.8"), ip_address("10.0.0.1"), ip_address("224.0.0.1")]
+    assert refused(addresses, []) == {
+        ip_address("10.0.0.1"): Verdict.NOT_PUBLIC,
+        ip_address("224.0.0.1"): Verdict.MULTICAST,
+    }
+
+
+def test_it_refuses_nothing_when_every_address_passes() -> None:
+    assert refused([ip_address("8.8.8.8"), ip_address("10.0.0.1")], [ip_network("10.0.0.0/8")]) == {}

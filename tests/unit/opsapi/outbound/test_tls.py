@@ -1,0 +1,108 @@
+"""TLS: the name is verified although the connection goes to an address."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from pytest_django import Settings
+
+from opsapi.outbound import OutboundError, OutboundReason, post
+from tests.receivers import LOOPBACK, HttpReceiver
+from tests.unit.opsapi.outbound.names import resolve_names
+
+
+def make_certificate(path: Path, name: str) -> Path:
+    """A self-signed certificate for that name, and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "self-made")])
+    today = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    )
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    pem = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(*pem) + certificate)
+    return path
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for hook.example."""
+    return make_certificate(tmp_path / "hook.pem", "hook.example")
+
+
+@pytest.fixture
+def asked_names() -> list[str | None]:
+    """The names clients sent by SNI."""
+    return []
+
+
+@pytest.fixture
+def context(certificate: Path, asked_names: list[str | None]) -> ssl.SSLContext:
+    """The receiver's side of TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.sni_callback = lambda _socket, name, _context: asked_names.append(name)
+    return context
+
+
+@pytest.fixture(autouse=True)
+def names(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two names for the receiver; the certificate has one of them."""
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    resolve_names(monkeypatch, {"hook.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]})
+
+
+def test_it_verifies_the_name_while_connecting_to_the_address(
+    context: ssl.SSLContext,
+    certificate: Path,
+    asked_names: list[str | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with HttpReceiver(context).running() as receiver:
+        assert post(receiver.url(host="hook.example"), b"{}", {}).status == 200
+        assert receiver.requests[0].headers["Host"] == f"hook.example:{receiver.port}"
+    assert asked_names == ["hook.example"]
+
+
+@pytest.mark.parametrize("host", ["other.example", "127.0.0.1"])
+def test_it_refuses_a_certificate_for_another_name(
+    context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with HttpReceiver(context).running() as receiver:
+        with pytest.raises(OutboundError) as caught:
+            post(receiver.url(host=host), b"{}", {})
+        assert (caught.value.reason, receiver.requests) == (OutboundReason.BAD_CERTIFICATE, [])
+
+
+def test_it_refuses_a_certificate_nobody_vouches_for(context: ssl.SSLContext) -> None:
+    with HttpReceiver(context).running() as receiver:
+        with pytest.raises(OutboundError) as caught:
+            post(receiver.url(host="hook.example"), b"{}", {})
+        assert (caught.value.reason, receiver.requests) == (OutboundReason.BAD_CERTIFICATE, [])
+
+
+def test_it_is_not_held_by_a_receiver_that_drips_over_tls(
+    context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with HttpReceiver(context).running() as receiver:
+        receiver.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        with pytest.raises(OutboundError) as caught:
+            post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=1.0)
+        assert caught.value.reason is OutboundReason.TIMED_OUT

@@ -1,0 +1,54 @@
+"""Secrets at rest: sealed for one owner, opened with any configured key, sealed with the newest."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt, is_current
+
+OWNER = "a" * 24
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_what_was_sealed_opens_for_its_owner(plaintext: str) -> None:
+    assert decrypt(encrypt(plaintext, owner=OWNER), owner=OWNER) == plaintext
+
+
+def test_the_sealed_form_shows_nothing_and_never_repeats() -> None:
+    sealed = {encrypt("the secret", owner=OWNER) for _ in range(20)}
+    assert len(sealed) == 20
+    assert not any("secret" in one for one in sealed)
+
+
+def test_another_owner_cannot_open_it() -> None:
+    sealed = encrypt("the secret", owner=OWNER)
+    with pytest.raises(CannotDecryptError, match="b" * 24):
+        decrypt(sealed, owner="b" * 24)
+
+
+def test_a_changed_octet_is_noticed() -> None:
+    key_id, _, body = encrypt("the secret", owner=OWNER).partition(".")
+    raw = bytearray(base64.urlsafe_b64decode(body))
+    raw[-1] ^= 1
+    with pytest.raises(CannotDecryptError):
+        decrypt(f"{key_id}.{base64.urlsafe_b64encode(bytes(raw)).decode()}", owner=OWNER)
+
+
+def test_an_older_key_still_opens_and_the_newest_seals(settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
+    before = encrypt("the secret", owner=OWNER)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new", "old"]
+    after = encrypt("the secret", owner=OWNER)
+    assert decrypt(before, owner=OWNER) == decrypt(after, owner=OWNER) == "the secret"
+    assert [is_current(before), is_current(after)] == [False, True]
+
+
+def test_a_key_that_is_gone_opens_nothing(settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
+    sealed = encrypt("the secret", owner=OWNER)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new"]
+    with pytest.raises(CannotDecryptError):
+        decrypt(sealed, owner=OWNER)

@@ -1,0 +1,83 @@
+"""Reading a body: strictly JSON, an object, and nothing PostgreSQL cannot keep (decisions 1 "bodies")."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.parsers import MAX_DEPTH, read_json_object
+
+
+def nested(depth: int) -> bytes:
+    """An object in which arrays are nested so that the whole has this depth."""
+    return b'{"a":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"{}", {}),
+        (b' {"a": 1, "b": [true, null, 1.5, "x"]} \n', {"a": 1, "b": [True, None, 1.5, "x"]}),
+        ('{"é": "\U0001f600"}'.encode(), {"é": "\U0001f600"}),
+        (b'{"a": "\\ud83d\\ude00"}', {"a": "\U0001f600"}),
+        (b'{"a": 1e400, "b": 0}'.replace(b"1e400", b"1e308"), {"a": 1e308, "b": 0}),
+        (b'{"a": %d}' % 10**100, {"a": 10**100}),
+    ],
+)
+def test_it_reads_a_json_object(body: bytes, expected: object) -> None:
+    assert read_json_object(body) == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"{",
+        b'{"a": 1,}',
+        b'{"a": 1} {"b": 2}',
+        b"{'a': 1}",
+        b'{"a": 01}',
+        b'{"a": NaN}',
+        b'{"a": Infinity}',
+        b'{"a": -Infinity}',
+        b'{"a": 1e400}',
+        b'{"a": "\xff"}',
+        b'\xef\xbb\xbf{"a": 1}',
+        b'{"a": 1, "a": 1}',
+        b'{"b": {"a": 1, "a": 2}}',
+        b'{"a": "\\u0000"}',
+        b'{"\\u0000": 1}',
+        b'{"a": "\\ud800"}',
+        b'{"\\udfff": 1}',
+        b'{"a": ["\\ud800"]}',
+        b'{"a": "\x01"}',
+        b'{"a": %s}' % (b"1" * 5000),
+        nested(MAX_DEPTH + 1),
+        nested(200_000),
+    ],
+)
+def test_it_refuses_what_is_no_json_it_can_keep(body: bytes) -> None:
+    with pytest.raises(ApiError) as refusal:
+        read_json_object(body)
+    assert refusal.value.code is ErrorCode.INVALID_JSON
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b"1", b'"text"', b"true"])
+def test_json_that_is_no_object_is_refused_as_such(body: bytes) -> None:
+    with pytest.raises(ApiError, match="INVALID_JSON") as refusal:
+        read_json_object(body)
+    assert refusal.value.parameters == ["it is JSON, but not an object"]
+
+
+def test_it_reads_down_to_the_greatest_depth() -> None:
+    assert "a" in read_json_object(nested(MAX_DEPTH))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_anything_but_be_read_or_refused(body: bytes) -> None:
+    try:
+        read_json_object(body)
+    except ApiError as refusal:
+        assert refusal.code is ErrorCode.INVALID_JSON  # noqa: PT017 - being read is as good

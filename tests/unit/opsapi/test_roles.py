@@ -1,0 +1,110 @@
+"""Roles: what each implies, written by hand from decisions 2, and where a grant reaches."""
+
+import pytest
+
+from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+
+GROUP_WORK = frozenset(
+    {
+        Role.GROUP_MONITORING_ADMIN,
+        Role.GROUP_USER_ADMIN,
+        Role.GROUP_BACKUP_ADMIN,
+        Role.GROUP_AUTOMATION_ADMIN,
+        Role.GROUP_DATA_ACCESS_ADMIN,
+        Role.GROUP_DATA_ACCESS_READ_WRITE,
+        Role.GROUP_DATA_ACCESS_READ_ONLY,
+    }
+)
+EVERY_GROUP_ROLE = GROUP_WORK | {Role.GROUP_OWNER, Role.GROUP_READ_ONLY, Role.GROUP_AGENT}
+EVERY_ORG_ROLE = frozenset({Role.ORG_OWNER, Role.ORG_GROUP_CREATOR, Role.ORG_READ_ONLY, Role.ORG_MEMBER})
+GLOBAL_READING = frozenset(
+    {Role.GLOBAL_READ_ONLY, Role.ORG_READ_ONLY, Role.ORG_MEMBER, Role.GROUP_READ_ONLY}
+)
+
+IMPLIES = {
+    Role.GLOBAL_OWNER: frozenset(Role),
+    Role.GLOBAL_READ_ONLY: GLOBAL_READING,
+    Role.GLOBAL_MONITORING_ADMIN: GLOBAL_READING
+    | {Role.GLOBAL_MONITORING_ADMIN, Role.GROUP_MONITORING_ADMIN},
+    Role.GLOBAL_USER_ADMIN: GLOBAL_READING | {Role.GLOBAL_USER_ADMIN, Role.GROUP_USER_ADMIN},
+    Role.GLOBAL_BACKUP_ADMIN: GLOBAL_READING | {Role.GLOBAL_BACKUP_ADMIN, Role.GROUP_BACKUP_ADMIN},
+    Role.GLOBAL_AUTOMATION_ADMIN: GLOBAL_READING
+    | {Role.GLOBAL_AUTOMATION_ADMIN, Role.GROUP_AUTOMATION_ADMIN},
+    Role.ORG_OWNER: EVERY_ORG_ROLE | EVERY_GROUP_ROLE,
+    Role.ORG_GROUP_CREATOR: frozenset({Role.ORG_GROUP_CREATOR, Role.ORG_MEMBER}),
+    Role.ORG_READ_ONLY: frozenset({Role.ORG_READ_ONLY, Role.ORG_MEMBER, Role.GROUP_READ_ONLY}),
+    Role.ORG_MEMBER: frozenset({Role.ORG_MEMBER}),
+    Role.GROUP_OWNER: EVERY_GROUP_ROLE,
+    Role.GROUP_READ_ONLY: frozenset({Role.GROUP_READ_ONLY}),
+    Role.GROUP_AGENT: frozenset({Role.GROUP_AGENT}),
+    **{role: frozenset({role, Role.GROUP_READ_ONLY}) for role in GROUP_WORK},
+}
+
+ORG, OTHER_ORG = "a" * 24, "b" * 24
+GROUP, OTHER_GROUP = "c" * 24, "d" * 24
+IN_GROUP, IN_ORG = Scope(org_id=ORG, group_id=GROUP), Scope(org_id=ORG)
+
+
+def test_every_role_has_a_row_here() -> None:
+    assert set(IMPLIES) == set(Role)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_implies_exactly_what_the_decisions_say(role: Role) -> None:
+    assert IMPLIED[role] == IMPLIES[role]
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_role_is_of_one_level(role: Role) -> None:
+    assert [role.is_global, role.is_org, role.is_group].count(True) == 1
+
+
+@pytest.mark.parametrize(
+    ("grant", "wanted", "scope", "expected"),
+    [
+        (Grant(Role.GROUP_OWNER, group_id=GROUP), Role.GROUP_READ_ONLY, IN_GROUP, True),
+        (Grant(Role.GROUP_OWNER, group_id=OTHER_GROUP), Role.GROUP_READ_ONLY, IN_GROUP, False),
+        (Grant(Role.GROUP_OWNER, group_id=GROUP), Role.GROUP_OWNER, IN_ORG, False),
+        (Grant(Role.GROUP_OWNER, group_id=GROUP), Role.GROUP_OWNER, INSTALLATION, False),
+        (Grant(Role.ORG_OWNER, org_id=ORG), Role.GROUP_OWNER, IN_GROUP, True),
+        (Grant(Role.ORG_OWNER, org_id=ORG), Role.ORG_MEMBER, IN_ORG, True),
+        (Grant(Role.ORG_OWNER, org_id=OTHER_ORG), Role.GROUP_READ_ONLY, IN_GROUP, False),
+        (Grant(Role.ORG_OWNER, org_id=ORG), Role.GLOBAL_READ_ONLY, INSTALLATION, False),
+        (Grant(Role.ORG_OWNER, org_id=ORG), Role.ORG_OWNER, INSTALLATION, False),
+        (Grant(Role.ORG_MEMBER, org_id=ORG), Role.GROUP_READ_ONLY, IN_GROUP, False),
+        (Grant(Role.GLOBAL_READ_ONLY), Role.GROUP_READ_ONLY, IN_GROUP, True),
+        (Grant(Role.GLOBAL_READ_ONLY), Role.ORG_MEMBER, IN_ORG, True),
+        (Grant(Role.GLOBAL_READ_ONLY), Role.GLOBAL_READ_ONLY, INSTALLATION, True),
+        (Grant(Role.GLOBAL_READ_ONLY), Role.GROUP_MONITORING_ADMIN, IN_GROUP, False),
+        (Grant(Role.GLOBAL_READ_ONLY), Role.GROUP_READ_ONLY, Scope(group_id=GROUP), True),
+        (Grant(Role.ORG_OWNER, org_id=ORG), Role.GROUP_READ_ONLY, Scope(group_id=GROUP), False),
+    ],
+)
+def test_a_grant_holds_where_it_reaches(grant: Grant, wanted: Role, scope: Scope, expected: bool) -> None:
+    assert satisfies([grant], wanted, scope) is expected
+
+
+def test_no_grants_satisfy_nothing() -> None:
+    assert not satisfies([], Role.GROUP_READ_ONLY, IN_GROUP)
+    assert not reaches_group([], IN_GROUP)
+
+
+def test_one_of_several_grants_is_enough() -> None:
+    grants = [Grant(Role.GROUP_AGENT, group_id=OTHER_GROUP), Grant(Role.GROUP_READ_ONLY, group_id=GROUP)]
+    assert satisfies(grants, Role.GROUP_READ_ONLY, IN_GROUP)
+
+
+@pytest.mark.parametrize(
+    ("grant", "expected"),
+    [
+        (Grant(Role.GROUP_AGENT, group_id=GROUP), True),
+        (Grant(Role.GROUP_READ_ONLY, group_id=OTHER_GROUP), False),
+        (Grant(Role.ORG_READ_ONLY, org_id=ORG), True),
+        (Grant(Role.ORG_READ_ONLY, org_id=OTHER_ORG), False),
+        (Grant(Role.ORG_MEMBER, org_id=ORG), False),
+        (Grant(Role.ORG_GROUP_CREATOR, org_id=ORG), False),
+        (Grant(Role.GLOBAL_BACKUP_ADMIN), True),
+    ],
+)
+def test_a_grant_reaches_a_project_when_it_implies_a_role_in_it(grant: Grant, expected: bool) -> None:
+    assert reaches_group([grant], IN_GROUP) is expected
