@@ -1,0 +1,1 @@
+"""From signal to notification: alert configurations, alerts, rules, the worker."""

@@ -1,0 +1,27 @@
+"""What alerting contributes to the platform."""
+
+from datetime import timedelta
+
+from django.apps import AppConfig
+
+from opsapi import clock
+
+_WORKER_SEEN_WITHIN = timedelta(minutes=1)
+
+
+class AlertingConfig(AppConfig):
+    """Alert configurations and alerts."""
+
+    name = "alerting"
+    root_links = {"matcherFieldNames": "/alertConfigs/matchers/fieldNames"}
+
+    @property
+    def readiness(self) -> dict[str, object]:
+        """A worker has to be there."""
+        return {"worker": self._worker_missing}
+
+    def _worker_missing(self) -> str | None:
+        heartbeats = self.get_model("WorkerHeartbeat")._default_manager
+        if heartbeats.filter(seen__gte=clock.now() - _WORKER_SEEN_WITHIN).exists():
+            return None
+        return "none was seen in the last minute"

@@ -1,0 +1,85 @@
+"""A notification as the message a channel sends: the alert's or event's document, and facts for people."""
+
+import json
+from datetime import datetime
+
+from django.conf import settings
+
+from accesslist.models import Project
+from alerting.models import Alert, Notification, NotificationSetting
+from alerting.selectors.alerts import as_rows
+from alerting.serializers.alerts import present_alert
+from automation.metrics import Metric, base_unit
+from events.selectors import event_row
+from events.serializers import present_event
+from integrations.channels import CHANNELS
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message
+from opsapi.api.links import Links
+from opsapi.encryption import decrypt
+
+
+def message_of(notification: Notification, *, now: datetime) -> Message:
+    """The message of a notification as things stand now."""
+    if not notification.alert_id:
+        return _of_event(notification, now)
+    alert = Alert.objects.select_related("group").get(id=notification.alert_id)
+    document = present_alert(as_rows(Alert.objects.filter(id=alert.id)).get(), _links())
+    return Message(
+        delivery_id=notification.id,
+        kind=MessageKind(notification.kind),
+        occurred_at=alert.resolved or alert.created,
+        thread_key=alert.id,
+        document=document,
+        event_type_name=alert.event_type,
+        project_name=alert.group.name,
+        target=document.get("hostnameAndPort")
+        or document.get("replicaSetName")
+        or document.get("clusterName"),
+        current_value=_value_text(alert),
+        link=document["links"][0]["href"],
+    )
+
+
+def channel_config(setting: NotificationSetting) -> dict[str, str]:
+    """What the channel needs to send, under its own field names, secrets opened."""
+    shown = {
+        field.name: str(setting.fields[field.notification_name])
+        for field in CHANNELS[ChannelType(setting.type_name)].fields
+        if field.notification_name in setting.fields
+    }
+    secrets = json.loads(decrypt(setting.secrets, owner=setting.id)) if setting.secrets else {}
+    return {**shown, **secrets}
+
+
+def _of_event(notification: Notification, now: datetime) -> Message:
+    row = event_row(notification.event_id or "", group_id=notification.group_id)
+    if row is None:
+        raise LookupError(f"the event of notification {notification.id} is gone")
+    document = present_event(row, _links(), in_group=True)
+    hostname, port = document.get("hostname"), document.get("port")
+    return Message(
+        delivery_id=notification.id,
+        kind=MessageKind.INFORM,
+        occurred_at=now,
+        thread_key=row["id"],
+        document=document,
+        event_type_name=row["event_type"],
+        project_name=Project.objects.values_list("name", flat=True).get(id=notification.group_id),
+        target=f"{hostname}:{port}" if hostname and port else hostname,
+        link=document["links"][0]["href"],
+    )
+
+
+def _links() -> Links:
+    """Links of messages: nobody's request says how we are reached, so the settings do."""
+    host, port = settings.OPSAPI_BIND
+    shown = f"[{host}]" if ":" in host else host
+    scheme = "https" if settings.OPSAPI_TLS_CERT else "http"
+    return Links(settings.OPSAPI_PUBLIC_URL or f"{scheme}://{shown}:{port}")
+
+
+def _value_text(alert: Alert) -> str | None:
+    if alert.current_value is None or alert.metric_name is None:
+        return None
+    return f"{alert.current_value:g} {base_unit(Metric(alert.metric_name)).value}"

@@ -1,0 +1,190 @@
+"""Which subjects an alert configuration is about (decisions 5 "matchers").
+
+A fact that a subject does not have is the empty string: EQUALS fails on it, NOT_EQUALS and
+NOT_CONTAINS hold, a REGEX holds when it matches nothing at all.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, Protocol
+
+import re2
+
+from events.types import Category
+
+MAX_REGEX_LENGTH: Final = 1000
+"""Characters of a pattern (decisions 5)."""
+
+_REGEX_MEMORY = 1024 * 1024  # octets one compiled pattern may use, its automaton included
+_REGEX_CACHE = 256
+
+
+class MatcherField(StrEnum):
+    """What a matcher looks at; the values are the wire values of fieldName."""
+
+    HOSTNAME = "HOSTNAME"
+    PORT = "PORT"
+    HOSTNAME_AND_PORT = "HOSTNAME_AND_PORT"
+    REPLICA_SET_NAME = "REPLICA_SET_NAME"
+    TYPE_NAME = "TYPE_NAME"
+    SHARD_NAME = "SHARD_NAME"
+    CLUSTER_NAME = "CLUSTER_NAME"
+
+
+class MatcherOperator(StrEnum):
+    """How a matcher compares; the values are the wire values of operator."""
+
+    EQUALS = "EQUALS"
+    NOT_EQUALS = "NOT_EQUALS"
+    CONTAINS = "CONTAINS"
+    NOT_CONTAINS = "NOT_CONTAINS"
+    STARTS_WITH = "STARTS_WITH"
+    ENDS_WITH = "ENDS_WITH"
+    REGEX = "REGEX"
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """One rule; a REGEX value has passed `compile_regex`."""
+
+    field: MatcherField
+    operator: MatcherOperator
+    value: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is known of the thing a signal is about; `type_name` is the host's typeName (decisions 8)."""
+
+    hostname: str | None = None
+    port: int | None = None
+    type_name: str | None = None
+    replica_set_name: str | None = None
+    shard_name: str | None = None
+    cluster_name: str | None = None
+
+
+@dataclass(frozen=True)
+class MatchVerdict:
+    """Whether a subject is meant; if not, `failed` is the first matcher that does not hold."""
+
+    failed: Matcher | None = None
+
+    @property
+    def matched(self) -> bool:
+        """Say whether every matcher holds."""
+        return self.failed is None
+
+
+class Regex(Protocol):
+    """A compiled pattern."""
+
+    def search(self, text: str, /) -> object | None:
+        """Return a match anywhere in the text, or None."""
+
+
+_FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
+    Category.HOST: (
+        MatcherField.HOSTNAME,
+        MatcherField.PORT,
+        MatcherField.HOSTNAME_AND_PORT,
+        MatcherField.REPLICA_SET_NAME,
+        MatcherField.TYPE_NAME,
+    ),
+    Category.REPLICA_SET: (
+        MatcherField.REPLICA_SET_NAME,
+        MatcherField.SHARD_NAME,
+        MatcherField.CLUSTER_NAME,
+    ),
+    Category.CLUSTER: (MatcherField.CLUSTER_NAME, MatcherField.SHARD_NAME),
+}
+
+# Host names compare without regard to case.
+_CASELESS = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
+
+_COMPARISONS: Mapping[MatcherOperator, Callable[[str, str], bool]] = {
+    MatcherOperator.EQUALS: operator.eq,
+    MatcherOperator.NOT_EQUALS: operator.ne,
+    MatcherOperator.CONTAINS: lambda fact, wanted: wanted in fact,
+    MatcherOperator.NOT_CONTAINS: lambda fact, wanted: wanted not in fact,
+    MatcherOperator.STARTS_WITH: str.startswith,
+    MatcherOperator.ENDS_WITH: str.endswith,
+}
+
+
+def _port(subject: Subject) -> str:
+    return "" if subject.port is None else str(subject.port)
+
+
+def _hostname_and_port(subject: Subject) -> str:
+    if not subject.hostname or subject.port is None:
+        return ""
+    return f"{subject.hostname}:{subject.port}"
+
+
+def _type_name(subject: Subject) -> str:
+    return (subject.type_name or "").removeprefix("REPLICA_").removeprefix("SHARD_")
+
+
+_FACTS: Mapping[MatcherField, Callable[[Subject], str]] = {
+    MatcherField.HOSTNAME: lambda subject: subject.hostname or "",
+    MatcherField.PORT: _port,
+    MatcherField.HOSTNAME_AND_PORT: _hostname_and_port,
+    MatcherField.REPLICA_SET_NAME: lambda subject: subject.replica_set_name or "",
+    MatcherField.TYPE_NAME: _type_name,
+    MatcherField.SHARD_NAME: lambda subject: subject.shard_name or "",
+    MatcherField.CLUSTER_NAME: lambda subject: subject.cluster_name or "",
+}
+
+
+def fields_for(category: Category) -> tuple[MatcherField, ...]:
+    """Return the fields matchers of this category's event types may use; none: no matchers at all."""
+    return _FIELDS.get(category, ())
+
+
+def matches(matchers: Iterable[Matcher], subject: Subject) -> MatchVerdict:
+    """Say whether all matchers hold, naming the first that does not; no matchers mean every subject."""
+    return MatchVerdict(failed=next((each for each in matchers if not _holds(each, subject)), None))
+
+
+@lru_cache(maxsize=_REGEX_CACHE)
+def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
+    """Compile a pattern for the linear-time engine; the compiled one is kept for the next call.
+
+    Raises ValueError, worded for the one who wrote the pattern.
+    """
+    if len(pattern) > MAX_REGEX_LENGTH:
+        raise ValueError(f"longer than {MAX_REGEX_LENGTH} characters")
+    try:
+        compiled: Regex = re2.compile(pattern, _regex_options(ignore_case))
+    except re2.error as error:
+        raise ValueError(f"not a valid regular expression: {_explanation(error)}") from None
+    except UnicodeEncodeError:
+        raise ValueError("not a valid regular expression: not Unicode text") from None
+    return compiled
+
+
+def _holds(matcher: Matcher, subject: Subject) -> bool:
+    fact, wanted = _FACTS[matcher.field](subject), matcher.value
+    caseless = matcher.field in _CASELESS
+    if matcher.operator is MatcherOperator.REGEX:
+        return compile_regex(wanted, caseless).search(fact) is not None
+    if caseless:
+        fact, wanted = fact.casefold(), wanted.casefold()
+    return _COMPARISONS[matcher.operator](fact, wanted)
+
+
+def _regex_options(ignore_case: bool) -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False  # the engine would write users' patterns to stderr
+    options.max_mem = _REGEX_MEMORY
+    options.case_sensitive = not ignore_case
+    return options
+
+
+def _explanation(error: Exception) -> str:
+    text = error.args[0]
+    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

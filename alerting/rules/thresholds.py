@@ -1,0 +1,87 @@
+"""Whether measured values and member counts are outside a threshold (decisions 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import fsum
+from statistics import fmean
+
+from automation.metrics import Metric, base_unit
+from automation.units import Unit, convert
+
+
+class ThresholdOperator(StrEnum):
+    """On which side of the threshold a value is outside; both are strict."""
+
+    GREATER_THAN = "GREATER_THAN"
+    LESS_THAN = "LESS_THAN"
+
+
+class ThresholdMode(StrEnum):
+    """How the samples of one report become one value."""
+
+    AVERAGE = "AVERAGE"
+
+
+class ThresholdState(StrEnum):
+    """What a threshold says; NO_DATA leaves an alert as it is (decisions 6 "condition")."""
+
+    OUTSIDE = "OUTSIDE"
+    INSIDE = "INSIDE"
+    NO_DATA = "NO_DATA"
+
+
+@dataclass(frozen=True)
+class MetricThreshold:
+    """A threshold on a metric; `threshold` is in `units`, which are of the metric's family."""
+
+    metric: Metric
+    operator: ThresholdOperator
+    threshold: float
+    units: Unit
+    mode: ThresholdMode = ThresholdMode.AVERAGE
+
+
+@dataclass(frozen=True)
+class CountThreshold:
+    """A threshold on how many members of a replica set are healthy, or unhealthy; units are RAW."""
+
+    operator: ThresholdOperator
+    threshold: float
+
+
+@dataclass(frozen=True)
+class ThresholdVerdict:
+    """The state, and the value it was judged by: in the metric's base unit, None without data."""
+
+    state: ThresholdState
+    value: float | None = None
+
+
+def judge(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerdict:
+    """Judge the samples of a host's newest report, finite numbers in the metric's base unit.
+
+    Raises UnitsMismatch when the threshold's units do not fit its metric.
+    """
+    limit = convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
+    return _judge_value(threshold.operator, limit, _mean(samples) if samples else None)
+
+
+def judge_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
+    """Judge a number of members; None when no member of the replica set was reported."""
+    return _judge_value(threshold.operator, threshold.threshold, count)
+
+
+def _judge_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
+    if value is None:
+        return ThresholdVerdict(ThresholdState.NO_DATA)
+    outside = value > limit if operator is ThresholdOperator.GREATER_THAN else value < limit
+    return ThresholdVerdict(ThresholdState.OUTSIDE if outside else ThresholdState.INSIDE, value)
+
+
+def _mean(samples: Sequence[float]) -> float:
+    try:
+        return fmean(samples)
+    except OverflowError:
+        # The sum is beyond a float although the mean is not.
+        return fsum(sample / len(samples) for sample in samples)

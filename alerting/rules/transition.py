@@ -1,0 +1,139 @@
+"""What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
+
+`step` is a fold: the pipeline loads state, calls it, and applies what it answers. A dry run over
+recorded signals is the same fold without the applying.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from alerting.choices import AlertStatus
+from alerting.rules.matching import Matcher, matches
+from alerting.rules.observations import Condition, Observation
+from alerting.rules.targets import target_key
+from alerting.rules.thresholds import MetricThreshold, ThresholdState, judge
+from events.types import EVENT_TYPES, EventType
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """The schedule of one notification."""
+
+    id: str
+    delay: timedelta
+    interval: timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigView:
+    """What rules have to know of a configuration; only enabled ones are asked about."""
+
+    id: str
+    event_type: EventType
+    matchers: Sequence[Matcher] = ()
+    metric_threshold: MetricThreshold | None = None
+    settings: Sequence[SettingView] = ()
+
+    @property
+    def smallest_delay(self) -> timedelta:
+        """How long a condition is tracked before the alert opens."""
+        return min((setting.delay for setting in self.settings), default=timedelta())
+
+
+@dataclass(frozen=True, slots=True)
+class AlertView:
+    """The active alert of a configuration and target."""
+
+    id: str
+    status: AlertStatus
+    current_value: float | None = None
+
+
+class Action(StrEnum):
+    """What is to be done."""
+
+    NOTHING = "NOTHING"
+    START = "START"
+    """A new alert: tracked, or open at once when nothing is delayed."""
+    UPDATE = "UPDATE"
+    """Keep the current value current."""
+    CLOSE = "CLOSE"
+    TELL_ONCE = "TELL_ONCE"
+
+
+class Reason(StrEnum):
+    """Why; kept in the log of decisions and shown to whoever asks why nothing was told."""
+
+    NOT_MATCHED = "a matcher does not hold"
+    NOT_MEASURED = "the report did not hold that metric"
+    INSIDE = "the value is inside the threshold"
+    OUTSIDE = "the value is outside the threshold"
+    HOLDS = "the condition holds"
+    STILL_HOLDS = "the condition goes on"
+    ENDED = "the condition ended"
+    NO_ALERT = "there is no alert to close"
+    HAPPENED = "it happened"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer for one configuration and observation; `value` in the metric's base unit."""
+
+    action: Action
+    reason: Reason
+    value: float | None = None
+
+
+def target_of(config: ConfigView, observation: Observation) -> str:
+    """The key of the target the configuration sees in the observation."""
+    facts = dict(observation.facts)
+    if config.metric_threshold:
+        facts["metricName"] = config.metric_threshold.metric.value
+    return target_key(EVENT_TYPES[config.event_type].target, facts)
+
+
+def opens_at(config: ConfigView, started: datetime) -> datetime:
+    """When an alert that started then opens."""
+    return started + config.smallest_delay
+
+
+def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
+    """What the observation does to the configuration's alert on that target (None: there is none)."""
+    if not matches(config.matchers, observation.subject).matched:
+        return Decision(Action.NOTHING, Reason.NOT_MATCHED)
+    match observation.condition:
+        case Condition.HAPPENED:
+            return Decision(Action.TELL_ONCE, Reason.HAPPENED)
+        case Condition.MEASURED:
+            return _measured(config, observation, alert)
+        case Condition.HOLDS:
+            if alert is None:
+                return Decision(Action.START, Reason.HOLDS)
+            return Decision(Action.NOTHING, Reason.STILL_HOLDS)
+        case Condition.ENDED:
+            return _ended(alert, Reason.ENDED, None)
+
+
+def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
+    if config.metric_threshold is None:
+        return Decision(Action.NOTHING, Reason.NOT_MEASURED)
+    samples = observation.samples.get(config.metric_threshold.metric.value, ())
+    verdict = judge(config.metric_threshold, samples)
+    match verdict.state:
+        case ThresholdState.NO_DATA:
+            return Decision(Action.NOTHING, Reason.NOT_MEASURED)
+        case ThresholdState.INSIDE:
+            return _ended(alert, Reason.INSIDE, verdict.value)
+        case ThresholdState.OUTSIDE:
+            if alert is None:
+                return Decision(Action.START, Reason.OUTSIDE, verdict.value)
+            changed = alert.current_value != verdict.value
+            return Decision(Action.UPDATE if changed else Action.NOTHING, Reason.STILL_HOLDS, verdict.value)
+
+
+def _ended(alert: AlertView | None, reason: Reason, value: float | None) -> Decision:
+    if alert is None:
+        return Decision(Action.NOTHING, Reason.NO_ALERT)
+    return Decision(Action.CLOSE, reason, value)

@@ -1,0 +1,1 @@
+"""Alerting as the API shows and takes it."""

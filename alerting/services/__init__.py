@@ -1,0 +1,1 @@
+"""Everything that writes alerting; each in one transaction with its events."""

@@ -1,0 +1,12 @@
+"""Routes of alerting, below the public base."""
+
+from alerting.views import AlertConfigViewSet, AlertViewSet, MatcherFieldViewSet
+from opsapi.api.routing import route
+
+urlpatterns = [
+    route("groups/<group_id>/alerts", AlertViewSet, get="index"),
+    route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve"),
+    route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
+    route("groups/<group_id>/alertConfigs/<config_id>", AlertConfigViewSet, get="retrieve", delete="destroy"),
+    route("alertConfigs/matchers/fieldNames", MatcherFieldViewSet, get="index"),
+]

@@ -1,0 +1,153 @@
+"""The worker: runs the pipeline's steps until it is told to stop.
+
+One thread evaluates, several send, so that a slow receiver holds up neither the others nor the
+deciding; one listens for NOTIFY and wakes them. All work is claimed in the database: any number of
+workers on any number of machines share it, and what one leaves behind another takes up.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+import psycopg
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+
+from accesslist.services.housekeeping import traces_trim
+from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
+from alerting.services.workers import worker_seen
+from events.services import WAKE_CHANNEL
+from opsapi import clock
+
+logger = logging.getLogger("opsapi.worker")
+
+POLL_SECONDS = 1.0
+"""How long a wake-up that got lost can delay work, and how exactly due times are kept."""
+HEARTBEAT_SECONDS = 15.0
+_LISTEN_SECONDS = 1.0
+
+Step = Callable[[], bool]
+
+
+class Wakeups:
+    """Lets threads sleep until there may be work; none that came while they worked is missed."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self.count = 0
+
+    def wake(self) -> None:
+        """There may be work."""
+        with self._condition:
+            self.count += 1
+            self._condition.notify_all()
+
+    def wait(self, seen: int, seconds: float) -> None:
+        """Sleep, unless there was a wake-up since the count was `seen`."""
+        with self._condition:
+            self._condition.wait_for(lambda: self.count != seen, seconds)
+
+
+class Worker:
+    """The threads of one worker process."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._stopping = threading.Event()
+        self._wakeups = Wakeups()
+
+    def run(self) -> None:
+        """Work until `stop`; returns when everything in hand is finished."""
+        threads = [threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate")]
+        threads += [
+            threading.Thread(target=self._repeat, args=(_deliver,), name=f"send-{number}")
+            for number in range(settings.OPSAPI_SENDERS)
+        ]
+        if settings.OPSAPI_DB_POOLER != "transaction":
+            threads.append(threading.Thread(target=self._listen, name="listen"))
+        for thread in threads:
+            thread.start()
+        while not self._stopping.is_set():
+            self._guarded(self._beat)
+            self._stopping.wait(HEARTBEAT_SECONDS)
+        for thread in threads:
+            thread.join()
+        connection.close()
+
+    def stop(self) -> None:
+        """Finish what is in hand and return from `run`."""
+        self._stopping.set()
+        self._wakeups.wake()
+
+    def _repeat(self, step: Step) -> None:
+        while not self._stopping.is_set():
+            seen = self._wakeups.count
+            if not self._guarded(step):
+                self._wakeups.wait(seen, POLL_SECONDS)
+        connection.close()
+
+    def _guarded(self, step: Step) -> bool:
+        """One step; whatever goes wrong in it is logged, and the worker goes on after a pause."""
+        try:
+            return step()
+        except (DatabaseError, InterfaceError) as error:
+            logger.error("%s: the database failed: %s", threading.current_thread().name, _first_line(error))
+        except Exception:
+            logger.exception("%s: a step failed", threading.current_thread().name)
+        connection.close()
+        return False
+
+    def _beat(self) -> bool:
+        now = clock.now()
+        worker_seen(name=self.name, now=now)
+        traces_trim(now=now)
+        return True
+
+    def _listen(self) -> None:
+        """Wake the others on every NOTIFY; where listening fails they still poll."""
+        while not self._stopping.is_set():
+            try:
+                self._listen_until_stopped()
+            except psycopg.Error as error:
+                logger.warning("listening failed, polling meanwhile: %s", _first_line(error))
+                self._stopping.wait(POLL_SECONDS)
+
+    def _listen_until_stopped(self) -> None:
+        parameters = connection.get_connection_params()
+        wanted = {name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS}
+        with psycopg.connect(**wanted, autocommit=True) as listening:
+            listening.execute(f"LISTEN {WAKE_CHANNEL}")
+            self._wakeups.wake()
+            while not self._stopping.is_set():
+                for _ in listening.notifies(timeout=_LISTEN_SECONDS):
+                    self._wakeups.wake()
+
+
+_CONNECTION_PARAMETERS = frozenset(
+    {
+        "dbname",
+        "user",
+        "password",
+        "host",
+        "port",
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "connect_timeout",
+    }
+)
+
+
+def _evaluate() -> bool:
+    now = clock.now()
+    evaluated = evaluate_signals(now=now)
+    return open_tracked(now=now) or evaluated
+
+
+def _deliver() -> bool:
+    return deliver_due(clock=clock.now)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0]

@@ -1,0 +1,383 @@
+"""From signal to notification, on a real database."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.models import Alert, AlertConfig, Notification
+from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
+from alerting.services.configs import alert_config_delete, alert_config_set_enabled
+from automation.reports import EventReport
+from events.models import Event, Signal
+from events.types import EventType
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.delivery import Outcome
+from integrations.messages import Message
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import EMAIL, WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+
+pytestmark = pytest.mark.django_db
+
+
+class Outside:
+    """Stands at the seam to the outside: keeps what was sent, answers what it is told."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[ChannelType, dict[str, str], Message]] = []
+        self.outcome = Outcome(DeliveryStatus.DELIVERED, None, 7)
+
+    def deliver(
+        self, channel: ChannelType, config: dict[str, str], message: Message, *, now: datetime
+    ) -> Outcome:
+        """In place of `integrations.delivery.deliver`."""
+        self.sent.append((channel, config, message))
+        return self.outcome
+
+    @property
+    def kinds(self) -> list[MessageKind]:
+        """What was told, in order."""
+        return [message.kind for _, _, message in self.sent]
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+    """The seam replaced."""
+    stand_in = Outside()
+    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    yield stand_in
+
+
+def evaluate() -> None:
+    """Evaluate everything there is."""
+    while evaluate_signals(now=clock.now()):
+        pass
+
+
+def deliver_all(now: datetime | None = None) -> int:
+    """Deliver everything that is due; answers how many claims there were."""
+    count = 0
+    while deliver_due(clock=lambda: now or clock.now()):
+        count += 1
+    return count
+
+
+def statuses(config: AlertConfig) -> list[str]:
+    """The states of a configuration's alerts, oldest first."""
+    return list(
+        Alert.objects.filter(config_id=config.id).order_by("created", "id").values_list("status", flat=True)
+    )
+
+
+def test_a_host_down_opens_an_alert_and_up_closes_it(project: Project, outside: Outside) -> None:
+    config = make_config(project, notifications=[WEBHOOK, EMAIL])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(config) == ["OPEN"]
+    assert deliver_all() == 2
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    assert statuses(config) == ["CLOSED"]
+    deliver_all()
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.OPEN, MessageKind.CLOSE, MessageKind.CLOSE]
+    assert Signal.objects.count() == 0
+
+
+def test_the_webhook_gets_the_alert_document_and_its_opened_secret(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    ((channel, config, message),) = outside.sent
+    assert channel is ChannelType.WEBHOOK
+    assert config == {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}
+    alert = Alert.objects.get()
+    assert message.document["id"] == alert.id
+    assert message.document["status"] == "OPEN"
+    assert message.target == "db1:27017"
+    assert message.delivery_id == Notification.objects.get(kind=MessageKind.OPEN.value).id
+
+
+def test_one_alert_however_often_it_is_reported(project: Project) -> None:
+    config = make_config(project)
+    for _ in range(3):
+        ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(config) == ["OPEN"]
+
+
+def test_down_and_up_between_two_evaluations_is_an_alert_that_opened_and_closed(project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    assert statuses(config) == ["CLOSED"]
+
+
+def test_a_new_config_opens_what_holds_already(project: Project) -> None:
+    ingest(project, host_report(reachable=False, CONNECTIONS=500))
+    evaluate()
+    down = make_config(project)
+    threshold = {
+        "metricName": "CONNECTIONS",
+        "operator": "GREATER_THAN",
+        "threshold": 1,
+        "units": "RAW",
+        "mode": "AVERAGE",
+    }
+    high = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=threshold)
+    evaluate()
+    assert statuses(down) == ["OPEN"]
+    assert statuses(high) == ["OPEN"]
+    assert Alert.objects.get(config_id=high.id).current_value == 500
+
+
+def test_a_delayed_alert_is_tracked_and_opens_when_its_delay_has_passed(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}, {**EMAIL, "delayMin": 10}])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(config) == ["TRACKING"]
+    assert Notification.objects.count() == 0
+    assert Event.objects.filter(alert_id__isnull=False).count() == 0
+    started = Alert.objects.get().created
+    assert not open_tracked(now=started + timedelta(minutes=4, seconds=59))
+    assert open_tracked(now=started + timedelta(minutes=5))
+    assert statuses(config) == ["OPEN"]
+    assert deliver_all(started + timedelta(minutes=5)) == 1
+    assert deliver_all(started + timedelta(minutes=10)) == 1
+
+
+def test_what_ends_while_tracked_is_told_to_nobody(project: Project, outside: Outside) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
+    ingest(project, host_report(reachable=False))
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    assert statuses(config) == ["CLOSED"]
+    assert not open_tracked(now=clock.now() + timedelta(hours=1))
+    assert outside.sent == []
+    assert Event.objects.filter(alert_id__isnull=False).count() == 0
+
+
+def test_a_threshold_opens_keeps_its_value_current_and_closes(project: Project) -> None:
+    threshold = {
+        "metricName": "CACHE_USED_BYTES",
+        "operator": "GREATER_THAN",
+        "threshold": 1,
+        "units": "KILOBYTES",
+        "mode": "AVERAGE",
+    }
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=threshold)
+    for value, expected in ((1024, []), (1025, ["OPEN"]), (4096, ["OPEN"]), (1, ["CLOSED"])):
+        ingest(project, host_report(CACHE_USED_BYTES=value))
+        evaluate()
+        assert statuses(config) == expected
+    events = Event.objects.filter(alert_id__isnull=False).order_by("created", "id")
+    assert [event.event_type for event in events] == ["OUTSIDE_METRIC_THRESHOLD", "INSIDE_METRIC_THRESHOLD"]
+    assert events[0].details["currentValue"] == {"number": 1025.0, "units": "BYTES"}
+
+
+def test_a_metric_missing_from_a_report_leaves_its_alert_alone(project: Project) -> None:
+    threshold = {
+        "metricName": "CONNECTIONS",
+        "operator": "GREATER_THAN",
+        "threshold": 1,
+        "units": "RAW",
+        "mode": "AVERAGE",
+    }
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=threshold)
+    ingest(project, host_report(CONNECTIONS=5))
+    ingest(project, host_report(OPCOUNTER_CMD=5))
+    ingest(project, host_report())
+    evaluate()
+    assert statuses(config) == ["OPEN"]
+
+
+def test_a_matcher_keeps_other_hosts_out(project: Project) -> None:
+    matcher = {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "DB1"}
+    config = make_config(project, matchers=[matcher])
+    ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False))
+    evaluate()
+    alert = Alert.objects.get(config_id=config.id)
+    assert alert.facts["hostname"] == "db1"
+
+
+def test_other_projects_configs_see_nothing(project: Project) -> None:
+    from_elsewhere = make_config(Project.objects.create(name="other", org=project.org, created=clock.now()))
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(from_elsewhere) == []
+
+
+def test_what_is_told_once_opens_nothing(project: Project, outside: Outside) -> None:
+    make_config(project, eventTypeName="HOST_ROLLBACK")
+    ingest(
+        project,
+        host_report(),
+        events=(EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017),),
+    )
+    evaluate()
+    deliver_all()
+    assert Alert.objects.count() == 0
+    ((_, _, message),) = outside.sent
+    assert message.kind is MessageKind.INFORM
+    assert message.document["eventTypeName"] == "HOST_ROLLBACK"
+
+
+def test_reported_events_open_and_close(project: Project) -> None:
+    config = make_config(project, eventTypeName="OPLOG_BEHIND")
+    for event_type, expected in ((EventType.OPLOG_BEHIND, ["OPEN"]), (EventType.OPLOG_CURRENT, ["CLOSED"])):
+        ingest(project, events=(EventReport(event_type=event_type, replica_set_name="rs0"),))
+        evaluate()
+        assert statuses(config) == expected
+
+
+def test_deleting_a_config_cancels_its_alerts_and_tells_the_webhook(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=[WEBHOOK, EMAIL])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    assert statuses(config) == ["CANCELLED"]
+    deliver_all()
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.OPEN, MessageKind.CANCEL]
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(config) == ["CANCELLED"]
+
+
+def test_disabling_cancels_and_enabling_opens_again(project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    alert_config_set_enabled(config=config, enabled=False, actor=SYSTEM, now=clock.now())
+    assert statuses(config) == ["CANCELLED"]
+    alert_config_set_enabled(config=config, enabled=True, actor=SYSTEM, now=clock.now())
+    evaluate()
+    assert statuses(config) == ["CANCELLED", "OPEN"]
+
+
+def test_a_repeat_is_due_after_the_interval_and_not_before(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[{**WEBHOOK, "intervalMin": 5}])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    now = clock.now()
+    deliver_all(now)
+    assert deliver_all(now + timedelta(minutes=4)) == 0
+    assert deliver_all(now + timedelta(minutes=5, seconds=1)) == 1
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+
+
+def test_a_repeat_of_an_alert_that_is_over_is_dropped_with_the_reason(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    repeat = Notification.objects.get(kind=MessageKind.UPDATE.value)
+    assert repeat.status == NotificationStatus.DROPPED.value
+    assert repeat.reason == "the alert was over before it was delivered"
+
+
+def test_a_failed_delivery_comes_again_under_the_same_id_and_others_are_not_repeated(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+    start = clock.now()
+    deliver_all(start)
+    assert deliver_all(start + timedelta(seconds=3)) == 0
+    outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 5)
+    deliver_all(start + timedelta(seconds=7))
+    assert len({message.delivery_id for _, _, message in outside.sent}) == 1
+    notification = Notification.objects.get(kind=MessageKind.OPEN.value)
+    assert (notification.status, notification.attempts, notification.reason) == ("DELIVERED", 2, None)
+
+
+def test_a_permanent_failure_is_kept_with_its_reason(project: Project, outside: Outside) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    outside.outcome = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
+    deliver_all()
+    notification = Notification.objects.get()
+    assert (notification.status, notification.reason) == ("FAILED", "the receiver answered 404")
+
+
+def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_the_end(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    start = clock.now()
+
+    def crash(**_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("alerting.pipeline.notification_record", crash)
+        deliver_due(clock=lambda: start)
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    assert deliver_all(start + timedelta(seconds=29)) == 0
+    deliver_all(start + timedelta(seconds=31))
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.OPEN, MessageKind.CLOSE]
+    assert outside.sent[0][2].delivery_id == outside.sent[1][2].delivery_id
+
+
+def test_a_lapsed_lease_cannot_record(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    start = clock.now()
+    slow = outside.deliver
+
+    def overtaken(*given: Any, **options: Any) -> Outcome:
+        monkeypatch.setattr("alerting.pipeline.deliver", slow)
+        deliver_due(clock=lambda: start + timedelta(seconds=31))
+        return Outcome(DeliveryStatus.FAILED, "too late", 1)
+
+    monkeypatch.setattr("alerting.pipeline.deliver", overtaken)
+    deliver_due(clock=lambda: start)
+    assert Notification.objects.get(kind=MessageKind.OPEN.value).status == "DELIVERED"
+
+
+def test_a_signal_that_cannot_be_evaluated_is_set_aside_and_stops_no_other(project: Project) -> None:
+    config = make_config(project)
+    Signal.objects.create(
+        created=datetime(2026, 1, 1, tzinfo=UTC), group_id=project.id, kind="hosts", payload={}
+    )
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert statuses(config) == ["OPEN"]
+    assert Signal.objects.get().failed is not None
+
+
+def test_an_alert_event_is_no_signal_of_its_own(project: Project) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert Event.objects.filter(event_type="HOST_DOWN").count() == 2
+    assert Signal.objects.count() == 0
+
+
+def test_statuses_are_the_four_of_the_contract() -> None:
+    assert [status.value for status in AlertStatus] == ["TRACKING", "OPEN", "CLOSED", "CANCELLED"]

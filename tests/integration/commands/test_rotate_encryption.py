@@ -1,0 +1,40 @@
+"""manage.py rotate_encryption."""
+
+import pytest
+from django.core.management import call_command
+from pytest_django import Settings
+
+from accesslist.models import ApiKey, Project
+from alerting.models import NotificationSetting
+from opsapi.encryption import CannotDecryptError, decrypt
+from opsapi.roles import Role
+from tests.factories.accesslist import make_key
+from tests.factories.alerting import make_config
+
+pytestmark = pytest.mark.django_db
+
+
+def test_everything_opens_with_the_new_key_alone(project: Project, settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = ["old key"]
+    key = make_key(Role.GLOBAL_OWNER)
+    make_config(project)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new key", "old key"]
+    call_command("rotate_encryption")
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new key"]
+    assert len(decrypt(ApiKey.objects.get(id=key.id).ha1, owner=key.id)) == 32
+    setting = NotificationSetting.objects.get()
+    assert "a webhook secret" in decrypt(setting.secrets or "", owner=setting.id)
+
+
+def test_a_second_run_has_nothing_to_do(project: Project, settings: Settings) -> None:
+    make_key(Role.GLOBAL_OWNER)
+    before = ApiKey.objects.get().ha1
+    call_command("rotate_encryption")
+    assert ApiKey.objects.get().ha1 == before
+
+
+def test_a_value_that_no_key_opens_ends_the_run(settings: Settings) -> None:
+    make_key(Role.GLOBAL_OWNER)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["a key that sealed nothing"]
+    with pytest.raises(CannotDecryptError):
+        call_command("rotate_encryption")

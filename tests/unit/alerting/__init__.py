@@ -1,0 +1,1 @@
+"""Pure parts of alerting, tested without a database."""

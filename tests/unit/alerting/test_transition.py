@@ -1,0 +1,97 @@
+"""What an observation does to an alert: every case of the fold."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from alerting.choices import AlertStatus
+from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.observations import Condition, Observation
+from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.transition import (
+    Action,
+    AlertView,
+    ConfigView,
+    Decision,
+    Reason,
+    SettingView,
+    opens_at,
+    step,
+    target_of,
+)
+from automation.metrics import Metric
+from automation.units import Unit
+from events.types import EventType
+
+NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+DOWN = ConfigView("config", EventType.HOST_DOWN)
+ONCE = ConfigView("config", EventType.NEW_HOST)
+HIGH = ConfigView(
+    "config",
+    EventType.OUTSIDE_METRIC_THRESHOLD,
+    metric_threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
+)
+TRACKING = AlertView("alert", AlertStatus.TRACKING)
+OPEN = AlertView("alert", AlertStatus.OPEN)
+FACTS = {"hostId": "h1", "hostname": "db1", "port": 27017, "typeName": "STANDALONE"}
+
+
+def seen(condition: Condition, config: ConfigView = DOWN, *samples: float) -> Observation:
+    """An observation of the host."""
+    measured = {"CONNECTIONS": samples} if samples else {}
+    return Observation(config.event_type, condition, FACTS, measured)
+
+
+@pytest.mark.parametrize(
+    ("config", "observation", "alert", "expected"),
+    [
+        (DOWN, seen(Condition.HOLDS), None, Decision(Action.START, Reason.HOLDS)),
+        (DOWN, seen(Condition.HOLDS), TRACKING, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
+        (DOWN, seen(Condition.HOLDS), OPEN, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
+        (DOWN, seen(Condition.ENDED), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
+        (DOWN, seen(Condition.ENDED), TRACKING, Decision(Action.CLOSE, Reason.ENDED)),
+        (DOWN, seen(Condition.ENDED), OPEN, Decision(Action.CLOSE, Reason.ENDED)),
+        (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(Action.TELL_ONCE, Reason.HAPPENED)),
+        (HIGH, seen(Condition.MEASURED, HIGH), None, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
+        (HIGH, seen(Condition.MEASURED, HIGH), OPEN, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 101), None, Decision(Action.START, Reason.OUTSIDE, 101)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 100), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 101), OPEN, Decision(Action.UPDATE, Reason.STILL_HOLDS, 101)),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 101),
+            AlertView("alert", AlertStatus.OPEN, 101),
+            Decision(Action.NOTHING, Reason.STILL_HOLDS, 101),
+        ),
+        (HIGH, seen(Condition.MEASURED, HIGH, 100), OPEN, Decision(Action.CLOSE, Reason.INSIDE, 100)),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 50, 200),
+            None,
+            Decision(Action.START, Reason.OUTSIDE, 125),
+        ),
+    ],
+)
+def test_it_decides(
+    config: ConfigView, observation: Observation, alert: AlertView | None, expected: Decision
+) -> None:
+    assert step(config, observation, alert) == expected
+
+
+def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
+    matcher = Matcher(MatcherField.HOSTNAME, MatcherOperator.EQUALS, "db2")
+    config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
+    assert step(config, seen(Condition.HOLDS), None) == Decision(Action.NOTHING, Reason.NOT_MATCHED)
+
+
+def test_it_opens_when_the_smallest_delay_has_passed() -> None:
+    delays = [SettingView(str(minutes), timedelta(minutes=minutes), None) for minutes in (15, 5, 30)]
+    assert opens_at(ConfigView("config", EventType.HOST_DOWN, settings=delays), NOW) == NOW + timedelta(
+        minutes=5
+    )
+    assert opens_at(DOWN, NOW) == NOW
+
+
+def test_a_metric_has_a_target_of_its_own_on_the_same_host() -> None:
+    assert target_of(HIGH, seen(Condition.MEASURED, HIGH, 1)) == '["HOST_METRIC","h1","CONNECTIONS"]'
+    assert target_of(DOWN, seen(Condition.HOLDS)) == '["HOST","h1"]'
