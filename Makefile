@@ -51,6 +51,9 @@ openapi: install ## write docs/openapi.json anew
 bench: install-dev ## the benchmarks, each against its limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
+demo: install ## fill the running, still empty installation with something to look at
+	@$(BIN)/python manage.py demo
+
 lock: ## pin the requirements anew (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
