@@ -28,5 +28,6 @@ urlpatterns = [
     route("health/ready", HealthViewSet, get="ready"),
 ]
 
+handler400 = "opsapi.api.handler.bad_request"
 handler404 = "opsapi.api.handler.not_found"
 handler500 = "opsapi.api.handler.server_error"

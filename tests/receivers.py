@@ -185,7 +185,7 @@ class _AnyPortController(Controller):
     def _trigger_server(self) -> None:
         assert isinstance(self.server, asyncio.Server)
         self.port = self.server.sockets[0].getsockname()[1]
-        super()._trigger_server()  # type: ignore[no-untyped-call] # aiosmtpd types only some of itself
+        super()._trigger_server()
 
 
 @pytest.fixture

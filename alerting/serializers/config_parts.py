@@ -99,6 +99,10 @@ class NotificationDocument(Document):
             for name in values
             if name in _TYPED and name not in used
         ]
+        if "id" in values:
+            found.append(
+                BadField("id", ErrorCode.ATTRIBUTE_READ_ONLY, "is given to a new notification by us")
+            )
         found += [
             BadField(name, ErrorCode.REDACTED_VALUE_UNKNOWN, "is a redacted value of no stored notification")
             for name in ("webhookUrl", "webhookSecret")

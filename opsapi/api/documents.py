@@ -93,7 +93,7 @@ class Document(serializers.Serializer[Any]):
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
         stored = self.context.get("stored") or {}
-        if raw is _ABSENT or name == "links" or raw == stored.get(name, _ABSENT):
+        if raw is _ABSENT or raw is None or name == "links" or raw == stored.get(name, _ABSENT):
             return ()
         return [BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and says otherwise than stored")]
 

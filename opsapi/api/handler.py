@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, BadField
 from opsapi.api.renderers import render
 
 logger = logging.getLogger("opsapi.errors")
@@ -51,6 +51,15 @@ def plain_answer(refusal: ApiError) -> HttpResponse:
         headers=refusal.headers,
         content_type="application/json",
     )
+
+
+def bad_request(
+    request: HttpRequest,  # noqa: ARG001 - Django hands both over
+    exception: Exception | None = None,  # noqa: ARG001
+) -> HttpResponse:
+    """Django's 400: a Host header that is no host of ours, a form too large, and their like."""
+    fault = BadField("request", ErrorCode.INVALID_ATTRIBUTE, "was refused before it was looked at")
+    return plain_answer(ApiError.of_fields([fault]))
 
 
 def not_found(

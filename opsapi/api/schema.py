@@ -97,7 +97,7 @@ class DeclaredSchema(AutoSchema):
         if "{" in self.path:
             found.add(404)
         if self._action in self._api_view.bodies:
-            found |= {409, 413, 415}
+            found |= {403, 404, 409, 413, 415}
         return sorted(found)
 
     @property

@@ -51,13 +51,13 @@ class Command(BaseCommand):
         actor = Actor(ActorKind.USER, user.id, user.username, is_global_admin=True)
         dice = random.Random(7)  # noqa: S311 - the same demonstration every time
         for name, (prefix, hosts) in PROJECTS.items():
-            _fill(name, prefix, hosts, actor, dice, now)
+            _fill(name, prefix, hosts, actor=actor, dice=dice, now=now)
         self.stdout.write(f"log in at /admin/ as demo with the password {password}")
         if key:
             self.stdout.write(f"API key: {key.key.public_key}:{key.private_key}")
 
 
-def _fill(name: str, prefix: str, hosts: int, actor: Actor, dice: random.Random, now: datetime) -> None:
+def _fill(name: str, prefix: str, hosts: int, *, actor: Actor, dice: random.Random, now: datetime) -> None:
     started = now - ROUNDS * ROUND
     project = project_create(
         name=name, org_id=None, tags=["demo"], owned_by_maker=False, actor=actor, now=started

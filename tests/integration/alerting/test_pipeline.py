@@ -1,6 +1,5 @@
 """From signal to notification, on a real database."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -46,11 +45,11 @@ class Outside:
 
 
 @pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
+def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
     monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
-    yield stand_in
+    return stand_in
 
 
 def evaluate() -> None:
@@ -330,9 +329,10 @@ def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_th
     def crash(**_: Any) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr("alerting.pipeline.notification_record", crash)
-        deliver_due(clock=lambda: start)
+        with pytest.raises(KeyboardInterrupt):
+            deliver_due(clock=lambda: start)
     ingest(project, host_report(reachable=True))
     evaluate()
     assert deliver_all(start + timedelta(seconds=29)) == 0

@@ -1,0 +1,198 @@
+"""Alerting in the console: to be read; configurations can be enabled, disabled and deleted."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, WorkerHeartbeat
+from alerting.services.configs import alert_config_delete, alert_config_set_enabled
+from events.admin import events_link
+from opsapi.console.display import json_field
+from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
+from opsapi.console.writes import RowService
+
+_SETTING_FIELDS = ["position", "type_name", "delay_min", "interval_min", "fields_json"]
+
+
+class NotificationSettingInline(ConsoleInline):
+    """Whom a configuration tells; secrets stand redacted among the fields."""
+
+    model = NotificationSetting
+    fields = _SETTING_FIELDS
+
+    fields_json = staticmethod(json_field("fields"))
+
+
+@admin.register(AlertConfig)
+class AlertConfigAdmin(ConsoleAdmin):
+    """Alert configurations."""
+
+    delete_service = RowService(alert_config_delete, "config")
+    row_services = {
+        "enable": RowService(alert_config_set_enabled, "config", {"enabled": True}, "Enable"),
+        "disable": RowService(
+            alert_config_set_enabled, "config", {"enabled": False}, "Disable and cancel their alerts"
+        ),
+    }
+    list_display = ["event_type", "enabled", "group", "told", "updated"]
+    list_filter = ["enabled"]
+    list_select_related = ["group"]
+    search_fields = ["event_type", "group__name", "id__exact", "group_id__exact"]
+    search_help_text = "Part of an event type or a project's name, or a whole id of either."
+    ordering = ["group__name", "created", "id"]
+    fields = [
+        "id",
+        "group",
+        "event_type",
+        "enabled",
+        "matchers_json",
+        "metric_threshold_json",
+        "threshold_json",
+        "created",
+        "updated",
+        "alerts",
+    ]
+    inlines = [NotificationSettingInline]
+    empty_text = "No alert configuration yet. They are made with POST /groups/{id}/alertConfigs."
+
+    matchers_json = staticmethod(json_field("matchers"))
+    metric_threshold_json = staticmethod(json_field("metric_threshold"))
+    threshold_json = staticmethod(json_field("threshold"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
+        """Without the deleted ones, whose rows remain for what is still to be told."""
+        return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    @admin.display(description="told by")
+    def told(self, config: AlertConfig) -> str | None:
+        """The kinds of its notifications."""
+        return ", ".join(dict.fromkeys(one.type_name for one in config.settings.all())) or None
+
+    @admin.display(description="alerts")
+    def alerts(self, config: AlertConfig) -> SafeString:
+        """The alerts it raised."""
+        return _list_link("alert", config.id, "Its alerts")
+
+
+@admin.register(NotificationSetting)
+class NotificationSettingAdmin(ConsoleAdmin):
+    """Notifications of all configurations."""
+
+    list_display = ["type_name", "config", "delay_min", "interval_min"]
+    list_filter = ["type_name"]
+    list_select_related = ["config"]
+    search_fields = ["id__exact", "config__id__exact"]
+    search_help_text = "A whole id of a notification setting or of an alert configuration."
+    ordering = ["config_id", "position"]
+    fields = ["id", "config", *_SETTING_FIELDS]
+    empty_text = "No alert configuration tells anybody."
+
+    fields_json = staticmethod(json_field("fields"))
+
+
+@admin.register(Alert)
+class AlertAdmin(ConsoleAdmin):
+    """Alerts, newest first."""
+
+    list_display = ["created", "status", "event_type", "target", "group", "last_notified", "resolved"]
+    list_filter = ["status", "created"]
+    list_select_related = ["group"]
+    search_fields = ["id__exact", "config_id__exact", "group_id__exact"]
+    search_help_text = "A whole id of an alert, an alert configuration or a project."
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = [
+        "id",
+        "status",
+        "event_type",
+        "group",
+        "config_id",
+        "metric_name",
+        "current_value",
+        "facts_json",
+        "tags",
+        "created",
+        "opens",
+        "updated",
+        "resolved",
+        "last_notified",
+        "acknowledged_until",
+        "acknowledging_username",
+        "acknowledgement_comment",
+        "notifications",
+        "events",
+    ]
+    empty_text = "No alert so far."
+
+    facts_json = staticmethod(json_field("facts", "about"))
+
+    @admin.display(description="about")
+    def target(self, alert: Alert) -> str | None:
+        """The host, replica set, cluster or agent."""
+        facts = alert.facts
+        host = facts.get("hostname")
+        if host:
+            return f"{host}:{facts['port']}" if "port" in facts else str(host)
+        return facts.get("replicaSetName") or facts.get("clusterName")
+
+    @admin.display(description="who was told")
+    def notifications(self, alert: Alert) -> SafeString:
+        """Its notifications."""
+        return _list_link("notification", alert.id, "Notifications")
+
+    @admin.display(description="events")
+    def events(self, alert: Alert) -> SafeString:
+        """Its story."""
+        return events_link(alert.id)
+
+
+@admin.register(Notification)
+class NotificationAdmin(ConsoleAdmin):
+    """Who was told of what, when, and why somebody was not; newest first."""
+
+    list_display = ["created", "kind", "status", "type_name", "recipient", "attempts", "reason", "group"]
+    list_filter = ["status", "kind", "created"]
+    list_select_related = ["group"]
+    search_fields = ["id__exact", "alert__id__exact", "group_id__exact"]
+    search_help_text = "A whole id of a notification, an alert or a project."
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = [
+        "id",
+        "kind",
+        "status",
+        "reason",
+        "type_name",
+        "recipient",
+        "group",
+        "alert",
+        "event_id",
+        "setting_id",
+        "created",
+        "due",
+        "attempts",
+        "first_attempt",
+        "lease_until",
+        "delivered",
+        "latency_ms",
+    ]
+    empty_text = "Nobody was told of anything yet."
+
+
+@admin.register(WorkerHeartbeat)
+class WorkerHeartbeatAdmin(ConsoleAdmin):
+    """Workers and when each was last seen."""
+
+    list_display = ["name", "seen"]
+    ordering = ["-seen"]
+    fields = ["name", "seen"]
+    empty_text = "No worker was ever seen: alerts are not evaluated. Start one with manage.py run_worker."
+
+
+def _list_link(model: str, row_id: str, text: str) -> SafeString:
+    url = reverse(f"admin:alerting_{model}_changelist") + "?" + urlencode({"q": row_id})
+    return format_html('<a href="{}">{}</a>', url, text)
