@@ -1,0 +1,97 @@
+"""The worker's threads: how they wake, and that nothing stops them."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError, connection
+
+from accesslist.models import DigestUse, Project, RateWindow
+from accesslist.nonces import LIFETIME
+from accesslist.services.housekeeping import traces_trim
+from alerting.models import Alert, WorkerHeartbeat
+from alerting.services.workers import worker_seen
+from alerting.worker import Wakeups, Worker
+from events.services import wake_workers
+from opsapi import clock
+from tests.eventually import eventually
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+
+
+def in_thread(work: Callable[[], None]) -> threading.Thread:
+    """Started; the test joins it."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_a_wake_up_that_came_while_working_is_not_missed() -> None:
+    wakeups = Wakeups()
+    seen = wakeups.count
+    wakeups.wake()
+    wakeups.wait(seen, seconds=3600)
+    assert wakeups.count == seen + 1
+
+
+def test_a_wake_up_ends_the_wait() -> None:
+    wakeups = Wakeups()
+    waiter = in_thread(lambda: wakeups.wait(wakeups.count, seconds=3600))
+    eventually(lambda: wakeups.wake() or not waiter.is_alive())
+    waiter.join()
+
+
+@pytest.mark.parametrize("error", [OperationalError("gone"), RuntimeError("a bug")])
+def test_a_step_that_fails_is_logged_and_does_not_end_the_worker(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    closed: list[bool] = []
+    monkeypatch.setattr(connection, "close", lambda: closed.append(True))
+
+    def fail() -> bool:
+        raise error
+
+    with caplog.at_level(logging.ERROR, "opsapi.worker"):
+        assert Worker("test")._guarded(fail) is False
+    assert closed
+    assert "failed" in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_worker_is_seen_and_the_long_gone_are_forgotten() -> None:
+    now = clock.now()
+    worker_seen(name="old:1", now=now - timedelta(days=2))
+    worker_seen(name="new:1", now=now)
+    worker_seen(name="new:1", now=now)
+    assert list(WorkerHeartbeat.objects.values_list("name", flat=True)) == ["new:1"]
+
+
+@pytest.mark.django_db
+def test_used_nonces_are_kept_as_long_as_they_could_be_replayed() -> None:
+    now = clock.now()
+    for number, age in enumerate((LIFETIME, 2 * LIFETIME, 2 * LIFETIME + timedelta(seconds=1))):
+        DigestUse.objects.create(nonce=f"nonce{number}", nc="00000001", used=now - age)
+    RateWindow.objects.create(bucket="old", started=now - timedelta(hours=2), count=1)
+    RateWindow.objects.create(bucket="new", started=now, count=1)
+    traces_trim(now=now)
+    assert set(DigestUse.objects.values_list("nonce", flat=True)) == {"nonce0", "nonce1"}
+    assert RateWindow.objects.get().bucket == "new"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    worker = Worker("host:1")
+    running = in_thread(worker.run)
+    try:
+        eventually(lambda: Alert.objects.filter(status="OPEN").exists())
+        eventually(lambda: WorkerHeartbeat.objects.filter(name="host:1").exists())
+        before = worker._wakeups.count
+        wake_workers()
+        eventually(lambda: worker._wakeups.count > before)
+    finally:
+        worker.stop()
+        running.join()
