@@ -7,4 +7,5 @@ class AccesslistConfig(AppConfig):
     """Identity and access."""
 
     name = "accesslist"
+    verbose_name = "Identity and access"
     root_links = {"groups": "/groups", "admin/apiKeys": "/admin/apiKeys"}

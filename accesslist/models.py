@@ -1,6 +1,7 @@
 """Organizations, projects, users, API keys, the roles they hold, and the access list."""
 
 import unicodedata
+from functools import cached_property
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -83,9 +84,9 @@ class User(AbstractBaseUser):
         ]
         return satisfies(grants, role, INSTALLATION)
 
-    @property
+    @cached_property
     def is_staff(self) -> bool:
-        """Who may enter the console: Global Owners."""
+        """Who may enter the console: Global Owners. The console asks for each of its models on each page."""
         return self.holds_globally(Role.GLOBAL_OWNER)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
@@ -106,6 +107,9 @@ class ApiKey(models.Model):
     ha1 = SealedField()
     private_last4 = models.CharField(max_length=4)
     created = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "API key"
 
     def __str__(self) -> str:
         return f"{self.public_key} ({self.desc})"
@@ -160,6 +164,7 @@ class AccessListEntry(models.Model):
     last_used = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name_plural = "access list entries"
         constraints = [
             models.UniqueConstraint(
                 name="access_list_global_once", fields=["cidr_block"], condition=Q(api_key=None)

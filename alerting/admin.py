@@ -22,7 +22,7 @@ class NotificationSettingInline(ConsoleInline):
     """Whom a configuration tells; secrets stand redacted among the fields."""
 
     model = NotificationSetting
-    fields = _SETTING_FIELDS
+    fields = [*_SETTING_FIELDS]
 
     fields_json = staticmethod(json_field("fields"))
 
@@ -41,7 +41,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     list_display = ["event_type", "enabled", "group", "told", "updated"]
     list_filter = ["enabled"]
     list_select_related = ["group"]
-    search_fields = ["event_type", "group__name", "id__exact", "group_id__exact"]
+    search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
     search_help_text = "Part of an event type or a project's name, or a whole id of either."
     ordering = ["group__name", "created", "id"]
     fields = [
@@ -101,7 +101,7 @@ class AlertAdmin(ConsoleAdmin):
     list_display = ["created", "status", "event_type", "target", "group", "last_notified", "resolved"]
     list_filter = ["status", "created"]
     list_select_related = ["group"]
-    search_fields = ["id__exact", "config_id__exact", "group_id__exact"]
+    search_fields = ["id__exact", "config_id__exact", "group__id__exact"]
     search_help_text = "A whole id of an alert, an alert configuration or a project."
     ordering = ["-id"]
     sortable_by = ()
@@ -137,7 +137,8 @@ class AlertAdmin(ConsoleAdmin):
         host = facts.get("hostname")
         if host:
             return f"{host}:{facts['port']}" if "port" in facts else str(host)
-        return facts.get("replicaSetName") or facts.get("clusterName")
+        name: str | None = facts.get("replicaSetName") or facts.get("clusterName")
+        return name
 
     @admin.display(description="who was told")
     def notifications(self, alert: Alert) -> SafeString:
@@ -157,7 +158,7 @@ class NotificationAdmin(ConsoleAdmin):
     list_display = ["created", "kind", "status", "type_name", "recipient", "attempts", "reason", "group"]
     list_filter = ["status", "kind", "created"]
     list_select_related = ["group"]
-    search_fields = ["id__exact", "alert__id__exact", "group_id__exact"]
+    search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]
     search_help_text = "A whole id of a notification, an alert or a project."
     ordering = ["-id"]
     sortable_by = ()

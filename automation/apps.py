@@ -7,4 +7,5 @@ class AutomationConfig(AppConfig):
     """The fleet."""
 
     name = "automation"
+    verbose_name = "Fleet"
     root_links = {"metricNames": "/metricNames"}

@@ -7,4 +7,5 @@ class EventsConfig(AppConfig):
     """The event log."""
 
     name = "events"
+    verbose_name = "What happened"
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}

@@ -7,6 +7,7 @@ The README lists every name read here.
 
 import ipaddress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
@@ -155,7 +156,7 @@ DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
 
 # --- Django ----------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "opsapi.console.apps.ConsoleConfig",  # django.contrib.admin with our site
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -216,10 +217,13 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+FORMAT_MODULE_PATH = ["opsapi.console.formats"]
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+# More parameters than a request line of gunicorn can hold: unknown ones are ignored, however many.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 SILENCED_SYSTEM_CHECKS = [
     "security.W004",  # HSTS is sent on every response by opsapi.api.middleware, five minutes as decided
     "auth.W004",  # usernames are unique by username_key, the form they are looked up by
@@ -229,6 +233,9 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
 SESSION_COOKIE_AGE = 8 * 3600
+# Behind a proxy that ends TLS a browser's Origin is that of the public URL, not of the request.
+_public = urlsplit(OPSAPI_PUBLIC_URL)
+CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"] if OPSAPI_PUBLIC_URL else []
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 

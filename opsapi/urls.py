@@ -19,10 +19,12 @@ _public: list[URLPattern | URLResolver] = [
 
 urlpatterns = [
     path("", RedirectView.as_view(url="/admin/")),
+    path("admin", RedirectView.as_view(url="/admin/")),
     path("admin/", admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),
-    re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/.*)?$", _unknown),
+    # [\s\S] and not (?s), with which Django could reverse no path at all.
+    re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/[\s\S]*)?\Z", _unknown),
     route("api/schema", SchemaViewSet, get="retrieve"),
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),

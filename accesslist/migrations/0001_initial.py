@@ -44,6 +44,9 @@ class Migration(migrations.Migration):
                 ('private_last4', models.CharField(max_length=4)),
                 ('created', models.DateTimeField()),
             ],
+            options={
+                'verbose_name': 'API key',
+            },
         ),
         migrations.CreateModel(
             name='Organization',
@@ -107,6 +110,7 @@ class Migration(migrations.Migration):
                 ('api_key', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='access_list', to='accesslist.apikey')),
             ],
             options={
+                'verbose_name_plural': 'access list entries',
                 'constraints': [models.UniqueConstraint(condition=models.Q(('api_key', None)), fields=('cidr_block',), name='access_list_global_once'), models.UniqueConstraint(condition=models.Q(('api_key__isnull', False)), fields=('api_key', 'cidr_block'), name='access_list_key_once')],
             },
         ),

@@ -24,6 +24,7 @@ from opsapi.roles import Grant, Role
 
 _FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst": one advisory lock for the whole installation
 _FIRST_KEY_DESC = "Key of the first user"
+_LONGEST_KEY = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +115,19 @@ def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:
 def _networks(access_list: Sequence[str]) -> list[str]:
     """The ranges as canonical text, each once; a bare address is a range of one."""
     try:
-        return list(dict.fromkeys(str(ip_network(text)) for text in access_list))
+        return list(dict.fromkeys(_network(text) for text in access_list))
     except ValueError as error:
         fault = BadField(
             "accessList", ErrorCode.INVALID_QUERY_PARAMETER, f"must be addresses or ranges: {error}"
         )
         raise ApiError.of_fields([fault]) from None
+
+
+def _network(text: str) -> str:
+    """As PostgreSQL takes it, which knows no zones."""
+    if "%" in text:
+        raise ValueError(f"{text!r} names a zone")
+    return str(ip_network(text))
 
 
 def _add_to_access_list(network: str, key: NewKey, actor: Actor, now: datetime) -> None:
@@ -133,6 +141,9 @@ def _add_to_access_list(network: str, key: NewKey, actor: Actor, now: datetime) 
 
 
 def _check_username(username: str) -> None:
+    # A few characters become many under NFKC; the unique index has to hold the result.
+    if len(username_key(username)) > _LONGEST_KEY:
+        raise _bad_username("it is too long in its canonical form")
     rule = settings.OPSAPI_USERNAME_VALIDATION
     if rule == "loose" and "." not in username.partition("@")[2]:
         raise _bad_username("it must hold an @ and a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")

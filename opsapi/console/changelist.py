@@ -1,0 +1,21 @@
+"""The list of a model's rows."""
+
+from typing import Any
+
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
+
+
+class ConsoleChangeList(ChangeList):
+    """Named after what it lists; says how many were found only where something was looked for."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        plural = str(self.opts.verbose_name_plural)
+        self.title = plural[0].upper() + plural[1:]
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Without search and filters what was found is all there is."""
+        super().get_results(request)
+        if not (self.query or self.has_active_filters):
+            self.full_result_count = self.result_count

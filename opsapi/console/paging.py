@@ -1,0 +1,27 @@
+"""Pages of tables that are too big to be counted."""
+
+from functools import cached_property
+from typing import Any
+
+from django.core.paginator import Paginator
+
+MOST_ROWS = 5_000
+"""Rows a list of the console reaches; further ones are found by search and filters."""
+
+
+class BoundedPaginator(Paginator[Any]):
+    """Counts no further than MOST_ROWS, so that a list costs the same however big its table is.
+
+    It also bounds how many rows the last page skips.
+    """
+
+    @cached_property
+    def count(self) -> int:
+        """Number of rows, at most MOST_ROWS."""
+        rows: Any = self.object_list
+        return int(rows.order_by()[:MOST_ROWS].count())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be rows beyond the last page."""
+        return self.count >= MOST_ROWS

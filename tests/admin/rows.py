@@ -1,0 +1,135 @@
+"""One row of everything the console shows, with a canary in every secret."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.apps import apps
+from django.db import models, transaction
+
+from accesslist.models import AccessListEntry, ApiKey, DigestUse, Project, RateWindow, User
+from accesslist.services.keys import api_key_create
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.models import Alert, Notification, NotificationSetting, WorkerHeartbeat
+from automation.models import Host
+from events.choices import DiffType, SignalKind
+from events.diffs import diff
+from events.facts import EventFacts
+from events.models import Event
+from events.services import event_record, signal_record
+from events.types import EventType
+from integrations.choices import MessageKind
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
+from tests.factories.alerting import EMAIL, WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+
+APPS = ("accesslist", "alerting", "automation", "events")
+CANARY = "canary"
+WEBHOOK_SECRET = f"{CANARY}-webhook-secret"
+WEBHOOK_TOKEN = f"{CANARY}-token-in-the-url"
+
+
+def our_models() -> list[type[models.Model]]:
+    """Every concrete model of our apps."""
+    found: Iterator[type[models.Model]] = (
+        model for config in apps.get_app_configs() for model in config.get_models()
+    )
+    return [model for model in found if model._meta.app_config and model.__module__.split(".")[0] in APPS]
+
+
+def make_operator(**changes: Any) -> User:
+    """A Global Owner."""
+    user: User = UserFactory.create(**changes)
+    user.grants.create(role=Role.GLOBAL_OWNER.value)
+    return user
+
+
+def fill(project: Project) -> None:
+    """A row or more of every model."""
+    now = clock.now()
+    grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.ORG_MEMBER, org_id=project.org_id)]
+    key = api_key_create(desc="agents", grants=grants, actor=SYSTEM, now=now, group_id=project.id).key
+    block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
+    AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
+    DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
+    RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
+    ingest(project, host_report(f"db-{new_id()}", CONNECTIONS=5.0))
+    host = Host.objects.filter(group=project).latest("id")
+    host.databases.create(name="orders")
+    _fill_alerting(project, host)
+    WorkerHeartbeat.objects.create(name=new_id(), seen=now)
+    with transaction.atomic():
+        signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)
+
+
+def _fill_alerting(project: Project, host: Host) -> None:
+    now = clock.now()
+    webhook = {
+        **WEBHOOK,
+        "webhookUrl": f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail",
+        "webhookSecret": WEBHOOK_SECRET,
+    }
+    config = make_config(project, notifications=[webhook, EMAIL])
+    alert = Alert.objects.create(
+        group=project,
+        config_id=config.id,
+        event_type=config.event_type,
+        status=AlertStatus.OPEN.value,
+        target_key=host.id,
+        facts={"hostname": host.hostname, "port": host.port},
+        created=now,
+        updated=now,
+        opens=now,
+    )
+    Notification.objects.create(
+        group=project,
+        alert=alert,
+        setting_id=NotificationSetting.objects.filter(config=config).latest("position").id,
+        type_name="EMAIL",
+        kind=MessageKind.OPEN.value,
+        status=NotificationStatus.DELIVERED.value,
+        recipient="oncall@example.com",
+        created=now,
+        due=now,
+        delivered=now + timedelta(seconds=1),
+        lease_token=uuid4(),
+    )
+
+
+def record_event(project: Project, hostname: str = "db1") -> Event:
+    """An event with facts and a change."""
+    changes = diff(DiffType.GROUP, project.id, old={"name": "<b>old</b>"}, new={"name": project.name})
+    with transaction.atomic():
+        return event_record(
+            event_type=EventType.HOST_DOWN,
+            actor=SYSTEM,
+            now=clock.now(),
+            group_id=project.id,
+            facts=EventFacts(hostname=hostname, port=27017),
+            diffs=changes,
+        )
+
+
+def secrets_of_rows() -> list[str]:
+    """What no page may hold: everything sealed and every hash, as stored and as it was given."""
+    stored = [
+        *ApiKey.objects.values_list("ha1", flat=True),
+        *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
+        *User.objects.values_list("password", flat=True),
+        *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
+    ]
+    return [str(one) for one in stored if one] + [WEBHOOK_SECRET, WEBHOOK_TOKEN, PASSWORD]
+
+
+def many(number: int) -> None:
+    """That many projects full of rows, each with an operator and an event."""
+    for _ in range(number):
+        project = ProjectFactory.create()
+        fill(project)
+        record_event(project)
+        make_operator()

@@ -1,0 +1,198 @@
+"""Logging in to the console (contract 4.2 rule 2; decisions 3 "console")."""
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+
+from accesslist.backends import LOGIN_WINDOW
+from accesslist.models import Project, RateWindow, User
+from opsapi.roles import Role
+from tests.admin.rows import make_operator
+from tests.client import ApiClient
+from tests.factories.accesslist import PASSWORD, Key, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+LOGIN = "/admin/login/"
+NEUTRAL = "No user with that name and password holds GLOBAL_OWNER."
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def noon() -> Iterator[time_machine.Traveller]:
+    """A clock that stands still unless it is moved."""
+    with time_machine.travel(NOW, tick=False) as clock:
+        yield clock
+
+
+def _log_in(browser: Client, username: str = "ada", password: str = PASSWORD, **headers: Any) -> Any:
+    return browser.post(LOGIN, {"username": username, "password": password, "next": "/admin/"}, **headers)
+
+
+def test_a_global_owner_logs_in(client: Client, operator: User, project: Project) -> None:
+    answer = _log_in(client)
+    assert answer.status_code == 302
+    assert answer["Location"] == "/admin/"
+    assert client.get("/admin/").status_code == 200
+
+
+def test_names_are_taken_in_any_case(client: Client, operator: User, project: Project) -> None:
+    assert _log_in(client, "ADA").status_code == 302
+
+
+@pytest.mark.parametrize("role", [None, *(role for role in Role if role.is_global)])
+def test_only_global_owners_enter(role: Role | None, client: Client, project: Project) -> None:
+    user = UserFactory.create(username="bob")
+    if role:
+        user.grants.create(role=role.value)
+    assert _log_in(client, "bob").status_code == (302 if role is Role.GLOBAL_OWNER else 403)
+
+
+def test_an_owner_of_a_project_does_not_enter(client: Client, project: Project) -> None:
+    UserFactory.create(username="bob").grants.create(role=Role.GROUP_OWNER.value, project=project)
+    assert _log_in(client, "bob").status_code == 403
+
+
+def test_every_wrong_log_in_gets_the_same_text(client: Client, operator: User, project: Project) -> None:
+    UserFactory.create(username="bob")
+    pages = [_log_in(client, *typed) for typed in [("ada", "wrong"), ("nobody", "wrong"), ("bob", PASSWORD)]]
+    assert [page.status_code for page in pages] == [403, 403, 403]
+    for page in pages:
+        assert NEUTRAL in page.content.decode()
+        assert page.context["form"].non_field_errors() == [NEUTRAL]
+
+
+def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) -> None:
+    answer = _log_in(client)
+    assert answer.status_code == 403
+    assert "Nobody can log in while no project exists" in answer.content.decode()
+    assert "_auth_user_id" not in client.session
+
+
+def test_the_login_page_leads_to_the_first_project(client: Client, db: None) -> None:
+    page = client.get(LOGIN, headers={"host": "localhost:8000"}).content.decode()
+    commands = [step.command for step in client.get(LOGIN).context["first_steps"]]
+    assert "http://localhost:8000/api/public/v1.0/unauth/users" in page
+    assert ["curl" in command for command in commands] == [True, True, False]
+    assert "--digest" in commands[1]
+    assert commands[1].endswith("/groups")
+
+
+def test_the_steps_name_the_public_url(client: Client, db: None, settings: LazySettings) -> None:
+    settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
+    assert "https://ops.example.com/api/public/v1.0/groups" in client.get(LOGIN).content.decode()
+
+
+def test_the_steps_work(client: Client, db: None) -> None:
+    user = {"username": "ada", "password": PASSWORD, "firstName": "Ada", "lastName": "Lovelace"}
+    made = ApiClient().post("/unauth/users", user)
+    key = made.json()["programmaticApiKey"]
+    assert _log_in(client).status_code == 403
+    caller = ApiClient(Key(key["id"], key["publicKey"], key["privateKey"]))
+    assert caller.post("/groups", {"name": "my first project"}).status_code == 201
+    assert _log_in(client).status_code == 302
+
+
+def test_the_steps_are_not_shown_once_a_project_exists(client: Client, project: Project) -> None:
+    assert "first-steps" not in client.get(LOGIN).content.decode()
+
+
+def test_attempts_on_one_name_are_throttled_from_wherever_they_come(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    for number in range(settings.OPSAPI_LOGIN_ATTEMPTS):
+        address = f"192.0.2.{number}"
+        assert _log_in(Client(), "ada", "wrong", REMOTE_ADDR=address).status_code == 403
+    refused = _log_in(Client(), "ADA", PASSWORD, REMOTE_ADDR="192.0.2.200")
+    assert refused.status_code == 429
+    assert refused["Retry-After"] == str(int(LOGIN_WINDOW.total_seconds()))
+    assert "Too many attempts" in refused.content.decode()
+    assert "_auth_user_id" not in refused.wsgi_request.session
+
+
+def test_attempts_from_one_address_are_throttled_whatever_the_name(
+    client: Client, operator: User, project: Project, settings: LazySettings
+) -> None:
+    for number in range(settings.OPSAPI_LOGIN_ATTEMPTS):
+        _log_in(client, f"user{number}", "wrong")
+    assert _log_in(client).status_code == 429
+    assert _log_in(Client(), REMOTE_ADDR="192.0.2.9").status_code == 302
+
+
+def test_the_throttle_ends_with_its_window(
+    client: Client, operator: User, project: Project, settings: LazySettings, noon: time_machine.Traveller
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 1
+    _log_in(client, "ada", "wrong")
+    noon.shift(LOGIN_WINDOW - timedelta(seconds=1))
+    assert _log_in(client)["Retry-After"] == "1"
+    noon.shift(timedelta(seconds=1))
+    assert _log_in(client).status_code == 302
+
+
+def test_what_was_typed_as_a_name_is_kept_nowhere(client: Client, project: Project) -> None:
+    _log_in(client, "my secret password", "x")
+    assert RateWindow.objects.count() == 2
+    assert not RateWindow.objects.filter(bucket__contains="secret").exists()
+
+
+def test_a_session_ends_with_the_role(console: Client, operator: User) -> None:
+    assert console.get("/admin/").status_code == 200
+    operator.grants.all().delete()
+    answer = console.get("/admin/")
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(LOGIN)
+
+
+def test_log_ins_stand_in_the_request_log(
+    operator: User, project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "opsapi.requests")
+    _log_in(Client(), "ada", "wrong")
+    browser = Client()
+    _log_in(browser)
+    browser.get("/admin/")
+    seen = [(line.getMessage(), line.__dict__["actor"]) for line in caplog.records]
+    assert seen == [
+        ("POST /admin/login/ 403", "-"),
+        ("POST /admin/login/ 302", "ada"),
+        ("GET /admin/ 200", "ada"),
+    ]
+
+
+@pytest.mark.parametrize("field", ["username", "password", "next"])
+@pytest.mark.parametrize("value", ["\0", "a\0b", "x" * 5000, "\ud800".encode("utf-8", "surrogatepass")])
+def test_no_log_in_however_odd_breaks_the_page(
+    field: str, value: str | bytes, client: Client, project: Project
+) -> None:
+    typed: dict[str, Any] = {"username": "ada", "password": "wrong", "next": "/admin/"}
+    assert client.post(LOGIN, {**typed, field: value}).status_code in {200, 403}
+
+
+def test_a_log_in_leads_to_no_other_host(client: Client, operator: User, project: Project) -> None:
+    answer = client.post(LOGIN + "?next=//evil.example.com/", {"username": "ada", "password": PASSWORD})
+    assert "evil" not in answer["Location"]
+
+
+def test_a_log_in_needs_the_token_of_its_form(operator: User, project: Project) -> None:
+    assert _log_in(Client(enforce_csrf_checks=True)).status_code == 403
+
+
+def test_logging_out_ends_the_session(console: Client) -> None:
+    assert console.post(reverse("admin:logout")).status_code in {200, 302}
+    assert console.get("/admin/").status_code == 302
+
+
+def test_two_operators_have_sessions_of_their_own(console: Client, project: Project) -> None:
+    make_operator(username="grace")
+    other = Client()
+    _log_in(other, "grace")
+    assert "grace" in other.get("/admin/").content.decode()
+    assert "grace" not in console.get("/admin/").content.decode()

@@ -1,0 +1,31 @@
+"""Writing through the console, and what every write has to leave."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from accesslist.models import User
+from events.models import Event
+from events.types import EventType
+
+
+@contextmanager
+def leaves_events(user: User, *expected: EventType) -> Iterator[list[Event]]:
+    """Checks that what is done inside leaves these events, all of this user and address, and no log entry."""
+    known = set(Event.objects.values_list("id", flat=True))
+    found: list[Event] = []
+    yield found
+    found += Event.objects.exclude(id__in=known).order_by("id")
+    assert [event.event_type for event in found] == [one.value for one in expected]
+    for event in found:
+        acting = {name: event.details.get(name) for name in ("userId", "username", "remoteAddress")}
+        assert acting == {"userId": user.id, "username": user.username, "remoteAddress": "192.0.2.1"}
+        assert event.details["isGlobalAdmin"] is True
+    assert not LogEntry.objects.exists()
+
+
+def post(console: Client, url: str, **values: Any) -> Any:
+    return console.post(url, values, REMOTE_ADDR="192.0.2.1")
