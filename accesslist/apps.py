@@ -1,6 +1,13 @@
 """What identity and access contribute to the platform."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+from accesslist import checks  # noqa: F401 - registers its checks
+from accesslist.credentials import begin_remembering
+from opsapi import clock
 
 
 class AccesslistConfig(AppConfig):
@@ -9,3 +16,11 @@ class AccesslistConfig(AppConfig):
     name = "accesslist"
     verbose_name = "Identity and access"
     root_links = {"groups": "/groups", "admin/apiKeys": "/admin/apiKeys"}
+
+    def ready(self) -> None:
+        """From the first migration on, used nonces are remembered."""
+        post_migrate.connect(_begin_remembering, sender=self)
+
+
+def _begin_remembering(**_: Any) -> None:
+    begin_remembering(clock.now())

@@ -15,7 +15,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accesslist import digest, nonces
-from accesslist.credentials import CallerRecord, read_caller, use_nonce
+from accesslist.credentials import CallerRecord, begin_remembering, read_caller, use_nonce
 from accesslist.nonces import NonceVerdict
 from accesslist.principal import KeyPrincipal
 from opsapi import clock
@@ -92,8 +92,10 @@ def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, reque
 
 def _refuse_used_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:
     """A forged nonce is a plain 401; an expired or used one tells the client to try again with a new one."""
+    if record.remembered_since is None:
+        begin_remembering(now)
     verdict = nonces.check(
-        credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.database_started
+        credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.remembered_since or now
     )
     if verdict is NonceVerdict.FORGED:
         raise unauthorized(now)

@@ -1,8 +1,7 @@
 """Everything authentication has to know of a request, read in one statement.
 
 The key, its roles, whether its own and the global access list have entries and cover the caller,
-the project the path names, and when the database was started (nonces from before are stale: the
-table of used ones is emptied by a crash).
+the project the path names, and since when used nonces are remembered (earlier ones are stale).
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 
 _STATEMENT = """
-SELECT pg_postmaster_start_time(),
+SELECT (SELECT started FROM accesslist_digestepoch),
        key.id, key.ha1,
        (SELECT coalesce(json_agg(json_build_array(role, org_id, project_id)), '[]'::json)
           FROM accesslist_rolegrant WHERE api_key_id = key.id),
@@ -35,12 +34,14 @@ _USE = """
 INSERT INTO accesslist_digestuse (nonce, nc, used) VALUES (%s, %s, %s) ON CONFLICT (nonce, nc) DO NOTHING
 """
 
+_BEGIN = "INSERT INTO accesslist_digestepoch (id, started) VALUES (1, %s) ON CONFLICT (id) DO NOTHING"
+
 
 @dataclass(frozen=True, slots=True)
 class CallerRecord:
     """What the statement found; `key_id` None when no such key exists."""
 
-    database_started: datetime
+    remembered_since: datetime | None
     key_id: str | None
     sealed_ha1: str | None
     grants: tuple[Grant, ...]
@@ -66,6 +67,12 @@ def read_caller(*, public_key: str, address: str | None, group_id: str | None) -
     grants = tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in row[3])
     group = Group(*row[8:11]) if row[8] else None
     return CallerRecord(row[0], row[1], row[2], grants, row[4], row[5], row[6], row[7], group)
+
+
+def begin_remembering(now: datetime) -> None:
+    """Note that used nonces are remembered from now on, unless they are already."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGIN, (now,))
 
 
 def use_nonce(nonce: str, nc: str, now: datetime) -> bool:

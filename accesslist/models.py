@@ -195,6 +195,19 @@ class DigestUse(models.Model):
         return f"{self.nonce}:{self.nc}"
 
 
+class DigestEpoch(models.Model):
+    """Since when used nonces are remembered. UNLOGGED like them (migration 0003).
+
+    A crash empties both tables, and so does a failover: nonces from before the row are stale.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    started = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.started:%Y-%m-%dT%H:%M:%SZ}"
+
+
 class RateWindow(models.Model):
     """How often something was done in the running window. UNLOGGED (migration 0002)."""
 

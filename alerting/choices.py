@@ -29,7 +29,7 @@ class DropReason(StrEnum):
     """Why a notification was not sent; the values are what the log shows."""
 
     ALERT_OVER = "the alert was over before it was delivered"
-    SETTING_GONE = "the notification was taken out of the alert configuration"
+    CONFIG_OFF = "the alert configuration was deleted or disabled"
 
 
 class ConfigNotificationType(StrEnum):

@@ -10,6 +10,7 @@ from alerting.models import Alert, Notification, NotificationSetting
 from alerting.selectors.alerts import as_rows
 from alerting.serializers.alerts import present_alert
 from automation.metrics import Metric, base_unit
+from events.models import Event
 from events.selectors import event_row
 from events.serializers import present_event
 from integrations.channels import CHANNELS
@@ -20,7 +21,11 @@ from opsapi.encryption import decrypt
 
 
 def message_of(notification: Notification, *, now: datetime) -> Message:
-    """The message of a notification as things stand now."""
+    """The message of a notification as things stand now.
+
+    Raises:
+        ObjectDoesNotExist: what it is about is gone.
+    """
     if not notification.alert_id:
         return _of_event(notification, now)
     alert = Alert.objects.select_related("group").get(id=notification.alert_id)
@@ -55,7 +60,7 @@ def channel_config(setting: NotificationSetting) -> dict[str, str]:
 def _of_event(notification: Notification, now: datetime) -> Message:
     row = event_row(notification.event_id or "", group_id=notification.group_id)
     if row is None:
-        raise LookupError(f"the event of notification {notification.id} is gone")
+        raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
     document = present_event(row, _links(), in_group=True)
     hostname, port = document.get("hostname"), document.get("port")
     return Message(

@@ -141,7 +141,7 @@ class Notification(models.Model):
     recipient = models.CharField(max_length=300, default="")
     created = models.DateTimeField()
     due = models.DateTimeField()
-    attempts = models.PositiveSmallIntegerField(default=0)
+    attempts = models.PositiveIntegerField(default=0)
     first_attempt = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)

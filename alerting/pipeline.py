@@ -9,11 +9,13 @@ Each is called again and again by the worker and answers whether it found work.
 
 import logging
 import random
+import time
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from django.db import DatabaseError, transaction
-from django.db.models import Min
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models import Exists, Min, OuterRef
 
 from alerting.choices import AlertStatus, DropReason
 from alerting.messages import channel_config, message_of
@@ -24,7 +26,12 @@ from alerting.rules.sending import drop_reason
 from alerting.rules.transition import Action, AlertView, ConfigView, step, target_of
 from alerting.selectors.configs import concerned_configs, single_config
 from alerting.services.alerts import alert_close, alert_open, alert_start, alert_update_value
-from alerting.services.delivery import notification_claim, notification_drop, notification_record
+from alerting.services.delivery import (
+    notification_claim,
+    notification_drop,
+    notification_give_up,
+    notification_record,
+)
 from alerting.services.locks import project_try_lock
 from alerting.services.notifications import schedule_once
 from events.choices import SignalKind
@@ -37,6 +44,10 @@ from opsapi.encryption import CannotDecryptError
 logger = logging.getLogger("opsapi.pipeline")
 
 SIGNALS_AT_ONCE = 20
+EVALUATION_SECONDS = 0.5
+"""After so long a transaction takes no further signal: what it changed is locked until it ends."""
+# SQLSTATE classes of what passes: connection, rollback, locks, resources, operator, system.
+_PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 ALERTS_AT_ONCE = 100
 _GROUPS_TRIED = 50
 
@@ -52,9 +63,12 @@ def evaluate_signals(*, now: datetime) -> bool:
     group_id = _claim_group()
     if group_id is None:
         return False
-    signals = Signal.objects.filter(group_id=group_id, failed=None).order_by("id")[:SIGNALS_AT_ONCE]
-    done = [signal.pk for signal in signals if _evaluated(signal, now)]
-    Signal.objects.filter(id__in=done).delete()
+    until = time.monotonic() + EVALUATION_SECONDS
+    for signal in Signal.objects.filter(group_id=group_id, failed=None).order_by("id")[:SIGNALS_AT_ONCE]:
+        if _evaluated(signal, now):
+            signal.delete()
+        if time.monotonic() > until:
+            break
     return True
 
 
@@ -70,13 +84,21 @@ def _evaluated(signal: Signal, now: datetime) -> bool:
     try:
         with transaction.atomic():
             _evaluate(signal, now)
-    except DatabaseError:
-        raise
-    except Exception:  # whatever it is, the other signals of the project still count
+    except Exception as error:  # whatever it is, the other signals of the project still count
+        if _passes(error):
+            raise
         logger.exception("signal %s cannot be evaluated and was set aside", signal.pk)
         Signal.objects.filter(pk=signal.pk).update(failed=now)
         return False
     return True
+
+
+def _passes(error: Exception) -> bool:
+    """Whether it is a fault of the database that passes, such as a deadlock, and not of the signal."""
+    if not isinstance(error, (DatabaseError, InterfaceError)):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state[:2] in _PASSING_CLASSES
 
 
 def _evaluate(signal: Signal, now: datetime) -> None:
@@ -102,7 +124,7 @@ def _evaluate(signal: Signal, now: datetime) -> None:
 
 
 def _active_alerts(configs: Iterable[ConfigView]) -> dict[tuple[str, str], Alert]:
-    active = Alert.objects.select_for_update().filter(
+    active = Alert.objects.filter(
         config_id__in=[config.id for config in configs],
         status__in=[AlertStatus.TRACKING.value, AlertStatus.OPEN.value],
     )
@@ -115,7 +137,11 @@ def _decide(
     target = target_of(config, observation)
     alert = alerts.get((config.id, target))
     view = AlertView(alert.id, AlertStatus(alert.status), alert.current_value) if alert else None
-    decision = step(config, observation, view)
+    try:
+        decision = step(config, observation, view)
+    except ValueError:  # one configuration that cannot be judged does not silence the others
+        logger.exception("configuration %s cannot be held against signal %s", config.id, signal.pk)
+        return
     if decision.action is Action.START:
         started = alert_start(
             config=config,
@@ -143,8 +169,13 @@ def _decide(
 
 @transaction.atomic
 def open_tracked(*, now: datetime) -> bool:
-    """Open alerts whose smallest delay has passed; those another worker has in hand are left to it."""
-    due = Alert.objects.filter(status=AlertStatus.TRACKING.value, opens__lte=now).order_by("opens")
+    """Open alerts whose smallest delay has passed; those another worker has in hand are left to it.
+
+    Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
+    """
+    unread = Signal.objects.filter(group_id=OuterRef("group_id"), failed=None, created__lte=OuterRef("opens"))
+    due = Alert.objects.filter(~Exists(unread), status=AlertStatus.TRACKING.value, opens__lte=now)
+    due = due.order_by("opens")
     alerts = list(due.select_for_update(skip_locked=True)[:ALERTS_AT_ONCE])
     for alert in alerts:
         alert_open(alert=alert, now=now)
@@ -160,16 +191,19 @@ def deliver_due(*, clock: Clock) -> bool:
     if claim is None:
         return False
     notification = claim.notification
-    setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
+    setting = NotificationSetting.objects.select_related("config").filter(id=notification.setting_id).first()
     status = Alert.objects.filter(id=notification.alert_id).values_list("status", flat=True).first()
     reason = drop_reason(
         MessageKind(notification.kind),
         AlertStatus(status) if status else None,
         perhaps_sent=claim.perhaps_sent,
-        has_setting=setting is not None,
+        config_counts=setting is not None and setting.config.enabled,
     )
     if reason is not None or setting is None:
-        notification_drop(notification=notification, reason=reason or DropReason.SETTING_GONE)
+        notification_drop(notification=notification, reason=reason or DropReason.CONFIG_OFF)
+        return True
+    if claim.lapsed_for_good:
+        notification_give_up(notification=notification)
         return True
     outcome = _send(notification, setting, clock())
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
@@ -185,11 +219,11 @@ def deliver_due(*, clock: Clock) -> bool:
 
 
 def _send(notification: Notification, setting: NotificationSetting, now: datetime) -> Outcome:
-    """One attempt; secrets that cannot be opened come again, once the key is back in the settings."""
+    """One attempt; a message that cannot be made counts as one that failed and comes again."""
     try:
         config = channel_config(setting)
-    except CannotDecryptError:
+        message = message_of(notification, now=now)
+    except (CannotDecryptError, ObjectDoesNotExist) as error:
         logger.exception("notification %s cannot be sent", notification.id)
-        return Outcome(DeliveryStatus.RETRY, "the stored credentials cannot be opened", 0)
-    message = message_of(notification, now=now)
+        return Outcome(DeliveryStatus.RETRY, f"the message cannot be made: {type(error).__name__}", 0)
     return deliver(ChannelType(setting.type_name), config, message, now=now)

@@ -25,18 +25,21 @@ def event_record(
     alert_id: str | None = None,
     facts: EventFacts | None = None,
     diffs: Sequence[Mapping[str, Any]] = (),
+    happened: datetime | None = None,
     signals: bool = True,
+    signal_facts: Mapping[str, Any] | None = None,
 ) -> Event:
-    """Record what happened; the only writer of events.
+    """Record what happened, now or when `happened` says; the only writer of events.
 
     An event that can open or close an alert also becomes a signal, unless it tells of an alert
-    itself, or `signals` is False because another signal carries the state it is an edge of.
+    itself, or `signals` is False because another signal carries the state it is an edge of;
+    `signal_facts` are what alerting has to know beside the event's own facts, under their wire names.
     Has to be called inside the transaction of what it records.
     """
     _needs_transaction()
     known = (facts or EventFacts()).document()
     event = Event.objects.create(
-        created=now,
+        created=happened or now,
         event_type=event_type.value,
         group_id=group_id,
         org_id=org_id,
@@ -46,8 +49,11 @@ def event_record(
         raw={"category": EVENT_TYPES[event_type].category.value, "actor": actor.kind.value, **known},
     )
     if signals and group_id and alert_id is None and _concerns_alerting(event_type):
-        payload = {"eventId": event.id, "eventTypeName": event_type.value, **known}
-        signal_record(group_id=group_id, kind=SignalKind.EVENT, payload=payload, now=now)
+        named = {"eventId": event.id, "eventTypeName": event_type.value}
+        payload = {**(signal_facts or {}), **known, **named}
+        # A reporter's clock may be ahead of ours; alerts do not begin in the future.
+        seen = min(happened or now, now)
+        signal_record(group_id=group_id, kind=SignalKind.EVENT, payload=payload, now=seen)
     return event
 
 

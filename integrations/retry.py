@@ -9,7 +9,8 @@ _FIRST_DELAY = 5.0
 _LONGEST_DELAY = 300.0
 _JITTER = 0.2
 _LONGEST_RETRY_AFTER = 3600
-_IN_ALL = timedelta(hours=1)
+RETRIES_LAST = timedelta(hours=1)
+"""From the first attempt to the last (decisions 7)."""
 _RETRYABLE = frozenset({408, 425, 429})
 
 
@@ -30,7 +31,7 @@ def next_attempt(
     `retry_after` is in seconds, `jitter` from -1 to 1. What would fall behind the hour falls on its end,
     so that a long Retry-After still leaves one last attempt.
     """
-    end = first_attempt_at + _IN_ALL
+    end = first_attempt_at + RETRIES_LAST
     if now >= end:
         return None
     asked = min(retry_after or 0, _LONGEST_RETRY_AFTER)

@@ -7,3 +7,4 @@ class OpsapiConfig(AppConfig):
     """The kernel; collects from the other apps what they contribute (architecture, inversion 3)."""
 
     name = "opsapi"
+    root_links = {"errorCodes": "/errorCodes"}

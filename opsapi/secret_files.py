@@ -63,7 +63,7 @@ def _read(path: Path) -> str:
     with path.open() as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & 0o077:
-            raise ImproperlyConfigured(f"{path}: mode {mode & 0o777:04o} lets others read it, make it 0600")
+            raise ImproperlyConfigured(f"{path}: mode {mode & 0o777:04o} lets others use it, make it 0600")
         secret = file.read().strip()
     if not secret:
         raise ImproperlyConfigured(f"{path}: is empty: put the secret back, or remove the file for a new one")

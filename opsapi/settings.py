@@ -151,7 +151,7 @@ EMAIL_HOST_USER = _email["EMAIL_HOST_USER"] or ""
 EMAIL_HOST_PASSWORD = _email["EMAIL_HOST_PASSWORD"] or ""
 EMAIL_USE_TLS = _email.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
-EMAIL_TIMEOUT = 10
+EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
 
 # --- Django ----------------------------------------------------------------------------------------

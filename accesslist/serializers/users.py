@@ -1,5 +1,6 @@
 """Users as the API shows and takes them (contract 2.13, endpoint 5; decisions 3)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -8,6 +9,7 @@ from accesslist.selectors.keys import present_roles
 from accesslist.selectors.users import UserRow
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
+from accesslist.services.users import NewUser
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.fields import EmailAddress, ListOf, Text
 from opsapi.api.links import Links
@@ -60,3 +62,16 @@ def present_user(row: UserRow, links: Links) -> dict[str, Any]:
         "links": links.self_only(f"/users/{row['id']}"),
     }
     return {name: value for name, value in shown.items() if value is not None}
+
+
+def new_user(body: Mapping[str, Any]) -> NewUser:
+    """A checked body as services take it."""
+    return NewUser(
+        username=body["username"],
+        password=body["password"],
+        first_name=body["firstName"],
+        last_name=body["lastName"],
+        email_address=body.get("emailAddress"),
+        mobile_number=body.get("mobileNumber"),
+        roles=body.get("roles", ()),
+    )

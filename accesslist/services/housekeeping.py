@@ -2,6 +2,9 @@
 
 from datetime import datetime, timedelta
 
+from django.contrib.sessions.models import Session
+
+from accesslist.credentials import begin_remembering
 from accesslist.models import DigestUse, RateWindow
 from accesslist.nonces import LIFETIME
 
@@ -9,6 +12,8 @@ _RATE_WINDOW_KEPT = timedelta(hours=1)
 
 
 def traces_trim(*, now: datetime) -> None:
-    """Forget used nonces that have expired anyway, and windows long over."""
+    """Forget used nonces that have expired anyway, windows long over, and sessions that ended."""
+    begin_remembering(now)
     DigestUse.objects.filter(used__lt=now - 2 * LIFETIME).delete()
     RateWindow.objects.filter(started__lt=now - _RATE_WINDOW_KEPT).delete()
+    Session.objects.filter(expire_date__lt=now).delete()

@@ -124,10 +124,15 @@ def _networks(access_list: Sequence[str]) -> list[str]:
 
 
 def _network(text: str) -> str:
-    """As PostgreSQL takes it, which knows no zones."""
+    """As PostgreSQL takes it, which knows no zones, and as callers are compared with it."""
     if "%" in text:
         raise ValueError(f"{text!r} names a zone")
-    return str(ip_network(text))
+    network = ip_network(text)
+    mapped = network.network_address.ipv4_mapped if network.version == 6 else None
+    # Callers' addresses are unwrapped too: an IPv4-mapped range stands for the IPv4 one.
+    return str(
+        ip_network((mapped, network.prefixlen - 96)) if mapped and network.prefixlen >= 96 else network
+    )
 
 
 def _add_to_access_list(network: str, key: NewKey, actor: Actor, now: datetime) -> None:

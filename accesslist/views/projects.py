@@ -15,7 +15,9 @@ from opsapi.api.errors import ApiError
 from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import INSTALLATION, Role, Scope
+from opsapi.roles import IMPLIED, INSTALLATION, Role, Scope
+
+_MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
 
 
 class ProjectViewSet(ApiViewSet):
@@ -34,6 +36,7 @@ class ProjectViewSet(ApiViewSet):
 
     def create(self, request: Request) -> Response:
         """A new project: with orgId for those who may make projects there, without for Global Owners."""
+        self._refuse_who_makes_none()
         body = self.body()
         self._authorise_creation(body.get("orgId"))
         project = project_create(
@@ -54,6 +57,11 @@ class ProjectViewSet(ApiViewSet):
     @property
     def _caller(self) -> KeyPrincipal:
         return cast(KeyPrincipal, self.request.auth)
+
+    def _refuse_who_makes_none(self) -> None:
+        """A caller who may make projects nowhere is told so before the body is looked at."""
+        if not any(IMPLIED[grant.role] & _MAKERS for grant in self._caller.grants):
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(_MAKERS)))
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Where the role is needed depends on the body, so it is asked for here."""

@@ -9,9 +9,9 @@ from rest_framework.response import Response
 from accesslist.selectors.keys import key_rows
 from accesslist.selectors.users import user_rows
 from accesslist.serializers.keys import present_key
-from accesslist.serializers.users import NewUserDocument, UserDocument, UserInput, present_user
+from accesslist.serializers.users import NewUserDocument, UserDocument, UserInput, new_user, present_user
 from accesslist.services.keys import NewKey
-from accesslist.services.users import NewUser, unauth_user_create
+from accesslist.services.users import unauth_user_create
 from opsapi.api.addresses import client_address
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -57,7 +57,7 @@ class FirstUserViewSet(ApiViewSet):
         body = self.body()
         address = client_address(self.http_request)
         user, key = unauth_user_create(
-            new=_new_user(body),
+            new=new_user(body),
             access_list=[*self.query["accessList"], *self.query["whitelist"]],
             remote_address=str(address) if address else None,
             now=self.now,
@@ -89,15 +89,3 @@ class UserViewSet(ApiViewSet):
         if row is None:
             raise ApiError(ErrorCode.USER_NOT_FOUND, self.kwargs["user_id"])
         self.user = row
-
-
-def _new_user(body: dict[str, Any]) -> NewUser:
-    return NewUser(
-        username=body["username"],
-        password=body["password"],
-        first_name=body["firstName"],
-        last_name=body["lastName"],
-        email_address=body.get("emailAddress"),
-        mobile_number=body.get("mobileNumber"),
-        roles=body.get("roles", ()),
-    )

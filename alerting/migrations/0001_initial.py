@@ -74,7 +74,7 @@ class Migration(migrations.Migration):
                 ('recipient', models.CharField(default='', max_length=300)),
                 ('created', models.DateTimeField()),
                 ('due', models.DateTimeField()),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('attempts', models.PositiveIntegerField(default=0)),
                 ('first_attempt', models.DateTimeField(null=True)),
                 ('lease_token', models.UUIDField(null=True)),
                 ('lease_until', models.DateTimeField(null=True)),

@@ -10,18 +10,19 @@ _ENDS = {AlertStatus.CLOSED: MessageKind.CLOSE, AlertStatus.CANCELLED: MessageKi
 
 
 def drop_reason(
-    kind: MessageKind, status: AlertStatus | None, *, perhaps_sent: bool, has_setting: bool
+    kind: MessageKind, status: AlertStatus | None, *, perhaps_sent: bool, config_counts: bool
 ) -> DropReason | None:
     """Why it is not sent any more; None when it is.
 
     `status` is the alert's, None for what is told once. `perhaps_sent`: a crash left open whether the
-    receiver was told; it is then told again, under the same delivery id, so that the end can follow.
+    receiver was told of the opening; it is then told again, under the same delivery id, so that the end
+    can follow. `config_counts`: the configuration is there and enabled.
     """
-    if not has_setting:
-        return DropReason.SETTING_GONE
     over = status is not None and status is not AlertStatus.OPEN
-    if kind in _OF_A_RUNNING_ALERT and over and not perhaps_sent:
+    if kind in _OF_A_RUNNING_ALERT and over and not (perhaps_sent and kind is MessageKind.OPEN):
         return DropReason.ALERT_OVER
+    if kind is MessageKind.INFORM and not config_counts:
+        return DropReason.CONFIG_OFF
     return None
 
 

@@ -1,29 +1,38 @@
 """What an alert is about, as one text: at most one alert per config and target (decisions 6 "one alert")."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from events.types import Target
 
+_HOST = ("hostname", "port")
+# A host is told by its address, which a signal of an unknown host bears as well as one of a known host.
 _FACTS: Mapping[Target, tuple[str, ...]] = {
     Target.AGENT: ("sourceTypeName", "hostname"),
-    Target.HOST: ("hostId",),
-    Target.HOST_METRIC: ("hostId", "metricName"),
+    Target.HOST: _HOST,
+    Target.HOST_METRIC: (*_HOST, "metricName"),
     Target.REPLICA_SET: ("replicaSetName", "clusterName", "shardName"),
     Target.CLUSTER: ("clusterName", "shardName"),
     Target.GROUP: (),
 }
-_HOST_BY_NAME = ("hostname", "port")
+# An index holds no longer key; names may have hundreds of characters of four bytes each.
+_LONGEST = 500
 
 
 def target_key(target: Target, facts: Mapping[str, Any]) -> str:
     """The target of a signal as text, from its facts under their wire names.
 
-    A host that the fleet does not know is told by its address. Facts that are missing leave their
-    place empty: such a signal is about whatever else bears as little.
+    Host names are one in any case. Facts that are missing leave their place empty: such a signal is
+    about whatever else bears as little. What is too long for an index is told by its hash.
     """
-    names = _FACTS[target]
-    if "hostId" in names and not facts.get("hostId"):
-        names = (*_HOST_BY_NAME, *names[1:])
-    return json.dumps([target.value, *[facts.get(name) for name in names]], separators=(",", ":"))
+    values = [_fact(name, facts.get(name)) for name in _FACTS[target]]
+    key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)
+    if len(key.encode()) <= _LONGEST:
+        return key
+    return f"{target.value} {hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def _fact(name: str, value: Any) -> Any:
+    return value.lower() if name == "hostname" and value else value

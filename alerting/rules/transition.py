@@ -101,7 +101,9 @@ def opens_at(config: ConfigView, started: datetime) -> datetime:
 
 def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
     """What the observation does to the configuration's alert on that target (None: there is none)."""
-    if not matches(config.matchers, observation.subject).matched:
+    # Matchers say where an alert may begin. One that is there ends with its condition, whatever has
+    # changed about its target in between: a primary that comes back as a secondary is up all the same.
+    if alert is None and not matches(config.matchers, observation.subject).matched:
         return Decision(Action.NOTHING, Reason.NOT_MATCHED)
     match observation.condition:
         case Condition.HAPPENED:

@@ -36,7 +36,9 @@ class MatcherDocument(Document):
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
             return ()
         try:
-            compile_regex(values["value"])
+            # Host names are matched without regard to case, and the larger automaton may not fit.
+            for ignore_case in (False, True):
+                compile_regex(values["value"], ignore_case)
         except ValueError as error:
             return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))]
         return ()

@@ -78,13 +78,15 @@ def alert_open(*, alert: Alert, now: datetime) -> None:
 @transaction.atomic
 def alert_update_value(*, alert: Alert, value: float | None, now: datetime) -> None:
     """Keep the current value current."""
-    alert.current_value, alert.updated = value, now
-    alert.save(update_fields=["current_value", "updated"])
+    Alert.objects.filter(id=alert.id).update(current_value=value, updated=now)
+    alert.current_value = value
 
 
 @transaction.atomic
 def alert_close(*, alert: Alert, value: float | None, now: datetime) -> None:
     """The condition ended; one that never opened ends unseen, without an event."""
+    # Its delay may have passed, or a delivery been recorded, since it was read.
+    alert = Alert.objects.select_for_update().get(id=alert.id)
     was_open = alert.status == AlertStatus.OPEN.value
     if value is not None:
         alert.current_value = value

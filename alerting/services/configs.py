@@ -19,6 +19,8 @@ from events.services import event_record, signal_record
 from events.types import EventType
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, SecretKind
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
@@ -51,8 +53,12 @@ def alert_config_create(
 
 @transaction.atomic
 def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
-    """Delete a configuration; its alerts are cancelled."""
-    project_lock(config.group_id)
+    """Delete a configuration; its alerts are cancelled.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+    """
+    config = _locked(config)
     facts = config_facts(config_rows(config.group_id).get(id=config.id))
     config.deleted = now
     config.enabled = False
@@ -63,8 +69,12 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
 
 @transaction.atomic
 def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor, now: datetime) -> None:
-    """Enable or disable a configuration; disabling cancels its alerts. Nothing happens when it is so."""
-    project_lock(config.group_id)
+    """Enable or disable a configuration; disabling cancels its alerts. Nothing happens when it is so.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+    """
+    config = _locked(config)
     if config.enabled == enabled:
         return
     old = config_facts(config_rows(config.group_id).get(id=config.id))
@@ -77,6 +87,15 @@ def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor
         _evaluate(config, now)
     else:
         alerts_cancel(alerts=_active_alerts(config), actor=actor, now=now)
+
+
+def _locked(config: AlertConfig) -> AlertConfig:
+    """The configuration as it is once nobody else changes it or evaluates it."""
+    project_lock(config.group_id)
+    found = AlertConfig.objects.filter(id=config.id, deleted=None).first()
+    if found is None:
+        raise ApiError(ErrorCode.ALERT_CONFIG_NOT_FOUND, config.id, config.group_id)
+    return found
 
 
 def _active_alerts(config: AlertConfig) -> list[Alert]:

@@ -14,7 +14,7 @@ from alerting.rules.sending import drop_reason
 from alerting.services.notifications import schedule_follow_up
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
-from integrations.retry import next_attempt
+from integrations.retry import RETRIES_LAST, next_attempt
 
 LEASE = timedelta(seconds=30)
 """Longer than any channel's time limit for one attempt (decisions 7)."""
@@ -24,10 +24,14 @@ _RELEASED: dict[str, Any] = {"lease_token": None, "lease_until": None}
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A notification held for LEASE; `perhaps_sent`: the last holder left no outcome behind."""
+    """A notification held for LEASE; `perhaps_sent`: the last holder left no outcome behind.
+
+    `lapsed_for_good`: so did all of them, for as long as retries last.
+    """
 
     notification: Notification
     perhaps_sent: bool
+    lapsed_for_good: bool
 
 
 @transaction.atomic
@@ -45,7 +49,9 @@ def notification_claim(*, now: datetime) -> Claim | None:
     )
     if due is None:
         return None
-    claim = Claim(due, perhaps_sent=due.lease_token is not None)
+    lapsed = due.lease_token is not None
+    overdue = due.first_attempt is not None and now > due.first_attempt + RETRIES_LAST + LEASE
+    claim = Claim(due, perhaps_sent=lapsed, lapsed_for_good=lapsed and overdue)
     due.lease_token, due.lease_until = uuid.uuid4(), now + LEASE
     due.attempts += 1
     due.first_attempt = due.first_attempt or now
@@ -56,6 +62,11 @@ def notification_claim(*, now: datetime) -> Claim | None:
 def notification_drop(*, notification: Notification, reason: DropReason) -> None:
     """It is not sent, and the log says why."""
     _finish(notification, status=NotificationStatus.DROPPED.value, reason=reason.value)
+
+
+def notification_give_up(*, notification: Notification) -> None:
+    """Attempt after attempt ended without an outcome, each killed or slower than its lease."""
+    _finish(notification, status=NotificationStatus.FAILED.value, reason="no attempt came to an end")
 
 
 @transaction.atomic
@@ -88,7 +99,7 @@ def _record_failure(
     notification: Notification, alert: Alert | None, outcome: Outcome, jitter: float, now: datetime
 ) -> None:
     status = AlertStatus(alert.status) if alert else None
-    dropped = drop_reason(MessageKind(notification.kind), status, perhaps_sent=False, has_setting=True)
+    dropped = drop_reason(MessageKind(notification.kind), status, perhaps_sent=False, config_counts=True)
     again = _next_attempt(notification, outcome, jitter, now)
     if dropped:
         _finish(notification, status=NotificationStatus.DROPPED.value, reason=dropped.value)
@@ -99,6 +110,8 @@ def _record_failure(
             reason=outcome.reason,
             latency_ms=outcome.latency_ms,
         )
+        if alert:  # who could not be told now may be reachable when the next repeat is due
+            schedule_follow_up(notification=notification, alert=alert, now=now)
     else:
         _finish(notification, due=again, reason=outcome.reason, latency_ms=outcome.latency_ms)
 

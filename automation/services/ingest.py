@@ -190,26 +190,30 @@ def _stored(samples: Samples) -> dict[str, list[list[Any]]]:
 
 
 def _record_event(group_id: str, event: EventReport, hosts: HostsByKey, actor: Actor, now: datetime) -> None:
+    """Record what an agent saw; of a known host we know more than the agent has to repeat."""
     key = (event.hostname.lower(), event.port) if event.hostname and event.port is not None else None
     host = hosts.get(key) if key else None
-    facts = EventFacts(
-        host_id=host.id if host else None,
-        hostname=event.hostname,
-        port=event.port,
-        replica_set_name=event.replica_set_name,
-        cluster_name=event.cluster_name,
-        shard_name=event.shard_name,
-        source_type_name=event.source_type_name,
-        database=event.database,
-        collection=event.collection,
-        op_type=event.op_type,
-    )
+    told = {
+        "hostname": event.hostname,
+        "port": event.port,
+        "replicaSetName": event.replica_set_name,
+        "clusterName": event.cluster_name,
+        "shardName": event.shard_name,
+        "sourceTypeName": event.source_type_name,
+        "database": event.database,
+        "collection": event.collection,
+        "opType": event.op_type,
+    }
+    known = host_state(host) if host else {}
+    facts = {**known, **{name: value for name, value in told.items() if value is not None}}
     event_record(
         event_type=event.event_type,
         actor=actor,
-        now=event.created or now,
+        now=now,
+        happened=event.created,
         group_id=group_id,
-        facts=facts,
+        facts=EventFacts.of_document(facts),
+        signal_facts=facts,
     )
 
 

@@ -2,12 +2,16 @@
 
 import logging
 import smtplib
-from collections.abc import Mapping
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from email.utils import format_datetime, parseaddr
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
+from django.core.mail.backends.smtp import EmailBackend
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
@@ -16,6 +20,8 @@ from integrations.messages import Message
 
 logger = logging.getLogger(__name__)
 
+TOTAL_SECONDS = 20.0
+"""For one mail from connecting to the last reply: well below a notification's lease of 30 s."""
 _INVALID_ADDRESS = "the e-mail address is not valid"
 
 
@@ -62,7 +68,8 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         raise DeliveryError(_INVALID_ADDRESS, retryable=False)
     try:
         mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL)
-        with get_connection() as connection:
+        connection = get_connection()
+        with _ended_after(TOTAL_SECONDS, connection), connection:
             connection.send_messages([mail])
     except OSError as error:  # smtplib's own exceptions are among them
         failure = _explain(error)
@@ -72,6 +79,26 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     else:
         return
     raise failure
+
+
+@contextmanager
+def _ended_after(seconds: float, connection: EmailBackend) -> Iterator[None]:
+    """Hang up on a server that is slow with every reply; each alone would be within EMAIL_TIMEOUT."""
+    timer = threading.Timer(seconds, _hang_up, [connection])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _hang_up(connection: EmailBackend) -> None:
+    sock = getattr(connection.connection, "sock", None)
+    if sock is not None:
+        with suppress(OSError):  # it has gone already
+            # Below TLS: its own shutdown would disturb the thread that reads.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _explain(error: OSError) -> DeliveryError:

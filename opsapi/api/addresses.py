@@ -7,6 +7,8 @@ from django.http import HttpRequest
 
 Address = IPv4Address | IPv6Address
 
+_PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip", "via")
+
 
 def peer_address(request: HttpRequest) -> Address | None:
     """The address of the other end of the connection; None when there is none (a Unix socket)."""
@@ -30,7 +32,7 @@ def client_address(request: HttpRequest) -> Address | None:
 
 def is_forwarded(request: HttpRequest) -> bool:
     """Whether the request says that it came through a proxy."""
-    return any(name in request.headers for name in ("X-Forwarded-For", "Forwarded", "X-Real-Ip"))
+    return any(name.lower().startswith(_PROXY_HEADERS) for name in request.headers)
 
 
 def is_trusted_proxy(address: Address | None) -> bool:
@@ -43,5 +45,7 @@ def _address(text: str) -> Address | None:
         address = ip_address(text)
     except ValueError:
         return None
+    if isinstance(address, IPv6Address) and address.scope_id:
+        return None  # a zone means something on one machine only, and PostgreSQL knows none
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address

@@ -122,15 +122,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_USERNAME: ErrorSpec(400, "The username is invalid: {1}."),
     ErrorCode.INVALID_EMAIL_ADDRESS: ErrorSpec(400, "{0} is not a valid e-mail address."),
     ErrorCode.WEAK_PASSWORD: ErrorSpec(400, "The password is too weak: {1}"),
-    ErrorCode.ROLE_NEEDS_GROUP_ID: ErrorSpec(
-        400, "The role {0} is granted in a project: groupId is required."
-    ),
-    ErrorCode.ROLE_NEEDS_ORG_ID: ErrorSpec(
-        400, "The role {0} is granted in an organization: orgId is required."
-    ),
-    ErrorCode.ROLE_NEEDS_NO_GROUP_ID: ErrorSpec(
-        400, "The role {0} is not granted in a project: groupId is not allowed."
-    ),
+    ErrorCode.ROLE_NEEDS_GROUP_ID: ErrorSpec(400, "{0}: a role in a project needs its groupId."),
+    ErrorCode.ROLE_NEEDS_ORG_ID: ErrorSpec(400, "{0}: a role in an organization needs its orgId."),
+    ErrorCode.ROLE_NEEDS_NO_GROUP_ID: ErrorSpec(400, "{0}: that role is not granted in a project."),
     ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST: ErrorSpec(
         400, "This would leave your own address {0} off the access list."
     ),

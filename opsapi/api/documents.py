@@ -6,12 +6,16 @@ and the allowed values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
+
+MOST_FAULTS = 100
+"""So many faults are named at the most: an answer must not be many times its question."""
 
 _ABSENT = object()
 
@@ -58,7 +62,8 @@ class Document(serializers.Serializer[Any]):
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
         renamed = {self.older_names.get(name, name): value for name, value in data.items()}
-        bad = [self._unknown(name) for name in data if self._is_unknown(name)]
+        unknown = (self._unknown(name) for name in data if self._is_unknown(name))
+        bad = list(islice(unknown, MOST_FAULTS))
         if len(renamed) != len(data):
             bad.extend(self._twice(data))
         values: dict[str, Any] = {}
@@ -66,7 +71,7 @@ class Document(serializers.Serializer[Any]):
             bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
         bad.extend(self.check(values, frozenset(one.field.split(".")[0].split("[")[0] for one in bad)))
         if bad:
-            raise InvalidField(*self._in_documented_order(bad))
+            raise InvalidField(*self._in_documented_order(bad)[:MOST_FAULTS])
         return values
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:

@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import InvalidField, invalid
+from opsapi.api.documents import MOST_FAULTS, InvalidField, invalid
 from opsapi.api.errors import BadField
 from opsapi.ids import ID_PATTERN, is_id
 
@@ -210,6 +210,8 @@ class ListOf(serializers.ListField):
         values: list[Any] = []
         bad: list[BadField] = []
         for place, item in enumerate(data):
+            if len(bad) >= MOST_FAULTS:
+                break
             try:
                 values.append(self.child.run_validation(item))
             except InvalidField as error:

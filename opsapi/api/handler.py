@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from django.core.exceptions import SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework.response import Response
@@ -23,6 +24,9 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
         return error
     if isinstance(error, Http404):
         return ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
+    if isinstance(error, SuspiciousOperation):
+        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has more parameters than are read")
+        return ApiError.of_fields([fault])
     if isinstance(error, (OperationalError, InterfaceError)):
         logger.error("the database is away: %s", str(error).split("\n", maxsplit=1)[0])
         return ApiError(

@@ -28,6 +28,7 @@ class HealthViewSet(ApiViewSet):
     authentication_classes = []
     access = {"live": OPEN, "ready": OPEN}
     answers = {"live": HealthDocument, "ready": HealthDocument}
+    linked = False
 
     def live(self, request: Request) -> Response:
         """The process answers."""

@@ -46,13 +46,16 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
     """The body, at most `limit` bytes of it; a chunked one too, whose length nobody has named.
 
     Raises:
-        ApiError: REQUEST_TOO_LARGE, before anything is parsed.
+        ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for one that breaks off.
     """
     environ = request.META
     chunked = not environ.get("CONTENT_LENGTH") and environ.get("wsgi.input_terminated")
     if int(environ.get("CONTENT_LENGTH") or 0) > limit:
         raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
-    body: bytes = environ["wsgi.input"].read(limit + 1) if chunked else request.read()
+    try:
+        body: bytes = environ["wsgi.input"].read(limit + 1) if chunked else request.read()
+    except OSError:
+        raise ApiError(ErrorCode.INVALID_JSON, "the body did not arrive whole") from None
     if len(body) > limit:
         raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
     return body

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import QueryDict
+from django.core.exceptions import SuspiciousOperation
+from django.http import HttpRequest, QueryDict
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
@@ -141,6 +142,9 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
     return found
 
 
-def asks_for(query: QueryDict, parameter: Parameter) -> bool:
+def asks_for(request: HttpRequest, parameter: Parameter) -> bool:
     """Whether a flag is set, read leniently: for answers that are given before the query is checked."""
-    return str(query.get(parameter.name, "")).lower() == "true"
+    try:
+        return str(request.GET.get(parameter.name, "")).lower() == "true"
+    except SuspiciousOperation:  # more parameters than Django reads: such a request is refused anyway
+        return False

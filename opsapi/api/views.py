@@ -48,6 +48,8 @@ class ApiViewSet(ViewSet):
     statuses: ClassVar[Mapping[str, int]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
+    linked: ClassVar[bool] = True
+    """Whether answers hold links; load balancers ask for health by whatever name they like."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     content_negotiation_class = OneRepresentation
@@ -55,6 +57,8 @@ class ApiViewSet(ViewSet):
 
     group: Group
     """The project of the path, once the caller's role in it was found."""
+    links: Links
+    """Links as this caller reaches us; for actions that declare an answer."""
     query: Mapping[str, Any]
     """The checked query parameters."""
 
@@ -70,6 +74,9 @@ class ApiViewSet(ViewSet):
         self.check_permissions(request)
         self.load()
         self._raw_body = self._read_body() if self.action in self.bodies else b""
+        if self.linked and self.action in self.answers:
+            # Answers hold links, and a Host that is not ours must be refused before anything is written.
+            self.links = Links(base_url(self.http_request))
         self.query = read_query(request.GET, [*EVERYWHERE, *self.parameters.get(self.action, ())])
 
     def _method(self) -> str:
@@ -126,17 +133,12 @@ class ApiViewSet(ViewSet):
         """The time of this request, read once."""
         return clock.now()
 
-    @cached_property
-    def links(self) -> Links:
-        """Links as this caller reaches us."""
-        return Links(base_url(self.http_request))
-
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         """Envelope and pretty, for documents and errors alike."""
-        if asks_for(request.GET, ENVELOPE) and response.data is not None:
+        if asks_for(self.http_request, ENVELOPE) and response.data is not None:
             response.data = enveloped(response.data, response.status_code)
         finished: Any = super().finalize_response(request, response, *args, **kwargs)
-        finished.renderer_context["pretty"] = asks_for(request.GET, PRETTY)
+        finished.renderer_context["pretty"] = asks_for(self.http_request, PRETTY)
         return cast(Response, finished)
 
 

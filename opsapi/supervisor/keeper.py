@@ -1,7 +1,6 @@
 """Keeps one thing running: starts it again when it ends, more and more slowly when it keeps ending."""
 
 import logging
-import time
 from typing import Protocol
 
 from opsapi.embedded.errors import EmbeddedDatabaseError
@@ -29,12 +28,12 @@ def restart_delay(deaths: int) -> float:
 
 
 class Keeper:
-    """Watches `kept`, which was started already."""
+    """Watches `kept`, which was started at `now`, in seconds of a monotonic clock."""
 
-    def __init__(self, name: str, kept: Kept) -> None:
+    def __init__(self, name: str, kept: Kept, now: float) -> None:
         self._name = name
         self._kept = kept
-        self._started = time.monotonic()
+        self._started = now
         self._deaths = 0
         self._due: float | None = None
 
@@ -47,7 +46,7 @@ class Keeper:
         if now < self._due:
             return self._due - now
         self._start_again(now)
-        return 0.0 if self._due is not None else LONGEST_DELAY
+        return LONGEST_DELAY if self._due is None else self._due - now
 
     def _start_again(self, now: float) -> None:
         self._due, self._started = None, now

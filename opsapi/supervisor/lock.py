@@ -7,8 +7,10 @@ from pathlib import Path
 
 from opsapi.supervisor.errors import StartError
 
-# A supervisor killed a moment ago may still be on its way out.
-PATIENCE_SECONDS = 2.0
+# A supervisor whose parent was killed a moment ago may not have noticed yet; one that stops says so.
+PATIENCE_SECONDS = 3.0
+STOPPING_PATIENCE_SECONDS = 15.0
+STOPPING = "stopping"
 PAUSE = 0.05
 
 
@@ -25,24 +27,31 @@ class DirectoryLock:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StartError(f"{self._path}: cannot be written: {error.strerror}") from None
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        began = time.monotonic()
         while not _locked(file):
-            if time.monotonic() > deadline:
-                holder = os.read(file, 32).decode(errors="replace").strip() or "unknown"
+            holder = os.pread(file, 64, 0).decode(errors="replace").strip()
+            patience = STOPPING_PATIENCE_SECONDS if holder.endswith(STOPPING) else PATIENCE_SECONDS
+            if time.monotonic() - began > patience:
                 os.close(file)
-                raise StartError(
-                    f"{self._path.parent} is in use: the platform runs there as process {holder}"
-                )
+                raise StartError(f"{self._path.parent} is in use: the platform runs there, process {holder}")
             time.sleep(PAUSE)
-        os.truncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode())
         self._file = file
+        self._write(str(os.getpid()))
+
+    def say_stopping(self) -> None:
+        """Tells a start that waits for the lock that waiting is worth while."""
+        self._write(f"{os.getpid()} {STOPPING}")
 
     def release(self) -> None:
         """Gives it up; for tests, since ending the process does the same."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    def _write(self, text: str) -> None:
+        if self._file is not None:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, f"{text}\n".encode(), 0)
 
 
 def _locked(file: int) -> bool:

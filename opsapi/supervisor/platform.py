@@ -27,7 +27,7 @@ WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run, from the settings; `root` is the directory of manage.py."""
+    """What to run, from the settings. `root` is the directory of manage.py; the run ends with `parent`."""
 
     root: Path
     data_dir: Path
@@ -35,6 +35,7 @@ class Plan:
     certificate: Path | None
     key: Path | None
     embedded: bool
+    parent: int | None
 
     @property
     def address(self) -> str:
@@ -49,28 +50,30 @@ class Platform:
         """`output` is told, once, that the platform is ready."""
         self._plan = plan
         self._output = output
-        self._wakeup = Wakeup()
+        self._wakeup = Wakeup(plan.parent)
         self._keepers: list[Keeper] = []
 
     def run(self) -> None:
-        """Runs until SIGTERM, SIGINT or SIGHUP.
+        """Runs until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
 
         Raises StartError, EmbeddedDatabaseError or ImproperlyConfigured when it cannot start, and SystemExit
         when the preparation failed, which has said why.
         """
         check_tls(self._plan.certificate, self._plan.key)
         make_private_directory(self._plan.data_dir)
-        DirectoryLock(self._plan.data_dir).acquire()
+        lock = DirectoryLock(self._plan.data_dir)
+        lock.acquire()
         listener = listen(*self._plan.bind)
         with ExitStack() as ends:
             if self._plan.embedded:
                 self._start_database(ends)
-            advice = "" if self._wakeup.stop_requested else self._prepare()
-            if not self._wakeup.stop_requested:
+            advice = "" if self._wakeup.is_stop_requested() else self._prepare()
+            if not self._wakeup.is_stop_requested():
                 self._start_worker(ends)
                 ready = self._start_web(ends, listener.fileno())
                 ends.callback(listener.close)  # or clients would wait there for nobody
                 self._watch(ready, advice)
+            lock.say_stopping()
             log.info("stopping")
         log.info("stopped")
 
@@ -79,13 +82,13 @@ class Platform:
         ends.callback(server.stop, DATABASE_SECONDS)
         server.start()
         server.wait_ready(self._wakeup.is_stop_requested)
-        self._keepers.append(Keeper("PostgreSQL", server))
+        self._keepers.append(Keeper("PostgreSQL", server, time.monotonic()))
 
     def _prepare(self) -> str:
         """Waits for the database, checks and migrates, in a child that a stop can end. Returns its advice."""
         child = Child("preparation", self._manage("prepare"), stdout=subprocess.PIPE)
         child.start()
-        while (status := child.poll()) is None and not self._wakeup.stop_requested:
+        while (status := child.poll()) is None and not self._wakeup.is_stop_requested():
             self._wakeup.wait(1.0)
         child.stop(1.0)
         advice = child.read_output()
@@ -113,11 +116,11 @@ class Platform:
     def _keep(self, child: Child, ends: ExitStack, seconds: float) -> None:
         ends.callback(child.stop, seconds)
         child.start()
-        self._keepers.append(Keeper(child.name, child))
+        self._keepers.append(Keeper(child.name, child, time.monotonic()))
 
     def _watch(self, ready: int, advice: str) -> None:
         told = False
-        while not self._wakeup.stop_requested:
+        while not self._wakeup.is_stop_requested():
             now = time.monotonic()
             seconds = min(keeper.look(now) for keeper in self._keepers)
             if self._wakeup.wait(seconds, ready):

@@ -1,4 +1,4 @@
-"""What the supervisor sleeps on: signals, children that end, and messages of children."""
+"""What the supervisor sleeps on: signals, children that end, messages of children, the parent's end."""
 
 import os
 import select
@@ -6,35 +6,42 @@ import signal
 from types import FrameType
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# How late the end of the parent may be noticed.
+LONGEST_SLEEP = 0.5
 
 
 class Wakeup:
     """Turns signals into something to wait for. One per process, in its main thread."""
 
-    def __init__(self) -> None:
-        self.stop_requested = False
+    def __init__(self, parent: int | None = None) -> None:
+        """When process `parent` is given, its end is a request to stop, too."""
+        self._signalled = False
+        self._parent = parent
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for signum in STOP_SIGNALS:
-            if (
-                signal.getsignal(signum) is not signal.SIG_IGN or signum is signal.SIGTERM
-            ):  # nohup is honoured
+            # nohup is honoured.
+            if signum is not signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
                 signal.signal(signum, self._request_stop)
         signal.signal(signal.SIGCHLD, _notice)
 
     def is_stop_requested(self) -> bool:
-        """Whether one of the stop signals came."""
-        return self.stop_requested
+        """Whether one of the stop signals came, or the parent has ended."""
+        # Asked each time: PR_SET_PDEATHSIG is lost whenever root acts as another user (prctl(2)).
+        return self._signalled or (self._parent is not None and os.getppid() != self._parent)
 
     def wait(self, seconds: float, *more: int) -> set[int]:
-        """Sleeps until a signal, or something to read on a descriptor of `more` (those are returned)."""
-        ready, _, _ = select.select([self._read, *more], [], [], max(seconds, 0.0))
+        """Sleeps, half a second at most, until a signal or until there is something to read on a descriptor
+        of `more`; returns those.
+        """
+        seconds = min(max(seconds, 0.0), LONGEST_SLEEP)
+        ready, _, _ = select.select([self._read, *more], [], [], seconds)
         if self._read in ready:
             os.read(self._read, 4096)
         return set(ready) - {self._read}
 
     def _request_stop(self, _signum: int, _frame: FrameType | None) -> None:
-        self.stop_requested = True
+        self._signalled = True
 
 
 def _notice(_signum: int, _frame: FrameType | None) -> None:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from automation.reports import Address, EventReport, HostReport, Report
 from automation.services.ingest import report_ingest
-from accesslist.models import Project
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind
 

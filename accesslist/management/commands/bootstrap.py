@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accesslist.models import User
-from accesslist.services.users import NewUser, unauth_user_create
+from accesslist.serializers.users import UserInput, new_user
+from accesslist.services.users import unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 
@@ -31,16 +32,19 @@ class Command(BaseCommand):
         if User.objects.exists():
             raise CommandError("a user exists already; manage.py create_key makes a new key")
         password, generated = _password()
-        new = NewUser(
-            username=options["username"],
-            password=password,
-            first_name=options["first_name"],
-            last_name=options["last_name"],
-            email_address=options["email"],
-        )
+        given = {
+            "username": options["username"],
+            "password": password,
+            "firstName": options["first_name"],
+            "lastName": options["last_name"],
+            "emailAddress": options["email"],
+        }
         try:
             user, key = unauth_user_create(
-                new=new, access_list=options["access_list"], remote_address=None, now=clock.now()
+                new=new_user(UserInput().read(given)),
+                access_list=options["access_list"],
+                remote_address=None,
+                now=clock.now(),
             )
         except ApiError as error:
             raise CommandError(error.document()["detail"]) from None

@@ -20,15 +20,15 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Go through every sealed column; a value no configured key opens ends the run, naming its row."""
         for model in apps.get_models():
-            for field in model._meta.get_fields():  # noqa: SLF001 - Django's documented way
+            for field in model._meta.get_fields():
                 if isinstance(field, SealedField):
                     resealed = _reseal(model, field.name)
-                    self.stdout.write(f"{model._meta.label}.{field.name}: {resealed} sealed anew")  # noqa: SLF001
+                    self.stdout.write(f"{model._meta.label}.{field.name}: {resealed} sealed anew")
 
 
 def _reseal(model: type[models.Model], name: str) -> int:
     count, last = 0, ""
-    rows = model._default_manager.exclude(**{name: None}).order_by("pk")  # noqa: SLF001 - Django's documented way
+    rows = model._default_manager.exclude(**{name: None}).order_by("pk")
     while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
             count += sum(_reseal_row(row, name) for row in rows.select_for_update().filter(pk__in=keys))

@@ -1,6 +1,5 @@
 """`manage.py serve`: the whole platform in the foreground; what `make run` calls."""
 
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.supervisor.errors import StartError
-from opsapi.supervisor.parent_death import die_with
 from opsapi.supervisor.platform import Plan, Platform
 
 
@@ -26,15 +24,13 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Raises CommandError, one line, when the platform cannot start."""
-        if options["parent"] is not None:
-            die_with(options["parent"], signal.SIGTERM)
         try:
-            Platform(_plan(), self.stdout).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
+            Platform(_plan(options["parent"]), self.stdout).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
         except (StartError, EmbeddedDatabaseError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from None
 
 
-def _plan() -> Plan:
+def _plan(parent: int | None) -> Plan:
     return Plan(
         root=settings.BASE_DIR,
         data_dir=settings.OPSAPI_DATA_DIR,
@@ -42,6 +38,7 @@ def _plan() -> Plan:
         certificate=_file(settings.OPSAPI_TLS_CERT),
         key=_file(settings.OPSAPI_TLS_KEY),
         embedded=settings.OPSAPI_EMBEDDED_DATABASE,
+        parent=parent,
     )
 
 

@@ -4,12 +4,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
+from alerting.services.delivery import notification_claim
 from automation.reports import EventReport
 from events.models import Event, Signal
 from events.types import EventType
@@ -17,6 +19,8 @@ from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
 from integrations.messages import Message
 from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
@@ -314,8 +318,133 @@ def test_a_permanent_failure_is_kept_with_its_reason(project: Project, outside: 
     evaluate()
     outside.outcome = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
     deliver_all()
-    notification = Notification.objects.get()
+    notification = Notification.objects.get(kind=MessageKind.OPEN.value)
     assert (notification.status, notification.reason) == ("FAILED", "the receiver answered 404")
+
+
+def test_a_receiver_that_could_not_be_told_is_told_at_the_next_repeat(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project, notifications=[{**WEBHOOK, "intervalMin": 5}])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    outside.outcome = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
+    start = clock.now()
+    deliver_all(start)
+    outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 5)
+    deliver_all(start + timedelta(minutes=6))
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+
+
+def test_a_message_that_cannot_be_made_is_given_up_with_a_reason(
+    project: Project, outside: Outside, settings: Settings
+) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    settings.OPSAPI_ENCRYPTION_KEYS = ["another key"]
+    now = clock.now()
+    for minutes in range(0, 70, 5):
+        deliver_all(now + timedelta(minutes=minutes, seconds=minutes))
+    notification = Notification.objects.get(kind=MessageKind.OPEN.value)
+    assert notification.status == "FAILED"
+    assert notification.reason == "the message cannot be made: CannotDecryptError"
+
+
+def test_attempts_that_never_come_to_an_end_are_given_up(project: Project, outside: Outside) -> None:
+    make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    now = clock.now()
+    for seconds in range(0, 4000, 31):
+        notification_claim(now=now + timedelta(seconds=seconds))
+    deliver_all(now + timedelta(seconds=4100))
+    assert outside.sent == []
+    assert Notification.objects.get().reason == "no attempt came to an end"
+
+
+def test_an_update_perhaps_sent_does_not_follow_the_close(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[{**WEBHOOK, "intervalMin": 5}])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    start = clock.now()
+    deliver_all(start)
+    later = start + timedelta(minutes=6)
+    assert notification_claim(now=later)
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    deliver_all(later + timedelta(minutes=1))
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
+
+
+def test_an_alert_whose_end_waits_to_be_evaluated_does_not_open(project: Project) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 10}])
+    start = clock.now()
+    ingest(project, host_report(reachable=False), now=start)
+    evaluate()
+    ingest(project, host_report(reachable=True), now=start + timedelta(minutes=5))
+    assert not open_tracked(now=start + timedelta(minutes=30))
+    evaluate()
+    assert statuses(config) == ["CLOSED"]
+    assert Notification.objects.count() == 0
+
+
+def test_a_reporters_clock_that_is_ahead_begins_no_alert_in_the_future(project: Project) -> None:
+    config = make_config(project, eventTypeName="OPLOG_BEHIND")
+    ahead = clock.now() + timedelta(minutes=4)
+    event = EventReport(event_type=EventType.OPLOG_BEHIND, replica_set_name="rs0", created=ahead)
+    ingest(project, events=(event,))
+    evaluate()
+    assert Alert.objects.get(config_id=config.id).created <= clock.now()
+    assert Event.objects.get(event_type="OPLOG_BEHIND", alert_id=None).created == ahead
+
+
+def test_matchers_see_what_the_fleet_knows_of_a_reported_host(project: Project, outside: Outside) -> None:
+    matcher = {"fieldName": "TYPE_NAME", "operator": "EQUALS", "value": "STANDALONE"}
+    make_config(project, eventTypeName="HOST_ROLLBACK", matchers=[matcher])
+    event = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+    ingest(project, host_report(), events=(event,))
+    evaluate()
+    deliver_all()
+    assert outside.kinds == [MessageKind.INFORM]
+
+
+def test_what_is_told_once_is_not_told_after_its_config_is_gone(project: Project, outside: Outside) -> None:
+    config = make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[{**WEBHOOK, "delayMin": 10}])
+    event = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+    ingest(project, host_report(), events=(event,))
+    evaluate()
+    alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    deliver_all(clock.now() + timedelta(minutes=11))
+    assert outside.sent == []
+    assert Notification.objects.get().reason == "the alert configuration was deleted or disabled"
+
+
+def test_a_target_too_long_for_an_index_is_an_alert_like_any_other(project: Project) -> None:
+    config = make_config(project, eventTypeName="OPLOG_BEHIND")
+    name = "\U0001f4a5" * 200
+    event = EventReport(
+        event_type=EventType.OPLOG_BEHIND, replica_set_name=name, cluster_name=name, shard_name=name
+    )
+    ingest(project, events=(event,))
+    evaluate()
+    assert statuses(config) == ["OPEN"]
+
+
+def test_a_config_that_cannot_be_judged_silences_no_other(project: Project) -> None:
+    broken = make_config(project, matchers=[{"fieldName": "HOSTNAME", "operator": "REGEX", "value": "("}])
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    assert (statuses(config), statuses(broken)) == (["OPEN"], [])
+
+
+def test_a_config_deleted_meanwhile_cannot_be_deleted_again(project: Project) -> None:
+    config = make_config(project)
+    alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    with pytest.raises(ApiError) as refused:
+        alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    assert refused.value.code is ErrorCode.ALERT_CONFIG_NOT_FOUND
 
 
 def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_the_end(

@@ -39,7 +39,12 @@ def test_a_wake_up_that_came_while_working_is_not_missed() -> None:
 def test_a_wake_up_ends_the_wait() -> None:
     wakeups = Wakeups()
     waiter = in_thread(lambda: wakeups.wait(wakeups.count, seconds=3600))
-    eventually(lambda: wakeups.wake() or not waiter.is_alive())
+
+    def woken() -> bool:
+        wakeups.wake()
+        return not waiter.is_alive()
+
+    eventually(woken)
     waiter.join()
 
 

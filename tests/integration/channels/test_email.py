@@ -149,3 +149,13 @@ def test_a_server_without_the_tls_asked_for_fails_for_good(
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == ("the mail server lacks what this mail needs", False)
     assert mail_receiver.mails == []
+
+
+def test_a_server_that_keeps_a_mail_waiting_is_hung_up_on_in_the_end(
+    mail_receiver: MailReceiver, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EMAIL_TIMEOUT = 3600
+    monkeypatch.setattr("integrations.channels.email.TOTAL_SECONDS", 0.1)
+    mail_receiver.silent = True
+    failure = failure_of(CONFIG)
+    assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)

@@ -42,9 +42,13 @@ def test_measurements_are_left_to_the_threshold() -> None:
 @pytest.mark.parametrize(
     ("target", "facts", "expected"),
     [
-        (Target.HOST, HOST, '["HOST","h1"]'),
-        (Target.HOST, {"hostname": "db1", "port": 1}, '["HOST","db1",1]'),
-        (Target.HOST_METRIC, {**HOST, "metricName": "CONNECTIONS"}, '["HOST_METRIC","h1","CONNECTIONS"]'),
+        (Target.HOST, HOST, '["HOST","db1",27017]'),
+        (Target.HOST, {"hostname": "DB1", "port": 27017}, '["HOST","db1",27017]'),
+        (
+            Target.HOST_METRIC,
+            {**HOST, "metricName": "CONNECTIONS"},
+            '["HOST_METRIC","db1",27017,"CONNECTIONS"]',
+        ),
         (
             Target.REPLICA_SET,
             {"replicaSetName": "rs0", "clusterName": "c"},
@@ -65,3 +69,11 @@ def test_names_with_separators_are_different_targets() -> None:
     one = target_key(Target.CLUSTER, {"clusterName": 'a","b'})
     other = target_key(Target.CLUSTER, {"clusterName": "a", "shardName": "b"})
     assert one != other
+
+
+def test_a_target_of_any_length_fits_an_index_and_stays_its_own() -> None:
+    name = "\U0001f4a5" * 200
+    facts = {"replicaSetName": name, "clusterName": name, "shardName": name}
+    key = target_key(Target.REPLICA_SET, facts)
+    assert len(key.encode()) < 500
+    assert key != target_key(Target.REPLICA_SET, {**facts, "shardName": name[:-1]})

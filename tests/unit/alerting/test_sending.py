@@ -12,29 +12,31 @@ OPEN, CLOSED, CANCELLED = AlertStatus.OPEN, AlertStatus.CLOSED, AlertStatus.CANC
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "perhaps_sent", "has_setting", "expected"),
+    ("kind", "status", "perhaps_sent", "config_counts", "expected"),
     [
         (MessageKind.OPEN, OPEN, False, True, None),
         (MessageKind.OPEN, CLOSED, False, True, DropReason.ALERT_OVER),
         (MessageKind.OPEN, CANCELLED, False, True, DropReason.ALERT_OVER),
         (MessageKind.OPEN, CLOSED, True, True, None),
         (MessageKind.UPDATE, CLOSED, False, True, DropReason.ALERT_OVER),
+        (MessageKind.UPDATE, CLOSED, True, True, DropReason.ALERT_OVER),
         (MessageKind.ACKNOWLEDGE, CLOSED, False, True, DropReason.ALERT_OVER),
         (MessageKind.CLOSE, CLOSED, False, True, None),
         (MessageKind.CANCEL, CANCELLED, False, True, None),
         (MessageKind.INFORM, None, False, True, None),
-        (MessageKind.OPEN, OPEN, False, False, DropReason.SETTING_GONE),
-        (MessageKind.OPEN, OPEN, True, False, DropReason.SETTING_GONE),
+        (MessageKind.INFORM, None, False, False, DropReason.CONFIG_OFF),
+        (MessageKind.INFORM, None, True, False, DropReason.CONFIG_OFF),
+        (MessageKind.CANCEL, CANCELLED, False, False, None),
     ],
 )
 def test_it_is_sent_or_dropped_with_a_reason(
     kind: MessageKind,
     status: AlertStatus | None,
     perhaps_sent: bool,
-    has_setting: bool,
+    config_counts: bool,
     expected: DropReason | None,
 ) -> None:
-    assert drop_reason(kind, status, perhaps_sent=perhaps_sent, has_setting=has_setting) is expected
+    assert drop_reason(kind, status, perhaps_sent=perhaps_sent, config_counts=config_counts) is expected
 
 
 @pytest.mark.parametrize(

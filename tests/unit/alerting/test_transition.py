@@ -84,6 +84,12 @@ def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
     assert step(config, seen(Condition.HOLDS), None) == Decision(Action.NOTHING, Reason.NOT_MATCHED)
 
 
+def test_an_alert_ends_with_its_condition_whatever_matchers_say_by_then() -> None:
+    matcher = Matcher(MatcherField.TYPE_NAME, MatcherOperator.EQUALS, "PRIMARY")
+    config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
+    assert step(config, seen(Condition.ENDED), OPEN) == Decision(Action.CLOSE, Reason.ENDED)
+
+
 def test_it_opens_when_the_smallest_delay_has_passed() -> None:
     delays = [SettingView(str(minutes), timedelta(minutes=minutes), None) for minutes in (15, 5, 30)]
     assert opens_at(ConfigView("config", EventType.HOST_DOWN, settings=delays), NOW) == NOW + timedelta(
@@ -93,5 +99,5 @@ def test_it_opens_when_the_smallest_delay_has_passed() -> None:
 
 
 def test_a_metric_has_a_target_of_its_own_on_the_same_host() -> None:
-    assert target_of(HIGH, seen(Condition.MEASURED, HIGH, 1)) == '["HOST_METRIC","h1","CONNECTIONS"]'
-    assert target_of(DOWN, seen(Condition.HOLDS)) == '["HOST","h1"]'
+    assert target_of(HIGH, seen(Condition.MEASURED, HIGH, 1)) == '["HOST_METRIC","db1",27017,"CONNECTIONS"]'
+    assert target_of(DOWN, seen(Condition.HOLDS)) == '["HOST","db1",27017]'

@@ -1,0 +1,17 @@
+"""System checks: combinations of settings that are allowed, and worth a warning."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
+
+
+@register()
+def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
+    """opsapi.W001: endpoint 5 may hand the installation to a stranger (decisions 3 "later")."""
+    if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
+        return []
+    told = (
+        "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who reaches POST /unauth/users can become Global Owner."
+    )
+    return [Warning(told, hint="Leave it unset.", id="opsapi.W001")]
