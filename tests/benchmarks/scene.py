@@ -1,0 +1,118 @@
+"""What is measured: the real server on a filled database, the bare limit beside it, a receiver."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import requests
+
+from tests.benchmarks.bare import TOTAL_VARIABLE
+from tests.benchmarks.client import Address
+from tests.benchmarks.signer import Key
+from tests.benchmarks.size import Filled, Pace, Size
+from tests.eventually import eventually
+from tests.plugin import FOREIGN
+from tests.processes.platform import ROOT, Platform, free_port, installation
+from tests.receivers import HttpReceiver
+
+HOST = "127.0.0.1"
+_STOP_SECONDS = 15.0
+# Django is set up before the module with the models is imported.
+_FILL = "import django; django.setup(); from tests.benchmarks import fill; fill.main()"
+_ENVIRONMENT = {
+    "DJANGO_SETTINGS_MODULE": "opsapi.settings",
+    "OPSAPI_ENV_FILE": os.devnull,
+    "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
+    "OPSAPI_WORKERS": "2",
+    "OPSAPI_THREADS": "8",
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything a row needs."""
+
+    platform: Platform
+    bare_port: int
+    bare_pid: int
+    receiver: HttpReceiver
+    filled: Filled
+    size: Size
+    pace: Pace
+
+    @property
+    def address(self) -> Address:
+        """Of the platform."""
+        return HOST, self.platform.port
+
+    @property
+    def bare_address(self) -> Address:
+        """Of the bare limit."""
+        return HOST, self.bare_port
+
+    @property
+    def reader(self) -> Key:
+        """May read the measured project."""
+        return Key(*self.filled.reader)
+
+    @property
+    def agent(self) -> Key:
+        """May report for the project of the reports."""
+        return Key(*self.filled.agent)
+
+
+@contextmanager
+def scene(size: Size, pace: Pace) -> Iterator[Scene]:
+    """Starts everything, and leaves nothing behind."""
+    forget_foreign_settings()
+    with HttpReceiver().running() as receiver, installation(**_ENVIRONMENT) as platform:
+        platform.start()
+        filled = _fill(platform, size, receiver.url())
+        with _bare(platform, size, filled) as (port, pid):
+            yield Scene(platform, port, pid, receiver, filled, size, pace)
+        platform.stop()
+
+
+def forget_foreign_settings() -> None:
+    """A developer may have set these for a real installation: the benchmark must not touch that one."""
+    for name in [name for name in os.environ if name in FOREIGN or name.startswith("OPSAPI_")]:
+        del os.environ[name]
+
+
+def _fill(platform: Platform, size: Size, receiver: str) -> Filled:
+    command = [sys.executable, "-c", _FILL, json.dumps(asdict(size)), receiver]
+    done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    return Filled(**json.loads(done.stdout))
+
+
+@contextmanager
+def _bare(platform: Platform, size: Size, filled: Filled) -> Iterator[tuple[int, int]]:
+    """The bare limit behind the platform's gunicorn configuration; gives its port and process id."""
+    port = free_port()
+    environment = {
+        **platform.environment,
+        "OPSAPI_BIND": f"{HOST}:{port}",
+        TOTAL_VARIABLE: str(size.alerts),
+    }
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:opsapi.gunicorn_conf"]
+    command.append("tests.benchmarks.bare:application")
+    with (platform.directory / "bare.txt").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, cwd=ROOT, stderr=log)
+    try:
+        url = f"http://{HOST}:{port}/api/public/v1.0/groups/{filled.group_id}/alerts"
+        eventually(lambda: _answers(url), message="the bare server answers")
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.wait(_STOP_SECONDS)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=30).ok
+    except requests.ConnectionError:
+        return False

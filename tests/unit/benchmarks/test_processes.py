@@ -1,0 +1,36 @@
+"""What is read of processes."""
+
+import pytest
+
+from tests.benchmarks.cpu import ticks
+from tests.benchmarks.memory import field, kind_of
+
+STAT = "17 (a (b) c) S 1 17 17 0 -1 4194560 1 2 3 4 120 30 5 6 20 0 1 0 99 1000 200"
+
+
+@pytest.mark.parametrize(("stat", "expected"), [(STAT, 150), ("", 0)])
+def test_ticks_are_user_and_system_time(stat: str, expected: int) -> None:
+    assert ticks(stat) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/usr/bin/python -m gunicorn --config python:opsapi.gunicorn_conf", "web"),
+        ("/opt/bin/postgres -D /data/postgres/data", "PostgreSQL"),
+        ("postgres: opsapi opsapi [local] idle", "PostgreSQL"),
+        ("/usr/bin/python manage.py run_worker", "worker"),
+        ("/usr/bin/python manage.py serve", "supervisor"),
+        ("", "supervisor"),
+    ],
+)
+def test_a_process_is_known_by_its_command(command: str, expected: str) -> None:
+    assert kind_of(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Rss: 12 kB\nPss:   7 kB\nPss_Dirty: 3 kB\n", 7), ("Rss: 12 kB\n", 0), ("", 0)],
+)
+def test_a_field_is_read_by_its_whole_name(text: str, expected: int) -> None:
+    assert field(text, "Pss") == expected

@@ -1,0 +1,135 @@
+"""Documents: exactly the declared fields, every wrong one named, in the documented order."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from rest_framework import serializers
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.errors import ApiError, BadField
+from opsapi.api.fields import ListOf, OneOf, Text, Whole
+
+
+class Part(Document):
+    """A document inside another one."""
+
+    older_names = {"old": "name"}
+
+    name = Text(max_length=5)
+    size = Whole(required=False, default=7)
+
+
+class Whole_(Document):  # noqa: N801 - the field Whole has the name already
+    """A document with one of everything."""
+
+    ignored = frozenset({"typeName"})
+
+    id = serializers.CharField(read_only=True)
+    kind = OneOf(["A", "B"])
+    parts = ListOf(Part(), missing_code=ErrorCode.MISSING_NOTIFICATIONS)
+    notes = ListOf(Text(), required=False)
+    part = Part(required=False)
+    links = LinkDocument(many=True, read_only=True)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Too many parts for kind B."""
+        if values.get("kind") == "B" and "parts" not in bad and len(values.get("parts", ())) > 1:
+            return [BadField("parts", ErrorCode.INVALID_ATTRIBUTE, "is one with B")]
+        return ()
+
+
+GOOD: Mapping[str, Any] = {"kind": "A", "parts": [{"name": "a"}]}
+
+
+def read(body: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What the document makes of a body."""
+    return Whole_(context={"stored": stored}).read(body)
+
+
+def refusal(body: Mapping[str, Any], stored: Mapping[str, Any] | None = None) -> ApiError:
+    """How the document refuses a body."""
+    with pytest.raises(ApiError) as raised:
+        read(body, stored)
+    return raised.value
+
+
+def test_what_was_left_out_is_not_there_unless_it_has_a_default() -> None:
+    assert read(GOOD) == {"kind": "A", "parts": [{"name": "a", "size": 7}]}
+
+
+@pytest.mark.parametrize("absent", [None, []])
+def test_null_and_an_empty_array_are_as_good_as_left_out(absent: Any) -> None:
+    assert read({**GOOD, "notes": absent}) == read(GOOD)
+
+
+def test_null_is_as_good_as_left_out_below_the_surface() -> None:
+    assert read({**GOOD, "part": None, "parts": [{"name": "a", "size": None}]}) == read(GOOD)
+
+
+def test_ignored_fields_and_links_are_not_looked_at() -> None:
+    assert read({**GOOD, "typeName": 5, "links": "anything"}) == read(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"kind": None}, "kind", ErrorCode.MISSING_ATTRIBUTE),
+        ({"kind": 1}, "kind", ErrorCode.INVALID_ATTRIBUTE),
+        ({"kind": "C"}, "kind", ErrorCode.INVALID_ENUM_VALUE),
+        ({"parts": []}, "parts", ErrorCode.MISSING_NOTIFICATIONS),
+        ({"parts": None}, "parts", ErrorCode.MISSING_NOTIFICATIONS),
+        ({"parts": {}}, "parts", ErrorCode.INVALID_ATTRIBUTE),
+        ({"parts": ["a"]}, "parts[0]", ErrorCode.INVALID_ATTRIBUTE),
+        ({"parts": [{}]}, "parts[0].name", ErrorCode.MISSING_ATTRIBUTE),
+        ({"parts": [{"name": ""}]}, "parts[0].name", ErrorCode.INVALID_ATTRIBUTE),
+        ({"parts": [{"name": "a", "x": 1}]}, "parts[0].x", ErrorCode.INVALID_ATTRIBUTE),
+        ({"parts": [{"old": ""}]}, "parts[0].name", ErrorCode.INVALID_ATTRIBUTE),
+        ({"parts": [{"old": "a", "name": "b"}]}, "parts[0].old", ErrorCode.INVALID_ATTRIBUTE),
+        ({"part": []}, "part", ErrorCode.INVALID_ATTRIBUTE),
+        ({"kind": "B", "parts": [{"name": "a"}] * 2}, "parts", ErrorCode.INVALID_ATTRIBUTE),
+        ({"unknown": None}, "unknown", ErrorCode.INVALID_ATTRIBUTE),
+        ({"KIND": "A"}, "KIND", ErrorCode.INVALID_ATTRIBUTE),
+        ({"id": "x"}, "id", ErrorCode.ATTRIBUTE_READ_ONLY),
+    ],
+)
+def test_it_refuses_a_wrong_field_by_its_path(change: dict[str, Any], field: str, code: ErrorCode) -> None:
+    error = refusal({**GOOD, **change})
+    assert [bad.field for bad in error.bad_fields] == [field]
+    assert error.code is code
+
+
+def test_an_older_name_stands_for_the_field() -> None:
+    assert read({"kind": "A", "parts": [{"old": "a"}]}) == read(GOOD)
+
+
+def test_every_wrong_field_is_named_at_once_in_the_documented_order() -> None:
+    error = refusal({"other": 1, "notes": [1, "ok", ""], "parts": [{"name": 1}], "kind": "C", "id": "x"})
+    assert [bad.field for bad in error.bad_fields] == [
+        "id",
+        "kind",
+        "parts[0].name",
+        "notes[0]",
+        "notes[2]",
+        "other",
+    ]
+    assert error.code is ErrorCode.ATTRIBUTE_READ_ONLY
+
+
+def test_an_unknown_field_is_told_which_ones_there_are() -> None:
+    shown = refusal({**GOOD, "unknown": 1}).document()["badFields"]
+    assert shown[0]["allowed"] == ["kind", "notes", "part", "parts"]
+
+
+def test_a_very_long_unknown_name_is_cut() -> None:
+    assert len(refusal({**GOOD, "x" * 5000: 1}).bad_fields[0].field) == 100
+
+
+@pytest.mark.parametrize(("value", "refused"), [("x", False), (None, False), ("y", True)])
+def test_a_read_only_field_may_say_what_is_stored_and_nothing_else(value: Any, refused: bool) -> None:
+    body, stored = {**GOOD, "id": value}, {"id": "x"}
+    if refused:
+        assert refusal(body, stored).code is ErrorCode.ATTRIBUTE_READ_ONLY
+    else:
+        assert read(body, stored) == read(GOOD)

@@ -1,0 +1,85 @@
+"""Restarting what ends: at once the first time, then more and more slowly."""
+
+import pytest
+
+from opsapi.supervisor.keeper import LONGEST_DELAY, SOUND_AFTER, Keeper, restart_delay, told
+
+
+class Fake:
+    """Something that can end, and can fail to start."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+        self.starts = 0
+        self.fails = False
+
+    def start(self) -> None:
+        """Counted; refused when told to fail."""
+        self.starts += 1
+        if self.fails:
+            raise OSError(12, "Cannot allocate memory")
+        self.status = None
+
+    def poll(self) -> int | None:
+        """What the test says."""
+        return self.status
+
+
+@pytest.mark.parametrize(
+    ("deaths", "seconds"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (6, 16), (7, 30), (8, 30), (10_000, 30)]
+)
+def test_the_delay_grows_with_the_deaths(deaths: int, seconds: float) -> None:
+    assert restart_delay(deaths) == seconds
+
+
+def test_what_runs_is_left_alone() -> None:
+    fake = Fake()
+    assert Keeper("it", fake, now=0.0).look(1.0) == LONGEST_DELAY
+    assert fake.starts == 0
+
+
+def test_what_ended_is_started_at_once() -> None:
+    fake = Fake()
+    keeper = Keeper("it", fake, now=0.0)
+    fake.status = 1
+    keeper.look(5.0)
+    assert fake.starts == 1
+
+
+def test_what_ends_again_has_to_wait() -> None:
+    fake = Fake()
+    keeper = Keeper("it", fake, now=0.0)
+    for _ in range(2):
+        fake.status = -9
+        pause = keeper.look(5.0)
+    assert (fake.starts, pause) == (1, 1.0)
+    assert keeper.look(5.75) == 0.25
+    keeper.look(6.0)
+    assert fake.starts == 2
+
+
+@pytest.mark.parametrize(("ran", "starts"), [(SOUND_AFTER - 1, 1), (SOUND_AFTER, 2)])
+def test_what_ran_long_is_started_at_once_again(ran: float, starts: int) -> None:
+    fake = Fake()
+    keeper = Keeper("it", fake, now=0.0)
+    fake.status = 1
+    keeper.look(1.0)
+    fake.status = 1
+    keeper.look(1.0 + ran)
+    assert fake.starts == starts
+
+
+def test_what_cannot_be_started_is_tried_again_later() -> None:
+    fake = Fake()
+    keeper = Keeper("it", fake, now=0.0)
+    fake.status, fake.fails = 1, True
+    assert keeper.look(1.0) == 1.0
+    assert (fake.starts, keeper.look(1.5)) == (1, 0.5)
+    fake.fails = False
+    assert keeper.look(2.0) == LONGEST_DELAY
+    assert fake.starts == 2
+
+
+@pytest.mark.parametrize(("status", "words"), [(0, "exit status 0"), (3, "exit status 3"), (-9, "signal 9")])
+def test_an_exit_status_in_words(status: int, words: str) -> None:
+    assert told(status) == words

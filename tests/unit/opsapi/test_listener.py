@@ -1,0 +1,38 @@
+"""Addresses in URLs, and the two halves of TLS."""
+
+from pathlib import Path
+
+import pytest
+
+from opsapi.supervisor.errors import StartError
+from opsapi.supervisor.listener import check_tls, listen, shown
+
+
+@pytest.mark.parametrize(
+    ("host", "text"), [("127.0.0.1", "127.0.0.1:80"), ("::1", "[::1]:80"), ("localhost", "localhost:80")]
+)
+def test_an_address_as_it_stands_in_a_url(host: str, text: str) -> None:
+    assert shown(host, 80) == text
+
+
+def test_a_name_that_is_no_address() -> None:
+    with pytest.raises(
+        StartError, match=r"^OPSAPI_BIND: 'no\.such\.host\.invalid' is no address of this machine"
+    ):
+        listen("no.such.host.invalid", 80)
+
+
+def test_without_certificate_and_key_there_is_nothing_to_check() -> None:
+    check_tls(None, None)
+
+
+@pytest.mark.parametrize(("certificate", "key"), [(Path("c"), None), (None, Path("k"))])
+def test_one_half_of_tls_is_refused(certificate: Path | None, key: Path | None) -> None:
+    with pytest.raises(StartError, match="either both or none"):
+        check_tls(certificate, key)
+
+
+def test_a_certificate_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("nonsense")
+    with pytest.raises(StartError, match="cannot be used"):
+        check_tls(tmp_path / "c", tmp_path / "c")
