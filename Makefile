@@ -30,7 +30,7 @@ run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
 test: install-dev ## run the test suite
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: install-dev ## format, lint, types, import order, migrations, OpenAPI, deployment check
 	$(BIN)/ruff format --check .

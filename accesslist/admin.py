@@ -14,6 +14,7 @@ from accesslist.forms import ApiKeyForm, ProjectForm
 from accesslist.models import (
     AccessListEntry,
     ApiKey,
+    DigestEpoch,
     DigestUse,
     Organization,
     Project,
@@ -189,6 +190,16 @@ class DigestUseAdmin(ConsoleAdmin):
     sortable_by = ()
     fields = ["nonce", "nc", "used"]
     empty_text = "No key has called in the last minutes."
+
+
+@admin.register(DigestEpoch)
+class DigestEpochAdmin(ConsoleAdmin):
+    """Since when used nonces are remembered."""
+
+    list_display = ["started"]
+    sortable_by = ()
+    fields = ["started"]
+    empty_text = "It begins with the next call of a key."
 
 
 @admin.register(RateWindow)

@@ -1,7 +1,6 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
 import json
-from datetime import datetime
 
 from django.conf import settings
 
@@ -20,14 +19,14 @@ from opsapi.api.links import Links
 from opsapi.encryption import decrypt
 
 
-def message_of(notification: Notification, *, now: datetime) -> Message:
+def message_of(notification: Notification) -> Message:
     """The message of a notification as things stand now.
 
     Raises:
         ObjectDoesNotExist: what it is about is gone.
     """
     if not notification.alert_id:
-        return _of_event(notification, now)
+        return _of_event(notification)
     alert = Alert.objects.select_related("group").get(id=notification.alert_id)
     document = present_alert(as_rows(Alert.objects.filter(id=alert.id)).get(), _links())
     return Message(
@@ -57,7 +56,7 @@ def channel_config(setting: NotificationSetting) -> dict[str, str]:
     return {**shown, **secrets}
 
 
-def _of_event(notification: Notification, now: datetime) -> Message:
+def _of_event(notification: Notification) -> Message:
     row = event_row(notification.event_id or "", group_id=notification.group_id)
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
@@ -66,7 +65,7 @@ def _of_event(notification: Notification, now: datetime) -> Message:
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
-        occurred_at=now,
+        occurred_at=notification.created,
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],

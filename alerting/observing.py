@@ -1,6 +1,6 @@
 """What a signal, or the fleet as it stands, says: read from the database for the rules."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alerting.models import AlertConfig
@@ -14,15 +14,15 @@ from events.types import EventType
 Samples = Mapping[str, Sequence[float]]
 
 
-def observations_of(signal: Signal, wanted: Collection[EventType] | None) -> list[Observation]:
-    """The observations of a signal; of a configuration's, what the fleet says now of its event types."""
+def observations_of(signal: Signal) -> list[Observation]:
+    """The observations of a signal; of a configuration's, what the fleet says now."""
     match SignalKind(signal.kind):
         case SignalKind.EVENT:
             return of_event(signal.payload)
         case SignalKind.HOSTS:
             return _of_report(signal)
         case SignalKind.CONFIG:
-            return _of_fleet(signal.group_id) if wanted else []
+            return _of_fleet(signal.group_id)
 
 
 def _of_report(signal: Signal) -> list[Observation]:

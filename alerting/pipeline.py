@@ -17,7 +17,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import Exists, Min, OuterRef
 
-from alerting.choices import AlertStatus, DropReason
+from alerting.choices import ACTIVE, AlertStatus, DropReason
 from alerting.messages import channel_config, message_of
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.observing import observations_of
@@ -107,12 +107,13 @@ def _evaluate(signal: Signal, now: datetime) -> None:
     It counts from the time it was written, so that delays are those of what happened; a changed
     configuration is held against the fleet as it is now.
     """
+    since = signal.created
     if signal.kind == SignalKind.CONFIG.value:
-        signal.created = now
+        since = now
         configs = single_config(signal.payload["alertConfigId"])
-        observations = observations_of(signal, {config.event_type for config in configs})
+        observations = observations_of(signal) if configs else []
     else:
-        observations = observations_of(signal, None)
+        observations = observations_of(signal)
         configs = concerned_configs(signal.group_id, {one.event_type for one in observations})
     alerts = _active_alerts(configs)
     by_type: dict[EventType, list[Observation]] = {}
@@ -120,26 +121,34 @@ def _evaluate(signal: Signal, now: datetime) -> None:
         by_type.setdefault(observation.event_type, []).append(observation)
     for config in configs:
         for observation in by_type.get(config.event_type, ()):
-            _decide(signal, config, observation, alerts)
+            _decide(signal, config, observation, alerts, since=since)
 
 
 def _active_alerts(configs: Iterable[ConfigView]) -> dict[tuple[str, str], Alert]:
     active = Alert.objects.filter(
         config_id__in=[config.id for config in configs],
-        status__in=[AlertStatus.TRACKING.value, AlertStatus.OPEN.value],
+        status__in=ACTIVE,
     )
     return {(alert.config_id, alert.target_key): alert for alert in active.order_by("id")}
 
 
 def _decide(
-    signal: Signal, config: ConfigView, observation: Observation, alerts: dict[tuple[str, str], Alert]
+    signal: Signal,
+    config: ConfigView,
+    observation: Observation,
+    alerts: dict[tuple[str, str], Alert],
+    *,
+    since: datetime,
 ) -> None:
     target = target_of(config, observation)
     alert = alerts.get((config.id, target))
     view = AlertView(alert.id, AlertStatus(alert.status), alert.current_value) if alert else None
     try:
         decision = step(config, observation, view)
-    except ValueError:  # one configuration that cannot be judged does not silence the others
+    except (
+        ValueError,
+        ArithmeticError,
+    ):  # one configuration that cannot be judged does not silence the others
         logger.exception("configuration %s cannot be held against signal %s", config.id, signal.pk)
         return
     if decision.action is Action.START:
@@ -149,18 +158,16 @@ def _decide(
             target=target,
             facts=observation.facts,
             value=decision.value,
-            now=signal.created,
+            now=since,
         )
         if started:
             alerts[config.id, target] = started
     elif decision.action is Action.TELL_ONCE and observation.event_id:
-        schedule_once(
-            config_id=config.id, group_id=signal.group_id, event_id=observation.event_id, now=signal.created
-        )
+        schedule_once(config_id=config.id, group_id=signal.group_id, event_id=observation.event_id, now=since)
     elif alert and decision.action is Action.UPDATE:
-        alert_update_value(alert=alert, value=decision.value, now=signal.created)
+        alert_update_value(alert=alert, value=decision.value, now=since)
     elif alert and decision.action is Action.CLOSE:
-        alert_close(alert=alert, value=decision.value, now=signal.created)
+        alert_close(alert=alert, value=decision.value, now=since)
         del alerts[config.id, target]
 
 
@@ -222,7 +229,7 @@ def _send(notification: Notification, setting: NotificationSetting, now: datetim
     """One attempt; a message that cannot be made counts as one that failed and comes again."""
     try:
         config = channel_config(setting)
-        message = message_of(notification, now=now)
+        message = message_of(notification)
     except (CannotDecryptError, ObjectDoesNotExist) as error:
         logger.exception("notification %s cannot be sent", notification.id)
         return Outcome(DeliveryStatus.RETRY, f"the message cannot be made: {type(error).__name__}", 0)

@@ -154,14 +154,12 @@ class ReportAnswerDocument(Document):
 
 def read_report(values: Mapping[str, Any], now: datetime) -> Report:
     """The validated document as services take it; a sample without a time was taken now."""
-    hosts = [_host(one, now) for one in values.get("hosts", ())]
     return Report(
         agent_type=AgentType(values["agentType"]),
         hostname=values["hostname"],
         version=values["version"],
-        hosts=hosts,
+        hosts=[_host(one, now) for one in values.get("hosts", ())],
         events=[_event(one) for one in values.get("events", ())],
-        sample_count=sum(_count(host) for host in hosts),
     )
 
 
@@ -205,11 +203,6 @@ def _event(values: Mapping[str, Any]) -> EventReport:
         collection=values.get("collection"),
         op_type=values.get("opType"),
     )
-
-
-def _count(host: HostReport) -> int:
-    measured = [host.samples, *(host.databases or {}).values()]
-    return sum(len(samples) for one in measured for samples in one.values())
 
 
 def _named_twice(path: str, field: str, names: Sequence[Any]) -> list[BadField]:

@@ -67,4 +67,9 @@ class Report:
     version: str
     hosts: Sequence[HostReport]
     events: Sequence[EventReport]
-    sample_count: int
+
+    @property
+    def sample_count(self) -> int:
+        """How many values were measured, of hosts and databases."""
+        measured = [one for host in self.hosts for one in (host.samples, *(host.databases or {}).values())]
+        return sum(len(taken) for samples in measured for taken in samples.values())

@@ -47,10 +47,10 @@ class Message:
 
     @property
     def title(self) -> str:
-        """One line: `[OPEN] HOST_DOWN db1.example.com:27017 — project payments`."""
+        """One line: `[OPEN] HOST_DOWN db1.example.com:27017 (project payments)`."""
         words = [f"[{self.label}]", printable(self.event_type_name), printable(self.target or "")]
         line = " ".join(word for word in words if word)
-        return f"{line} — project {printable(self.project_name)}" if self.project_name else line
+        return f"{line} (project {printable(self.project_name)})" if self.project_name else line
 
     @property
     def facts(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""A client of the API inside the test process: digest, JSON in and out."""
+"""A client of the API inside the test process: digest, JSON in and out; answers have to fit the schema."""
 
 import itertools
 from typing import Any
@@ -12,6 +12,7 @@ from opsapi import clock
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.api.renderers import render
 from tests.factories.accesslist import Key
+from tests.openapi import check_answer
 
 _counts = itertools.count(1)
 
@@ -31,6 +32,14 @@ class ApiClient:
         """POST a JSON body."""
         return self.request("POST", path, body, **options)
 
+    def put(self, path: str, body: Any, **options: Any) -> Any:
+        """PUT a JSON body."""
+        return self.request("PUT", path, body, **options)
+
+    def patch(self, path: str, body: Any, **options: Any) -> Any:
+        """PATCH with a JSON body."""
+        return self.request("PATCH", path, body, **options)
+
     def delete(self, path: str, **options: Any) -> Any:
         """DELETE."""
         return self.request("DELETE", path, **options)
@@ -47,15 +56,21 @@ class ApiClient:
         *,
         base: str = PUBLIC,
         content_type: str = "application/json",
-        **headers: str,
+        **headers: Any,
     ) -> Any:
-        """Any request; headers as WSGI names them (`HTTP_…`, `REMOTE_ADDR`)."""
+        """Any request; headers as WSGI names them (`HTTP_…`, `REMOTE_ADDR`).
+
+        Raises AssertionError when the answer is none the OpenAPI document promises.
+        """
         target = base + path
         if self.key and "HTTP_AUTHORIZATION" not in headers:
             headers["HTTP_AUTHORIZATION"] = authorization(self.key, method, target)
+        headers.setdefault("HTTP_HOST", "testserver")
         data = body if body is None or isinstance(body, (bytes, str)) else render(body)
-        content = {} if data is None else {"data": data, "content_type": content_type}
-        return self.http.generic(method, target, RAW_URI=target, **content, **headers)
+        content: dict[str, Any] = {} if data is None else {"data": data, "content_type": content_type}
+        response = self.http.generic(method, target, RAW_URI=target, **content, **headers)
+        check_answer(method, target, response)
+        return response
 
 
 def authorization(key: Key, method: str, uri: str, *, nonce: str | None = None, nc: str | None = None) -> str:

@@ -18,11 +18,14 @@ def roles_of(**holder: Any) -> JsonRows:
 
 
 def key_rows(*, group_id: str | None = None) -> QuerySet[ApiKey, Any]:
-    """Keys in the order they were made; of those with a role granted in the project, when one is named."""
+    """Keys in the order they were made; when a project is named, those with a role in it, and that role."""
     keys = ApiKey.objects.order_by("created", "id")
+    shown = {"project_id": group_id} if group_id else {}
     if group_id is not None:
         keys = keys.filter(id__in=RoleGrant.objects.filter(project_id=group_id).values("api_key_id"))
-    return keys.values("id", "desc", "public_key", "private_last4", roles=roles_of(api_key_id=OuterRef("id")))
+    return keys.values(
+        "id", "desc", "public_key", "private_last4", roles=roles_of(api_key_id=OuterRef("id"), **shown)
+    )
 
 
 def key_row(key_id: str, *, group_id: str | None = None) -> KeyRow | None:

@@ -5,7 +5,6 @@ from typing import cast
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.models import Organization
 from accesslist.principal import KeyPrincipal
 from accesslist.selectors.projects import project_rows, visible_project_rows
 from accesslist.serializers.projects import ProjectDocument, present_project
@@ -15,7 +14,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import IMPLIED, INSTALLATION, Role, Scope
+from opsapi.roles import IMPLIED, Role
 
 _MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
 
@@ -29,6 +28,12 @@ class ProjectViewSet(ApiViewSet):
     answers = {"index": [ProjectDocument], "create": ProjectDocument, "retrieve": ProjectDocument}
     statuses = {"create": 201}
 
+    def load(self) -> None:
+        """A caller who may make projects nowhere is told so before the body is looked at."""
+        makes_some = any(IMPLIED[grant.role] & _MAKERS for grant in self._caller.grants)
+        if self.action == "create" and not makes_some:
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(_MAKERS)))
+
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
         rows = visible_project_rows(self._caller.grants)
@@ -36,7 +41,6 @@ class ProjectViewSet(ApiViewSet):
 
     def create(self, request: Request) -> Response:
         """A new project: with orgId for those who may make projects there, without for Global Owners."""
-        self._refuse_who_makes_none()
         body = self.body()
         self._authorise_creation(body.get("orgId"))
         project = project_create(
@@ -58,16 +62,9 @@ class ProjectViewSet(ApiViewSet):
     def _caller(self) -> KeyPrincipal:
         return cast(KeyPrincipal, self.request.auth)
 
-    def _refuse_who_makes_none(self) -> None:
-        """A caller who may make projects nowhere is told so before the body is looked at."""
-        if not any(IMPLIED[grant.role] & _MAKERS for grant in self._caller.grants):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(_MAKERS)))
-
     def _authorise_creation(self, org_id: str | None) -> None:
         """Where the role is needed depends on the body, so it is asked for here."""
-        makers = (Role.ORG_OWNER, Role.ORG_GROUP_CREATOR) if org_id else (Role.GLOBAL_OWNER,)
-        scope = Scope(org_id=org_id) if org_id else INSTALLATION
-        if not any(self._caller.holds(role, scope) for role in makers):
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in makers))
-        if org_id and not Organization.objects.filter(id=org_id).exists():
-            raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)
+        if org_id:
+            self.principal.authorise_org((Role.ORG_OWNER, Role.ORG_GROUP_CREATOR), org_id)
+        else:
+            self.principal.authorise((Role.GLOBAL_OWNER,))

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import fsum
-from statistics import fmean
+from statistics import fmean, mean
 
 from automation.metrics import Metric, base_unit
 from automation.units import Unit, convert
@@ -84,4 +83,4 @@ def _mean(samples: Sequence[float]) -> float:
         return fmean(samples)
     except OverflowError:
         # The sum is beyond a float although the mean is not.
-        return fsum(sample / len(samples) for sample in samples)
+        return float(mean(samples))

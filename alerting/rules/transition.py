@@ -64,7 +64,7 @@ class Action(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why; kept in the log of decisions and shown to whoever asks why nothing was told."""
+    """Why: what tests and dry runs read."""
 
     NOT_MATCHED = "a matcher does not hold"
     NOT_MEASURED = "the report did not hold that metric"

@@ -43,7 +43,7 @@ class ProjectEventType(OneOf):
 class AlertConfigDocument(Document):
     """A project's alert configuration."""
 
-    ignored = frozenset({"typeName"})
+    ignored = Document.ignored | {"typeName"}
 
     created = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
@@ -66,9 +66,6 @@ class AlertConfigDocument(Document):
             return []
         spec = EVENT_TYPES[EventType(values["eventTypeName"])]
         return [*_matcher_faults(spec, values), *_threshold_faults(spec, values, bad)]
-
-    def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
-        return () if name in self.ignored else super()._read_only_faults(name, raw)
 
 
 class MatcherFieldDocument(Document):

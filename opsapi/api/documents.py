@@ -44,7 +44,7 @@ class Document(serializers.Serializer[Any]):
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
-    ignored: ClassVar[frozenset[str]] = frozenset()
+    ignored: ClassVar[frozenset[str]] = frozenset({"links"})
 
     def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field name; fields left out are not in it, unless they have a default.
@@ -98,12 +98,12 @@ class Document(serializers.Serializer[Any]):
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
         stored = self.context.get("stored") or {}
-        if raw is _ABSENT or raw is None or name == "links" or raw == stored.get(name, _ABSENT):
+        if raw is _ABSENT or raw is None or name in self.ignored or raw == stored.get(name, _ABSENT):
             return ()
         return [BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and says otherwise than stored")]
 
     def _is_unknown(self, name: str) -> bool:
-        return self.older_names.get(name, name) not in self.fields and name not in self.ignored | {"links"}
+        return self.older_names.get(name, name) not in self.fields and name not in self.ignored
 
     def _unknown(self, name: str) -> BadField:
         message = "is not a field of this document"

@@ -55,7 +55,7 @@ class RowService:
             ApiError: what the service refuses.
         """
         actor, now = actor_of(request), clock.now()
-        locked = list(rows.order_by("pk").select_for_update(of=("self",)))
+        locked = list(rows.order_by("pk"))
         for one in locked:
             self.service(**{self.row: one}, **self.values, actor=actor, now=now)
         return len(locked)

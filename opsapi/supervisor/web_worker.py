@@ -18,7 +18,7 @@ from gunicorn import sock
 from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.arrival import HEAD_SECONDS, Verdict
-from opsapi.supervisor.web_connection import NOT_YET, PIECE, Connection
+from opsapi.supervisor.web_connection import NOT_YET, PIECE, CheckedReader, Connection
 
 LINGER_SECONDS = 3.0
 STOP_IDLE_SECONDS = 1.0

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
 MODELS = our_models()
 # Who looks, and the project without which nobody could have logged in.
 MADE_BY_FIXTURES = {
+    "accesslist.digestepoch",
     "accesslist.organization",
     "accesslist.project",
     "accesslist.rolegrant",

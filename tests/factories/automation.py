@@ -34,6 +34,5 @@ def ingest(
         version="1.0",
         hosts=hosts,
         events=events,
-        sample_count=0,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=changes.get("now") or clock.now())

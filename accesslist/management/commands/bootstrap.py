@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses when a user exists."""
         if User.objects.exists():
-            raise CommandError("a user exists already; manage.py create_key makes a new key")
+            raise CommandError("a user exists already")
         password, generated = _password()
         given = {
             "username": options["username"],

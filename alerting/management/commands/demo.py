@@ -1,4 +1,4 @@
-"""`manage.py demo`: fills an empty installation with something to look at, through the services alone."""
+"""`manage.py demo`: fills an empty installation with something to look at, with a day of reports."""
 
 import random
 import secrets
@@ -25,10 +25,10 @@ ROUND = timedelta(hours=1)
 # One in so many hosts is down, or busy, in a round.
 _DOWN_ODDS = 12
 _BUSY_ODDS = 8
-# Nobody is told: the addresses are of a domain reserved for examples, and their delay is a day.
+# An address of a name that is reserved and never resolves: nobody is there to be told.
 _NOTIFICATION = {
     "typeName": "EMAIL",
-    "emailAddress": "oncall@example.com",
+    "emailAddress": "oncall@demo.invalid",
     "delayMin": 0,
     "intervalMin": 1440,
 }
@@ -38,7 +38,7 @@ _LATER = {**_NOTIFICATION, "delayMin": 24 * 60}
 class Command(BaseCommand):
     """A day of reports for two projects, with alerts that came, went, are tracked and are open."""
 
-    help = "Fill an empty installation with projects, hosts, a day of events and alerts in every state."
+    help = "Fill an empty installation with hosts, a day of events, and alerts tracked, open and closed."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses an installation in which anything stands."""
@@ -96,14 +96,12 @@ def _report(prefix: str, hosts: int, dice: random.Random, moment: datetime, *, o
         )
         for number in range(hosts)
     ]
-    samples = sum(len(taken) for host in found for taken in host.samples.values())
     return Report(
         agent_type=AgentType.MONITORING,
         hostname=f"{prefix}-agent.example.com",
         version="1.0",
         hosts=found,
         events=(),
-        sample_count=samples,
     )
 
 

@@ -43,9 +43,9 @@ def test_it_sends_text_and_html_to_one_recipient(mail_receiver: MailReceiver) ->
     assert mail.message["To"] == "oncall@example.com"
     assert mail.message["From"] == "Ops <ops@platform.example>"
     # Django folds an encoded subject after its name; unfolding it leaves one blank.
-    assert mail.message["Subject"].strip() == "[OPEN] HOST_DOWN db1.example.com:27017 — project payments"
+    assert mail.message["Subject"] == "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)"
     assert part(mail, "plain").splitlines() == [
-        "[OPEN] HOST_DOWN db1.example.com:27017 — project payments",
+        "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
         "",
         "Event type: HOST_DOWN",
         "State: OPEN",

@@ -10,14 +10,14 @@ from tests.unit.integrations.messages import make_message
 @pytest.mark.parametrize(
     ("changes", "title"),
     [
-        ({}, "[OPEN] HOST_DOWN db1.example.com:27017 — project payments"),
-        ({"target": None}, "[OPEN] HOST_DOWN — project payments"),
+        ({}, "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)"),
+        ({"target": None}, "[OPEN] HOST_DOWN (project payments)"),
         ({"project_name": None}, "[OPEN] HOST_DOWN db1.example.com:27017"),
-        ({"kind": MessageKind.UPDATE}, "[STILL OPEN] HOST_DOWN db1.example.com:27017 — project payments"),
-        ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] HOST_DOWN — project payments"),
+        ({"kind": MessageKind.UPDATE}, "[STILL OPEN] HOST_DOWN db1.example.com:27017 (project payments)"),
+        ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] HOST_DOWN (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},
-            "[OPEN] HOST_DOWN db1.example.com:27017 — project a Bcc: x@y.z",
+            "[OPEN] HOST_DOWN db1.example.com:27017 (project a Bcc: x@y.z)",
         ),
     ],
 )
@@ -27,7 +27,7 @@ def test_it_says_state_type_target_and_project_in_one_line(changes: dict[str, st
 
 def test_its_title_stays_short_however_long_the_names() -> None:
     message = make_message(event_type_name="E" * 500, target="t" * 500, project_name="p" * 500)
-    assert message.title == f"[OPEN] {'E' * 119}… {'t' * 119}… — project {'p' * 119}…"
+    assert message.title == f"[OPEN] {'E' * 119}… {'t' * 119}… (project {'p' * 119}…)"
 
 
 @pytest.mark.parametrize("kind", list(MessageKind))

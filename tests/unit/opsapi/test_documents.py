@@ -24,7 +24,7 @@ class Part(Document):
 class Whole_(Document):  # noqa: N801 - the field Whole has the name already
     """A document with one of everything."""
 
-    ignored = frozenset({"typeName"})
+    ignored = Document.ignored | {"typeName"}
 
     id = serializers.CharField(read_only=True)
     kind = OneOf(["A", "B"])
@@ -120,6 +120,15 @@ def test_every_wrong_field_is_named_at_once_in_the_documented_order() -> None:
 def test_an_unknown_field_is_told_which_ones_there_are() -> None:
     shown = refusal({**GOOD, "unknown": 1}).document()["badFields"]
     assert shown[0]["allowed"] == ["kind", "notes", "part", "parts"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{f"unknown{number}": 1 for number in range(500)}, {"parts": ["x"] * 500}, {"notes": [""] * 500}],
+    ids=["unknown", "parts", "notes"],
+)
+def test_of_very_many_wrong_fields_the_first_hundred_are_named(change: dict[str, Any]) -> None:
+    assert len(refusal({**GOOD, **change}).bad_fields) == 100
 
 
 def test_a_very_long_unknown_name_is_cut() -> None:

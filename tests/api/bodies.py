@@ -1,0 +1,70 @@
+"""Valid bodies, each made from nothing; `changes` replace fields, None takes one away."""
+
+from typing import Any
+
+SECRET = "s3cret-Value-0123456789-Zx9q"
+"""Stands in every field that can hold a secret."""
+
+
+def _with(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in {**document, **changes}.items() if value is not None}
+
+
+def user(**changes: Any) -> dict[str, Any]:
+    """What endpoint 5 takes."""
+    document = {
+        "username": "ada@example.com",
+        "password": "correct horse battery",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+    }
+    return _with(document, changes)
+
+
+def group(**changes: Any) -> dict[str, Any]:
+    """What makes a project."""
+    return _with({"name": "payments"}, changes)
+
+
+def api_key(**changes: Any) -> dict[str, Any]:
+    """What makes a key of a project."""
+    return _with({"desc": "for a script", "roles": ["GROUP_READ_ONLY"]}, changes)
+
+
+def email(**changes: Any) -> dict[str, Any]:
+    """A notification by e-mail."""
+    return _with({"typeName": "EMAIL", "emailAddress": "oncall@example.com"}, changes)
+
+
+def webhook(**changes: Any) -> dict[str, Any]:
+    """A notification by webhook, with secrets in both fields that hold one."""
+    url = f"https://hooks.example.com/in/{SECRET}"
+    return _with({"typeName": "WEBHOOK", "webhookUrl": url, "webhookSecret": SECRET}, changes)
+
+
+def alert_config(**changes: Any) -> dict[str, Any]:
+    """What makes an alert configuration."""
+    return _with({"eventTypeName": "HOST_DOWN", "notifications": [email()]}, changes)
+
+
+def metric_config(**threshold: Any) -> dict[str, Any]:
+    """What makes a configuration on a metric; `threshold` are changes to its metricThreshold."""
+    wanted = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100}
+    return alert_config(eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=_with(wanted, threshold))
+
+
+def host(**changes: Any) -> dict[str, Any]:
+    """A host in a report."""
+    document = {"hostname": "db1.example.com", "port": 27017, "typeName": "STANDALONE", "reachable": True}
+    return _with(document, changes)
+
+
+def report(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A report of a monitoring agent."""
+    document = {
+        "agentType": "MONITORING",
+        "hostname": "agent1.example.com",
+        "version": "1.0",
+        "hosts": list(hosts),
+    }
+    return _with(document, changes)

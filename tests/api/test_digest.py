@@ -1,0 +1,228 @@
+"""HTTP Digest over HTTP: replays, expiry, forgeries, and what the response has to be about (contract 5)."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import settings
+
+from accesslist import digest, nonces
+from accesslist.authentication import nonce_key
+from accesslist.models import DigestEpoch
+from opsapi import clock
+from opsapi.api.links import PUBLIC
+from opsapi.roles import Role
+from tests.client import ApiClient, authorization
+from tests.factories.accesslist import Key, make_key
+
+PATH = f"{PUBLIC}/groups"
+WRONG = "00000000-0000-0000-000000000000"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def key(db: None) -> Key:
+    """A Global Owner's key."""
+    return make_key(Role.GLOBAL_OWNER)
+
+
+def mint(at: datetime | None = None) -> str:
+    """A nonce of ours."""
+    return nonces.mint(nonce_key(settings.SECRET_KEY), at or clock.now())
+
+
+def header(
+    key: Key,
+    method: str = "GET",
+    uri: str = PATH,
+    *,
+    realm: str = digest.REALM,
+    changes: Mapping[str, str | None] | None = None,
+) -> str:
+    """Credentials with some parameters changed, or left out where None; the response fits the rest."""
+    nonce = mint()
+    secret = digest.ha1(key.public_key, realm, key.private_key)
+    right = digest.response(secret, method, uri, nonce, "00000001", "c0ffee")
+    parameters: dict[str, str | None] = {
+        "username": f'"{key.public_key}"',
+        "realm": f'"{realm}"',
+        "nonce": f'"{nonce}"',
+        "uri": f'"{uri}"',
+        "algorithm": "MD5",
+        "qop": "auth",
+        "nc": "00000001",
+        "cnonce": '"c0ffee"',
+        "response": f'"{right}"',
+    }
+    parameters |= changes or {}
+    return "Digest " + ", ".join(f"{name}={value}" for name, value in parameters.items() if value is not None)
+
+
+def send(credentials: str, method: str = "GET", uri: str = PATH, **options: Any) -> Any:
+    """The answer to a request with these credentials."""
+    return ApiClient().request(method, uri, base="", HTTP_AUTHORIZATION=credentials, **options)
+
+
+def stale(answer: Any) -> bool:
+    """Whether the refusal says that only the nonce was too old."""
+    assert answer.status_code == 401
+    found = re.search(r"stale=(true|false)$", answer.headers["WWW-Authenticate"])
+    assert found
+    return found[1] == "true"
+
+
+def test_right_credentials_pass(key: Key) -> None:
+    assert send(header(key)).status_code == 200
+
+
+def test_a_replayed_request_is_stale(key: Key) -> None:
+    credentials = header(key)
+    assert send(credentials).status_code == 200
+    assert stale(send(credentials))
+    assert stale(send(credentials))
+
+
+def test_a_nonce_is_good_for_many_counts_in_any_order(key: Key) -> None:
+    nonce = mint()
+    for count in ("00000003", "00000001", "0000000A", "ffffffff"):
+        assert send(authorization(key, "GET", PATH, nonce=nonce, nc=count)).status_code == 200
+    assert stale(send(authorization(key, "GET", PATH, nonce=nonce, nc="0000000A")))
+    assert stale(send(authorization(key, "GET", PATH, nonce=nonce, nc="0000000a")))
+
+
+def test_a_refused_request_does_not_use_its_count_up(key: Key) -> None:
+    nonce = mint()
+    wrong = Key(key.id, key.public_key, WRONG)
+    assert not stale(send(authorization(wrong, "GET", PATH, nonce=nonce, nc="00000001")))
+    assert send(authorization(key, "GET", PATH, nonce=nonce, nc="00000001")).status_code == 200
+
+
+def test_two_keys_may_share_a_nonce(key: Key) -> None:
+    nonce = mint()
+    other = make_key(Role.GLOBAL_OWNER)
+    assert send(authorization(key, "GET", PATH, nonce=nonce, nc="00000001")).status_code == 200
+    assert send(authorization(other, "GET", PATH, nonce=nonce, nc="00000002")).status_code == 200
+
+
+def test_the_response_is_for_one_uri(key: Key) -> None:
+    assert not stale(send(header(key, uri=f"{PATH}?pageNum=2")))
+    assert not stale(send(header(key, uri=f"{PATH}/")))
+    assert send(header(key, uri=f"{PATH}?pageNum=2"), uri=f"{PATH}?pageNum=2").status_code == 200
+
+
+def test_the_response_is_for_one_method(key: Key) -> None:
+    assert not stale(send(header(key), method="HEAD"))
+    assert send(header(key, method="HEAD"), method="HEAD").status_code == 200
+
+
+def test_the_uri_is_compared_as_it_was_sent(key: Key) -> None:
+    uri = f"{PUBLIC}/users/a%2Fb%20c"
+    assert send(header(key, uri=uri), uri=uri).status_code == 404
+    decoded = f"{PUBLIC}/users/a/b%20c"
+    assert not stale(send(header(key, uri=decoded), uri=uri))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"qop": None},
+        {"qop": "auth-int"},
+        {"nc": None},
+        {"cnonce": None},
+        {"uri": None},
+        {"realm": '"Another Realm"'},
+        {"realm": None},
+        {"nonce": None},
+        {"response": None},
+        {"algorithm": "SHA-256"},
+        {"algorithm": "MD5-sess"},
+        {"nc": "1"},
+        {"username": '"nobody"'},
+        {"username": '"\\\\\\"; --"'},
+        {"response": '"' + "0" * 32 + '"'},
+        {"qop": "auth", "extra": '"unclosed'},
+    ],
+    ids=repr,
+)
+def test_incomplete_or_wrong_credentials_are_one_plain_401(key: Key, change: dict[str, str | None]) -> None:
+    assert not stale(send(header(key, changes=change)))
+
+
+@pytest.mark.parametrize(
+    "credentials",
+    ["", "Digest", "Digest ", "Basic azA6cHc=", "Bearer x", "Digest \u00e9=1", "x" * 10_000, "Digest ,,,"],
+)
+def test_other_credentials_are_one_plain_401(db: None, credentials: str) -> None:
+    assert not stale(send(credentials))
+
+
+def test_a_right_response_in_the_wrong_realm_is_refused(key: Key) -> None:
+    assert not stale(send(header(key, realm="Another Realm")))
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_an_expired_nonce_is_stale_only_with_the_right_response(key: Key, right: bool) -> None:
+    old = mint(clock.now() - nonces.LIFETIME)
+    caller = key if right else Key(key.id, key.public_key, WRONG)
+    assert stale(send(authorization(caller, "GET", PATH, nonce=old))) is right
+
+
+@pytest.mark.parametrize("nonce", ["A" * 32, "short", "x" * 100])
+def test_a_forged_nonce_is_not_stale(key: Key, nonce: str) -> None:
+    assert not stale(send(authorization(key, "GET", PATH, nonce=nonce)))
+
+
+def test_a_nonce_of_another_installation_is_forged(key: Key) -> None:
+    foreign = nonces.mint(nonce_key("another secret"), clock.now())
+    assert not stale(send(authorization(key, "GET", PATH, nonce=foreign)))
+
+
+def test_a_nonce_from_the_future_is_forged(key: Key) -> None:
+    ahead = mint(clock.now() + timedelta(minutes=1))
+    assert not stale(send(authorization(key, "GET", PATH, nonce=ahead)))
+
+
+def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: Key) -> None:
+    started = DigestEpoch.objects.get().started
+    with time_machine.travel(started + timedelta(seconds=10), tick=False):
+        before, after = mint(started - timedelta(seconds=1)), mint(started + timedelta(seconds=1))
+        assert stale(send(authorization(key, "GET", PATH, nonce=before)))
+        assert send(authorization(key, "GET", PATH, nonce=after)).status_code == 200
+
+
+def test_after_a_crash_emptied_the_tables_earlier_nonces_are_stale(key: Key) -> None:
+    nonce = mint(clock.now())
+    DigestEpoch.objects.all().delete()
+    assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))
+    assert DigestEpoch.objects.count() == 1
+
+
+def test_an_unknown_key_and_a_wrong_one_are_answered_alike(key: Key) -> None:
+    answers = [
+        send(authorization(caller, "GET", PATH))
+        for caller in (Key("", "nobody", WRONG), Key(key.id, key.public_key, WRONG))
+    ] + [ApiClient().request("GET", PATH, base="")]
+    shown = [
+        (
+            answer.status_code,
+            answer.content,
+            sorted(answer.headers),
+            re.sub('nonce="[^"]*"', "", answer.headers["WWW-Authenticate"]),
+        )
+        for answer in answers
+    ]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_each_challenge_has_a_nonce_of_its_own(db: None) -> None:
+    challenges = {ApiClient().get("/groups").headers["WWW-Authenticate"] for _ in range(5)}
+    assert len(challenges) == 5
+
+
+def test_a_client_that_takes_up_the_challenge_gets_in(key: Key) -> None:
+    found = re.search('nonce="([^"]*)"', ApiClient().get("/groups").headers["WWW-Authenticate"])
+    assert found
+    assert send(authorization(key, "GET", PATH, nonce=found[1])).status_code == 200

@@ -1,0 +1,193 @@
+"""Endpoints 17, 18, 19 and the lists beside them (contract 2.9, decisions 4)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from accesslist.models import Project
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EVENT_TYPES, EventType
+from opsapi.api.principal import SYSTEM, Actor, ActorKind
+from opsapi.ids import new_id
+from tests.api import bodies
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory
+
+NOON = datetime(2026, 11, 21, 12, 0, 0, 999_999, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+def record(event_type: EventType, created: datetime = NOON, **options: Any) -> str:
+    """The id of an event that happened then."""
+    with transaction.atomic():
+        event = event_record(
+            event_type=event_type, now=created, **{"actor": SYSTEM, "signals": False, **options}
+        )
+    return event.id
+
+
+def shown(client: ApiClient, query: str = "", path: str = "/globalEvents") -> list[str]:
+    """The ids of a list, in its order."""
+    return [one["id"] for one in client.get(f"{path}?{query}").json()["results"]]
+
+
+@pytest.fixture
+def three(db: None) -> list[str]:
+    """Three events, a second apart, the oldest first."""
+    types = (EventType.HOST_DOWN, EventType.HOST_UP, EventType.USER_CREATED_AUDIT)
+    return [record(one, NOON + timedelta(seconds=place)) for place, one in enumerate(types)]
+
+
+def test_events_come_newest_first_id_as_tie_break(owner: ApiClient, three: list[str]) -> None:
+    again = record(EventType.HOST_DOWN)
+    assert shown(owner) == [three[2], three[1], again, three[0]]
+
+
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        ("minDate=2026-11-21T12:00:00Z", [2, 1, 0]),
+        ("minDate=2026-11-21T12:00:01Z", [2, 1]),
+        ("maxDate=2026-11-21T12:00:00Z", [0]),
+        ("maxDate=2026-11-21T12:00:01.5Z", [1, 0]),
+        ("maxDate=2026-11-21T11:59:59Z", []),
+        ("minDate=2026-11-21T13:00:01%2B01:00&maxDate=2026-11-21T12:00:01", [1]),
+        ("minDate=2026-11-21", [2, 1, 0]),
+        ("maxDate=2026-11-21", [2, 1, 0]),
+        ("minDate=2026-11-22", []),
+        ("maxDate=2026-11-20", []),
+        ("minDate=2026-11-21&maxDate=2026-11-21", [2, 1, 0]),
+        ("minDate=0001-01-01&maxDate=9999-12-31", [2, 1, 0]),
+        ("eventType=HOST_DOWN", [0]),
+        ("eventType=HOST_DOWN&eventType=HOST_UP", [1, 0]),
+        ("eventType=HOST_RESTARTED", []),
+        ("eventType=HOST_UP&minDate=2026-11-21T12:00:02Z", []),
+    ],
+)
+def test_filters_are_of_whole_seconds_and_both_ends_count(
+    owner: ApiClient, three: list[str], query: str, places: list[int]
+) -> None:
+    assert shown(owner, query) == [three[place] for place in places]
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "code"),
+    [
+        ("eventType=NOPE", "eventType", "INVALID_ENUM_VALUE"),
+        ("eventType=host_down", "eventType", "INVALID_ENUM_VALUE"),
+        ("eventType=HOST_UP&eventType=", "eventType", "INVALID_ENUM_VALUE"),
+        ("minDate=yesterday", "minDate", "INVALID_QUERY_PARAMETER"),
+        ("minDate=", "minDate", "INVALID_QUERY_PARAMETER"),
+        ("maxDate=2026-02-29", "maxDate", "INVALID_QUERY_PARAMETER"),
+        ("minDate=2026-11-22&maxDate=2026-11-21", "minDate", "INVALID_QUERY_PARAMETER"),
+        ("minDate=2026-11-21T12:00:01Z&maxDate=2026-11-21T12:00:00Z", "minDate", "INVALID_QUERY_PARAMETER"),
+    ],
+)
+def test_a_wrong_filter_is_named(
+    owner: ApiClient, project: Project, query: str, field: str, code: str
+) -> None:
+    for path in ("/globalEvents", f"/groups/{project.id}/events"):
+        answer = owner.get(f"{path}?{query}")
+        assert (answer.status_code, answer.json()["errorCode"]) == (400, code)
+        assert answer.json()["badFields"][0]["field"] == field
+
+
+def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
+    (bad,) = owner.get("/globalEvents?eventType=NOPE").json()["badFields"]
+    types = [one["eventTypeName"] for one in owner.get("/eventTypes?itemsPerPage=500").json()["results"]]
+    assert bad["allowed"] == types == [spec.name for spec in EVENT_TYPES.values()]
+
+
+@pytest.mark.parametrize("flag", ["x", "", "1"])
+def test_include_raw_is_true_or_false(owner: ApiClient, project: Project, flag: str) -> None:
+    event_id = record(EventType.GROUP_CREATED, group_id=project.id)
+    for path in ("", f"/{event_id}"):
+        answer = owner.get(f"/groups/{project.id}/events{path}?includeRaw={flag}")
+        assert (answer.status_code, answer.json()["badFields"][0]["field"]) == (400, "includeRaw")
+
+
+def test_raw_is_there_only_when_asked_for(owner: ApiClient, project: Project) -> None:
+    event_id = record(EventType.GROUP_CREATED, group_id=project.id)
+    for path in ("", f"/{event_id}"):
+        for flag, there in (("", False), ("?includeRaw=false", False), ("?includeRaw=TRUE", True)):
+            document = owner.get(f"/groups/{project.id}/events{path}{flag}").json()
+            assert ("raw" in document.get("results", [document])[0]) is there
+
+
+def test_a_project_event_always_has_diffs_and_a_global_one_never(owner: ApiClient, project: Project) -> None:
+    event_id = record(EventType.GROUP_CREATED, group_id=project.id)
+    assert owner.get(f"/groups/{project.id}/events/{event_id}").json()["diffs"] == []
+    shown_globally = owner.get(f"/globalEvents/{event_id}?includeRaw=true").json()
+    assert not {"diffs", "raw"} & set(shown_globally)
+
+
+def test_a_change_shows_what_was_and_what_is(owner: ApiClient, project: Project) -> None:
+    made = owner.post(f"/groups/{project.id}/alertConfigs", bodies.alert_config()).json()
+    (event,) = owner.get(f"/groups/{project.id}/events?eventType=ALERT_CONFIG_ADDED_AUDIT").json()["results"]
+    (diff,) = event["diffs"]
+    assert (diff["id"], diff["type"], diff["status"]) == (made["id"], "ALERT_CONFIG", "NEW")
+    params = {one["param"]: one for one in diff["params"]}
+    assert params["eventTypeName"] == {
+        "param": "eventTypeName",
+        "display": "eventTypeName",
+        "new": "HOST_DOWN",
+    }
+    assert params["enabled"]["new"] == "true"
+    assert event["alertConfigId"] == made["id"]
+
+
+def test_an_event_shows_every_fact_it_has(owner: ApiClient, project: Project) -> None:
+    facts = EventFacts(
+        hostname="db1", port=27017, metric_name="CONNECTIONS", current_value={"number": 5.5, "units": "RAW"}
+    )
+    event_id = record(EventType.OUTSIDE_METRIC_THRESHOLD, group_id=project.id, alert_id=new_id(), facts=facts)
+    document = owner.get(f"/globalEvents/{event_id}").json()
+    assert document["created"] == "2026-11-21T12:00:00Z"
+    assert document["port"] == 27017
+    assert document["currentValue"] == {"number": 5.5, "units": "RAW"}
+    assert [link["rel"] for link in document["links"]] == ["self", "urn:opsapi:rel:group"]
+    assert not {"isGlobalAdmin", "remoteAddress", "userId", "apiKeyId", "orgId"} & set(document)
+
+
+@pytest.mark.parametrize(
+    ("kind", "there", "absent"),
+    [
+        (ActorKind.KEY, {"apiKeyId", "publicKey"}, {"userId", "username"}),
+        (ActorKind.AGENT, {"apiKeyId", "publicKey"}, {"userId", "username"}),
+        (ActorKind.USER, {"userId", "username"}, {"apiKeyId", "publicKey"}),
+    ],
+)
+def test_a_key_excludes_a_user_and_the_reverse(
+    owner: ApiClient, kind: ActorKind, there: set[str], absent: set[str]
+) -> None:
+    actor = Actor(kind, new_id(), "someone", False, "192.0.2.7")
+    document = owner.get(f"/globalEvents/{record(EventType.USER_CREATED_AUDIT, actor=actor)}").json()
+    assert there <= set(document)
+    assert not absent & set(document)
+    assert (document["isGlobalAdmin"], document["remoteAddress"]) == (False, "192.0.2.7")
+
+
+def test_a_project_shows_its_own_events_alone(owner: ApiClient, reader: ApiClient, project: Project) -> None:
+    own = record(EventType.GROUP_CREATED, group_id=project.id)
+    foreign = record(EventType.GROUP_CREATED, group_id=ProjectFactory.create().id)
+    path = f"/groups/{project.id}/events"
+    assert shown(reader, path=path) == [own]
+    assert reader.get(f"{path}/{foreign}").json()["errorCode"] == "EVENT_NOT_FOUND"
+    assert sorted(shown(owner)) == sorted([own, foreign])
+
+
+def test_in_a_list_an_event_links_to_itself_alone(owner: ApiClient, project: Project) -> None:
+    event_id = record(EventType.GROUP_CREATED, group_id=project.id)
+    for path in (f"/groups/{project.id}/events", "/globalEvents"):
+        (link,) = owner.get(path).json()["results"][0]["links"]
+        assert link == {"rel": "self", "href": f"http://testserver/api/public/v1.0{path}/{event_id}"}
+
+
+def test_an_event_outlives_what_it_names(owner: ApiClient, project: Project) -> None:
+    event_id = record(EventType.GROUP_CREATED, group_id=project.id)
+    group_id = project.id
+    project.delete()
+    assert owner.get(f"/globalEvents/{event_id}").json()["groupId"] == group_id

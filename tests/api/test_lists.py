@@ -1,0 +1,151 @@
+"""List documents: pages, links, counts (contract 2.1, 4.1; decisions 1 "list links")."""
+
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
+
+from opsapi.api.query import PAGE_NUM
+from tests.api.routes import KEYED, Route
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory
+
+PAGED = [route for route in KEYED if PAGE_NUM in route.viewset.parameters.get(route.action, ())]
+LISTS = [route for route in PAGED if isinstance(route.viewset.answers[route.action], list)]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def seven(owner: ApiClient) -> ApiClient:
+    """An owner of an installation with seven projects, p0 to p6."""
+    for number in range(7):
+        ProjectFactory.create(name=f"p{number}")
+    return owner
+
+
+def names(document: dict[str, Any]) -> list[str]:
+    """The names of the projects in a list."""
+    return [one["name"] for one in document["results"]]
+
+
+def links(document: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """The query of each link, by relation."""
+    return {link["rel"]: dict(parse_qsl(urlsplit(link["href"]).query)) for link in document["links"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "relations"),
+    [
+        ("", ["p0", "p1", "p2", "p3", "p4", "p5", "p6"], {"self": 1}),
+        ("itemsPerPage=7", ["p0", "p1", "p2", "p3", "p4", "p5", "p6"], {"self": 1}),
+        ("itemsPerPage=3", ["p0", "p1", "p2"], {"self": 1, "next": 2}),
+        ("itemsPerPage=3&pageNum=2", ["p3", "p4", "p5"], {"self": 2, "previous": 1, "next": 3}),
+        ("itemsPerPage=3&pageNum=3", ["p6"], {"self": 3, "previous": 2}),
+        ("itemsPerPage=3&pageNum=4", [], {"self": 4, "previous": 3}),
+        ("itemsPerPage=500&pageNum=2147483647", [], {"self": 2147483647, "previous": 2147483646}),
+        ("itemsPerPage=1.0&pageNum=2.00", ["p1"], {"self": 2, "previous": 1, "next": 3}),
+        ("pageNum=3&pageNum=1&itemsPerPage=6", ["p0", "p1", "p2", "p3", "p4", "p5"], {"self": 1, "next": 2}),
+    ],
+)
+def test_a_page_has_its_rows_its_links_and_the_whole_count(
+    seven: ApiClient, query: str, shown: list[str], relations: dict[str, int]
+) -> None:
+    document = seven.get(f"/groups?{query}").json()
+    assert names(document) == shown
+    assert {rel: int(found["pageNum"]) for rel, found in links(document).items()} == relations
+    assert document["totalCount"] == 7
+
+
+@pytest.mark.parametrize("route", PAGED, ids=str)
+def test_every_bad_page_is_refused(owner: ApiClient, known: dict[str, str], route: Route) -> None:
+    for name in ("pageNum", "itemsPerPage"):
+        for value in ("0", "-1", "1.5", "", "x", "2147483648", "1e1"):
+            answer = owner.request("GET", f"{route.path(known)}?{name}={value}", base="")
+            assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_QUERY_PARAMETER")
+            assert [bad["field"] for bad in answer.json()["badFields"]] == [name]
+    answer = owner.request("GET", f"{route.path(known)}?itemsPerPage=501", base="")
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("route", LISTS, ids=str)
+def test_every_list_can_leave_its_count_out(owner: ApiClient, known: dict[str, str], route: Route) -> None:
+    path = route.path(known)
+    whole = owner.request("GET", f"{path}?itemsPerPage=500", base="").json()
+    assert whole["totalCount"] == len(whole["results"])
+    short = owner.request("GET", f"{path}?includeCount=false&itemsPerPage=500", base="").json()
+    assert {**short, "links": []} == {"results": whole["results"], "links": []}
+    bad = owner.request("GET", f"{path}?includeCount=1", base="")
+    assert (bad.status_code, bad.json()["badFields"][0]["field"]) == (400, "includeCount")
+
+
+@pytest.mark.parametrize("route", [route for route in PAGED if route not in LISTS], ids=str)
+def test_on_a_single_read_paging_has_no_effect(owner: ApiClient, known: dict[str, str], route: Route) -> None:
+    plain, paged = (
+        owner.request("GET", route.path(known) + query, base="").json() for query in ("", "?pageNum=9")
+    )
+    assert paged == plain
+
+
+@pytest.mark.parametrize(
+    ("query", "counts"),
+    [
+        ("itemsPerPage=3", 1),
+        ("itemsPerPage=3&includeCount=true&pageNum=2", 1),
+        ("itemsPerPage=3&pageNum=4", 1),
+        ("itemsPerPage=3&includeCount=false", 0),
+        ("itemsPerPage=3&pageNum=3", 0),
+        ("", 0),
+    ],
+)
+def test_rows_are_counted_only_when_it_is_shown_and_the_page_does_not_tell(
+    seven: ApiClient, query: str, counts: int
+) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        seven.get(f"/groups?{query}")
+    assert sum("COUNT(" in one["sql"] for one in queries.captured_queries) == counts
+
+
+def test_links_keep_the_callers_other_parameters(seven: ApiClient) -> None:
+    asked = "eventType=GROUP_CREATED&eventType=HOST_UP&x=%C3%A9%26b&itemsPerPage=2&envelope=true&pageNum=2.0"
+    document = seven.get(f"/globalEvents?{asked}").json()
+    query = urlsplit(document["links"][0]["href"]).query
+    assert parse_qsl(query) == [
+        ("pageNum", "2"),
+        ("itemsPerPage", "2"),
+        ("eventType", "GROUP_CREATED"),
+        ("eventType", "HOST_UP"),
+        ("x", "é&b"),
+        ("envelope", "true"),
+    ]
+
+
+def test_following_next_shows_every_row_once(seven: ApiClient) -> None:
+    found: list[str] = []
+    path: str | None = "/api/public/v1.0/groups?itemsPerPage=2"
+    while path:
+        document = seven.request("GET", path, base="").json()
+        found += names(document)
+        following = [one["href"] for one in document["links"] if one["rel"] == "next"]
+        path = following[0].removeprefix("http://testserver") if following else None
+    assert found == [f"p{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("public_url", "headers", "base"),
+    [
+        ("", {}, "http://localhost"),
+        ("", {"HTTP_HOST": "127.0.0.1:8000"}, "http://127.0.0.1:8000"),
+        ("", {"HTTP_HOST": "[::1]:8000"}, "http://[::1]:8000"),
+        ("", {"HTTP_X_FORWARDED_PROTO": "https"}, "http://localhost"),
+        ("https://ops.example.com/x", {"HTTP_HOST": "evil.example"}, "https://ops.example.com/x"),
+    ],
+)
+def test_links_are_absolute(
+    owner: ApiClient, settings: Settings, public_url: str, headers: dict[str, str], base: str
+) -> None:
+    settings.OPSAPI_PUBLIC_URL = public_url
+    document = owner.get("/groups", **({"HTTP_HOST": "localhost"} | headers)).json()
+    assert document["links"][0]["href"] == f"{base}/api/public/v1.0/groups?pageNum=1&itemsPerPage=100"

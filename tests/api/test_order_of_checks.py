@@ -1,0 +1,202 @@
+"""The order of checks over every route (decisions 1 "order of checks", "methods").
+
+429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
+400 query · 400 body.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
+from opsapi.api.permissions import Where
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role
+from tests.api.routes import KEYED, ROUTES, Route
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory, make_key
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
+CHALLENGE = re.compile(
+    r'Digest realm="Ops Public API", domain="", nonce="[A-Za-z0-9_-]{32}", '
+    r'algorithm=MD5, qop="auth", stale=false'
+)
+UNKNOWN_PATHS = [
+    f"{PUBLIC}/nope",
+    f"{PUBLIC}//",
+    f"{PUBLIC}/groups/{'a' * 24}/nope",
+    f"{PUBLIC}/groups/%2Fetc/alerts/x/y",
+    f"{PUBLIC}/GROUPS",
+    f"{PUBLIC}/nope%0Anope",
+    f"{PUBLIC}/%ff%00",
+    f"{DISCOVERY}/nope",
+    f"{AGENTS}",
+    f"{AGENTS}/groups",
+]
+BY_TEMPLATE: dict[str, set[str]] = defaultdict(set)
+for one in ROUTES:
+    BY_TEMPLATE[one.template] |= {one.method, "HEAD"} if one.method == "GET" else {one.method}
+WITH_IDS = [route for route in KEYED if route.parameters]
+IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
+WITH_ROLES = [route for route in KEYED if route.access.roles]
+WITH_BODY = [route for route in ROUTES if route.takes_body]
+pytestmark = pytest.mark.django_db
+
+
+def call(client: ApiClient, route: Route, path: str | None = None, **options: Any) -> Any:
+    """The route's method on a path."""
+    return client.request(route.method, path or route.path(), base="", **options)
+
+
+def refusal(answer: Any) -> tuple[int, str]:
+    """Status and code."""
+    return answer.status_code, answer.json()["errorCode"]
+
+
+def malformed(route: Route, name: str) -> str:
+    """The code for a malformed value of a path parameter."""
+    return {"group_id": "INVALID_GROUP_ID", "org_id": "INVALID_ORG_ID", **route.viewset.identifiers}[name]
+
+
+@pytest.fixture
+def stranger_to_it(db: None) -> ApiClient:
+    """Project Owner, of another project."""
+    return ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=ProjectFactory.create().id)))
+
+
+@pytest.fixture
+def nobody(db: None) -> ApiClient:
+    """A key without any role."""
+    return ApiClient(make_key())
+
+
+@pytest.mark.parametrize("path", [*dict.fromkeys(route.path() for route in KEYED), *UNKNOWN_PATHS])
+def test_without_a_key_every_path_and_method_answers_the_same_401(stranger: ApiClient, path: str) -> None:
+    for method in METHODS:
+        answer = stranger.request(method, path, base="")
+        assert answer.status_code == 401, method
+        assert CHALLENGE.fullmatch(answer.headers["WWW-Authenticate"])
+        assert answer.headers["Content-Type"] == "application/json;charset=ISO-8859-1"
+        assert answer.content.isascii()
+        assert answer.json() == {
+            "error": 401,
+            "reason": "Unauthorized",
+            "errorCode": "UNAUTHORIZED",
+            "detail": answer.json()["detail"],
+            "parameters": [],
+        }
+
+
+@pytest.mark.parametrize("path", UNKNOWN_PATHS)
+def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str) -> None:
+    for method in METHODS:
+        assert refusal(nobody.request(method, path, base="")) == (404, "RESOURCE_NOT_FOUND"), method
+
+
+@pytest.mark.parametrize("template", BY_TEMPLATE)
+def test_another_method_is_405_and_told_which_there_are(nobody: ApiClient, template: str) -> None:
+    route = next(route for route in ROUTES if route.template == template)
+    offered = BY_TEMPLATE[template]
+    for method in sorted(set(METHODS) - offered):
+        answer = nobody.request(method, route.path({"group_id": "malformed"}), base="")
+        assert refusal(answer) == (405, "METHOD_NOT_ALLOWED"), method
+        assert set(answer.headers["Allow"].split(", ")) == offered
+
+
+@pytest.mark.parametrize("route", WITH_IDS, ids=str)
+@pytest.mark.parametrize("bad", ["x", "0" * 23, "0" * 25, "A" * 24, "%00", "%ff"])
+def test_a_malformed_id_is_404_before_any_role(nobody: ApiClient, route: Route, bad: str) -> None:
+    for name in route.parameters:
+        assert refusal(call(nobody, route, route.path({name: bad}))) == (404, malformed(route, name))
+
+
+@pytest.mark.parametrize("route", IN_GROUP, ids=str)
+def test_a_stranger_to_a_project_is_not_told_whether_it_exists(
+    known: Mapping[str, str], stranger_to_it: ApiClient, route: Route
+) -> None:
+    there, nowhere = known["group_id"], new_id()
+    texts = []
+    for group_id in (there, nowhere):
+        answer = call(stranger_to_it, route, route.path({**known, "group_id": group_id}))
+        assert refusal(answer) == (403, "NOT_IN_GROUP")
+        texts.append(answer.content.decode().replace(group_id, "…"))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("route", WITH_ROLES, ids=str)
+def test_a_missing_role_is_403_before_anything_in_the_request(
+    known: Mapping[str, str], project: Project, route: Route
+) -> None:
+    caller = ApiClient(make_key(Grant(Role.GROUP_DATA_ACCESS_READ_ONLY, group_id=project.id)))
+    if route.access.roles == (Role.GROUP_READ_ONLY,):
+        caller = ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=project.id)))
+    path = route.path({"group_id": known["group_id"]}) + "?pretty=maybe"
+    answer = call(caller, route, path, body=b"nonsense", content_type="text/plain")
+    assert refusal(answer) == (403, "USER_UNAUTHORIZED")
+    assert all(role.value in answer.json()["detail"] for role in route.access.roles)
+
+
+@pytest.mark.parametrize("route", WITH_IDS, ids=str)
+def test_an_unknown_id_is_404_before_anything_in_the_request(
+    owner: ApiClient, known: Mapping[str, str], route: Route
+) -> None:
+    name = route.parameters[-1]
+    path = route.path({**known, name: new_id()}) + "?pretty=maybe"
+    expected = malformed(route, name).removeprefix("INVALID_").removesuffix("_ID") + "_NOT_FOUND"
+    answer = call(owner, route, path, body=b"nonsense", content_type="text/plain")
+    assert refusal(answer) == (404, expected)
+
+
+@pytest.mark.parametrize("route", WITH_BODY, ids=str)
+class TestBodies:
+    """What of a body is looked at, in which order."""
+
+    @pytest.fixture(autouse=True)
+    def _place(self, owner: ApiClient, known: Mapping[str, str]) -> None:
+        self.caller, self.known = owner, known
+
+    def answer(self, route: Route, body: bytes, query: str = "", **options: Any) -> tuple[int, str]:
+        """How the route refuses this body."""
+        path = route.path(self.known) + query
+        return refusal(call(self.caller, route, path, body=body, **options))
+
+    @pytest.mark.parametrize(
+        "content_type", ["text/plain", "", "application/json; charset=latin-1", "application/jsonp"]
+    )
+    def test_another_media_type_is_415_before_the_size(self, route: Route, content_type: str) -> None:
+        too_large = {"CONTENT_LENGTH": str(route.viewset.max_body + 1)}
+        answer = self.answer(route, b"{}", "?pretty=x", content_type=content_type, **too_large)
+        assert answer == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+    def test_a_body_too_large_is_413_before_the_query(self, route: Route) -> None:
+        too_large = {"CONTENT_LENGTH": str(route.viewset.max_body + 1)}
+        assert self.answer(route, b"nonsense", "?pretty=x", **too_large) == (413, "REQUEST_TOO_LARGE")
+
+    def test_a_chunked_body_too_large_is_413(self, route: Route) -> None:
+        options: dict[str, Any] = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}
+        body = b" " * (route.viewset.max_body + 1)
+        assert self.answer(route, body, **options) == (413, "REQUEST_TOO_LARGE")
+
+    def test_a_body_of_the_greatest_size_is_read(self, route: Route) -> None:
+        assert self.answer(route, b"x" * route.viewset.max_body) == (400, "INVALID_JSON")
+
+    def test_the_query_comes_before_the_body(self, route: Route) -> None:
+        assert self.answer(route, b"nonsense", "?pretty=x") == (400, "INVALID_QUERY_PARAMETER")
+
+    @pytest.mark.parametrize("body", [b"nonsense", b"[]", b" ", b'{"a": 1, "a": 1}'])
+    def test_what_is_no_json_object_is_refused_last(self, route: Route, body: bytes) -> None:
+        assert self.answer(route, body) == (400, "INVALID_JSON")
+
+    @pytest.mark.parametrize("content_type", ["application/json; charset=UTF-8", "Application/JSON"])
+    def test_a_media_type_may_name_its_charset(self, route: Route, content_type: str) -> None:
+        assert self.answer(route, b"nonsense", content_type=content_type) == (400, "INVALID_JSON")
+
+    def test_an_unknown_field_is_named(self, route: Route) -> None:
+        path = route.path(self.known)
+        answer = call(self.caller, route, path, body={"no such field": 1})
+        assert answer.status_code == 400
+        assert {bad["field"] for bad in answer.json()["badFields"]} > {"no such field"}

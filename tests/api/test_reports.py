@@ -1,0 +1,252 @@
+"""Agent reports: what is taken, what is refused, all or nothing (decisions 8 "agent report")."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+
+from accesslist.models import Project
+from automation.models import Agent, Database, Host, Measurement
+from events.models import Event, Signal
+from events.types import EVENT_TYPES
+from tests.api.bodies import host, report
+from tests.client import ApiClient
+
+# Ahead of the present: nonces from before the tests began are not taken.
+NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+def sample(**changes: Any) -> dict[str, Any]:
+    """A measured value."""
+    return {"metricName": "CONNECTIONS", "number": 5, **changes}
+
+
+def measured(*samples: dict[str, Any]) -> dict[str, Any]:
+    """A report of one host that measured this."""
+    return report(host(measurements=list(samples)))
+
+
+def told(*events: dict[str, Any]) -> dict[str, Any]:
+    """A report of these events."""
+    return report(events=list(events))
+
+
+@pytest.mark.parametrize(
+    ("body", "accepted"),
+    [
+        (report(), (0, 0, 0)),
+        (report(hosts=[], events=[]), (0, 0, 0)),
+        (report(host(), host(port=27018), host(hostname="::1")), (3, 0, 0)),
+        (measured(sample(), sample(number=-1.5), sample(metricName="SYSTEM_MEMORY_FREE")), (1, 3, 0)),
+        (report(host(databases=[{"databaseName": "a", "measurements": [sample()]}])), (1, 1, 0)),
+        (told({"eventTypeName": "PRIMARY_ELECTED"}, {"eventTypeName": "HOST_ROLLBACK"}), (0, 0, 2)),
+    ],
+)
+def test_a_report_is_taken_and_counted(
+    agent: ApiClient, project: Project, body: dict[str, Any], accepted: tuple[int, int, int]
+) -> None:
+    answer = agent.report(project.id, body)
+    assert answer.status_code == 202
+    assert answer.json() == {
+        "accepted": dict(zip(("hosts", "measurements", "events"), accepted, strict=True))
+    }
+
+
+def test_what_was_accepted_can_be_read_at_once(agent: ApiClient, reader: ApiClient, project: Project) -> None:
+    one = host(
+        version="8.0", replicaSetName="rs0", clusterName="c", shardName="s", uptimeSeconds=60, reachable=False
+    )
+    agent.report(project.id, report(one))
+    (shown,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
+    assert {name: shown[name] for name in one} == one
+    assert reader.get(f"/groups/{project.id}").json()["hostCount"] == 1
+    types = [one["eventTypeName"] for one in reader.get(f"/groups/{project.id}/events").json()["results"]]
+    assert sorted(types) == ["HOST_DOWN", "NEW_AGENT", "NEW_HOST"]
+
+
+def test_the_same_report_again_makes_nothing_new(agent: ApiClient, project: Project) -> None:
+    body = report(host(hostname="DB1.example.com"), hostname="Agent1")
+    agent.report(project.id, body)
+    events = Event.objects.count()
+    agent.report(project.id, report(host(hostname="db1.EXAMPLE.com"), hostname="agent1"))
+    assert (Host.objects.count(), Agent.objects.count(), Event.objects.count()) == (1, 1, events)
+
+
+def test_what_a_report_leaves_out_stays_as_it_was(agent: ApiClient, project: Project) -> None:
+    agent.report(
+        project.id, report(host(version="8.0", replicaSetName="rs0", databases=[{"databaseName": "a"}]))
+    )
+    agent.report(project.id, report(host(version="8.1")))
+    stored = Host.objects.get()
+    assert (stored.version, stored.replica_set_name) == ("8.1", "rs0")
+    assert list(Database.objects.values_list("name", flat=True)) == ["a"]
+
+
+def test_databases_replace_the_hosts_list(agent: ApiClient, project: Project) -> None:
+    for names in (["a", "b"], ["b", "c"]):
+        body = report(host(databases=[{"databaseName": name} for name in names]))
+        agent.report(project.id, body)
+        assert sorted(Database.objects.values_list("name", flat=True)) == names
+
+
+def test_an_empty_array_of_databases_is_as_good_as_none(agent: ApiClient, project: Project) -> None:
+    agent.report(project.id, report(host(databases=[{"databaseName": "a"}])))
+    agent.report(project.id, report(host(databases=[])))
+    assert Database.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (sample(metricName="SYSTEM_MEMORY_FREE", number=1.5, units="KILOBYTES"), 1536.0),
+        (sample(metricName="SYSTEM_MEMORY_FREE", number=7), 7.0),
+        (sample(metricName="OP_EXECUTION_TIME_READS", number=2, units="SECONDS"), 2000.0),
+        (sample(metricName="OPLOG_MASTER_TIME", number=2, units="HOURS"), 7200.0),
+        (sample(units="RAW"), 5.0),
+    ],
+)
+def test_values_are_kept_in_the_metrics_base_unit(
+    agent: ApiClient, project: Project, given: dict[str, Any], stored: float
+) -> None:
+    assert agent.report(project.id, measured(given)).status_code == 202
+    ((_, number),) = Measurement.objects.get().metrics[given["metricName"]]
+    assert number == stored
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "code"),
+    [
+        (report(agentType=None), "agentType", "MISSING_ATTRIBUTE"),
+        (report(agentType="ROBOT"), "agentType", "INVALID_ENUM_VALUE"),
+        (report(hostname=None), "hostname", "MISSING_ATTRIBUTE"),
+        (report(hostname="a_b"), "hostname", "INVALID_ATTRIBUTE"),
+        (report(version=""), "version", "INVALID_ATTRIBUTE"),
+        (report(version=1.0), "version", "INVALID_ATTRIBUTE"),
+        (report(hosts={}), "hosts", "INVALID_ATTRIBUTE"),
+        (report(more=1), "more", "INVALID_ATTRIBUTE"),
+        (report(host(hostname="-a")), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
+        (report(host(hostname="a" * 64)), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
+        (report(host(hostname="fe80::1%eth0")), "hosts[0].hostname", "INVALID_ATTRIBUTE"),
+        (report(host(port=0)), "hosts[0].port", "INVALID_ATTRIBUTE"),
+        (report(host(port=65536)), "hosts[0].port", "INVALID_ATTRIBUTE"),
+        (report(host(port=27017.0)), "hosts[0].port", "INVALID_ATTRIBUTE"),
+        (report(host(port="27017")), "hosts[0].port", "INVALID_ATTRIBUTE"),
+        (report(host(typeName="NO_DATA")), "hosts[0].typeName", "INVALID_ENUM_VALUE"),
+        (report(host(typeName="PRIMARY")), "hosts[0].typeName", "INVALID_ENUM_VALUE"),
+        (report(host(reachable=None)), "hosts[0].reachable", "MISSING_ATTRIBUTE"),
+        (report(host(reachable="yes")), "hosts[0].reachable", "INVALID_ATTRIBUTE"),
+        (report(host(uptimeSeconds=-1)), "hosts[0].uptimeSeconds", "INVALID_ATTRIBUTE"),
+        (report(host(cpu=1)), "hosts[0].cpu", "INVALID_ATTRIBUTE"),
+        (report(host(), host(hostname="DB1.example.com")), "hosts[1].hostname", "INVALID_ATTRIBUTE"),
+        (
+            report(host(databases=[{"databaseName": "a"}, {"databaseName": "a"}])),
+            "hosts[0].databases[1].databaseName",
+            "INVALID_ATTRIBUTE",
+        ),
+        (
+            report(host(databases=[{"databaseName": ""}])),
+            "hosts[0].databases[0].databaseName",
+            "INVALID_ATTRIBUTE",
+        ),
+        (
+            report(host(databases=[{"databaseName": "a", "measurements": [sample(metricName="X")]}])),
+            "hosts[0].databases[0].measurements[0].metricName",
+            "INVALID_METRIC_NAME",
+        ),
+        (measured(sample(metricName="X")), "hosts[0].measurements[0].metricName", "INVALID_METRIC_NAME"),
+        (measured(sample(number=None)), "hosts[0].measurements[0].number", "MISSING_ATTRIBUTE"),
+        (measured(sample(number="5")), "hosts[0].measurements[0].number", "INVALID_ATTRIBUTE"),
+        (measured(sample(number=True)), "hosts[0].measurements[0].number", "INVALID_ATTRIBUTE"),
+        (measured(sample(units="FURLONGS")), "hosts[0].measurements[0].units", "INVALID_ENUM_VALUE"),
+        (measured(sample(units="BYTES")), "hosts[0].measurements[0].units", "UNITS_MISMATCH"),
+        (
+            measured(sample(metricName="SYSTEM_MEMORY_FREE", units="PETABYTES", number=1e300)),
+            "hosts[0].measurements[0].number",
+            "INVALID_ATTRIBUTE",
+        ),
+        (measured(sample(timestamp="2026-11-21")), "hosts[0].measurements[0].timestamp", "INVALID_ATTRIBUTE"),
+        (told({}), "events[0].eventTypeName", "MISSING_ATTRIBUTE"),
+        (told({"eventTypeName": "NOPE"}), "events[0].eventTypeName", "INVALID_ENUM_VALUE"),
+        (told({"eventTypeName": "SHARD_ADDED", "port": 0}), "events[0].port", "INVALID_ATTRIBUTE"),
+        (told({"eventTypeName": "SHARD_ADDED", "userId": "x"}), "events[0].userId", "INVALID_ATTRIBUTE"),
+    ],
+)
+def test_a_wrong_field_refuses_the_whole_report(
+    agent: ApiClient, project: Project, body: dict[str, Any], field: str, code: str
+) -> None:
+    good = host(hostname="good.example.com", measurements=[sample()])
+    answer = agent.report(project.id, {**body, "hosts": [*body["hosts"], good]} if body["hosts"] else body)
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, code)
+    assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
+    assert not any(model.objects.exists() for model in (Host, Agent, Measurement, Event, Signal))
+
+
+def test_every_wrong_field_is_named_at_once(agent: ApiClient, project: Project) -> None:
+    body = report(
+        host(port=0, measurements=[sample(units="BYTES")]), host(typeName="X"), events=[{}], version=""
+    )
+    bad = agent.report(project.id, body).json()["badFields"]
+    assert [one["field"] for one in bad] == [
+        "version",
+        "hosts[0].port",
+        "hosts[0].measurements[0].units",
+        "hosts[1].typeName",
+        "events[0].eventTypeName",
+    ]
+    assert [bool(one.get("allowed")) for one in bad] == [False, False, True, True, False]
+    assert bad[2]["allowed"] == ["RAW"]
+
+
+@pytest.mark.parametrize(
+    ("age", "status"),
+    [
+        (timedelta(0), 202),
+        (timedelta(hours=1), 202),
+        (timedelta(hours=1, seconds=1), 400),
+        (timedelta(minutes=-5), 202),
+        (timedelta(minutes=-5, seconds=-1), 400),
+    ],
+)
+@time_machine.travel(NOW, tick=False)
+def test_a_time_is_at_most_an_hour_old_and_five_minutes_ahead(
+    agent: ApiClient, project: Project, age: timedelta, status: int
+) -> None:
+    moment = (NOW - age).isoformat()
+    assert agent.report(project.id, measured(sample(timestamp=moment))).status_code == status
+    body = told({"eventTypeName": "SHARD_ADDED", "created": moment})
+    assert agent.report(project.id, body).status_code == status
+
+
+@time_machine.travel(NOW, tick=False)
+def test_a_reported_event_carries_its_time_its_place_and_the_reporter(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    agent.report(project.id, report(host()))
+    event = {
+        "eventTypeName": "DATA_EXPLORER_CRUD",
+        "hostname": "DB1.example.com",
+        "port": 27017,
+        "database": "d",
+        "collection": "c",
+        "opType": "INSERT",
+        "created": "2099-11-21T11:30:00Z",
+    }
+    assert agent.report(project.id, told(event), REMOTE_ADDR="192.0.2.7").status_code == 202
+    path = f"/groups/{project.id}/events?eventType=DATA_EXPLORER_CRUD"
+    (shown,) = reader.get(path).json()["results"]
+    assert {name: shown[name] for name in event} == event
+    assert shown["hostId"] == Host.objects.get().id
+    assert agent.key
+    assert (shown["publicKey"], shown["remoteAddress"]) == (agent.key.public_key, "192.0.2.7")
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in EVENT_TYPES.values()])
+def test_an_agent_reports_only_what_is_marked_reported(agent: ApiClient, project: Project, name: str) -> None:
+    spec = next(spec for spec in EVENT_TYPES.values() if spec.name == name)
+    answer = agent.report(project.id, told({"eventTypeName": name}))
+    assert answer.status_code == (202 if spec.reported else 400)
+    if not spec.reported:
+        (bad,) = answer.json()["badFields"]
+        assert bad["allowed"] == [one.name for one in EVENT_TYPES.values() if one.reported]

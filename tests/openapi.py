@@ -1,0 +1,89 @@
+"""Whether an answer is the one the OpenAPI document promises: status, fields, their types, nothing more."""
+
+import copy
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
+
+from opsapi.api.schema import openapi_document
+
+UNDECLARED = frozenset({405, 429, 500, 503})
+"""Refusals any path can give, which no operation lists."""
+
+_WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_FORMATS = FormatChecker(formats=())
+
+
+@_FORMATS.checks("date-time")
+def _is_wire_time(value: object) -> bool:
+    return not isinstance(value, str) or _WIRE_TIME.fullmatch(value) is not None
+
+
+def check_answer(method: str, target: str, response: Any) -> None:
+    """Raise AssertionError when the document does not promise this answer to this request."""
+    if method == "HEAD" or response.status_code in {204, 304}:
+        assert response.content == b"", f"{method} {target} has a body"
+    elif response.headers["Content-Type"].startswith("application/json"):
+        name = _schema_name(method, target.partition("?")[0], response.status_code)
+        faults = sorted(_validator(name).iter_errors(_content(response.json())), key=str) if name else []
+        assert not faults, f"{method} {target}: {faults[0].json_path}: {faults[0].message}"
+
+
+def _content(answer: Any) -> Any:
+    """The document inside an envelope."""
+    if not isinstance(answer, dict) or "status" not in answer:
+        return answer
+    if "content" in answer:
+        return answer["content"]
+    return (
+        {name: value for name, value in answer.items() if name != "status"} if "results" in answer else answer
+    )
+
+
+def _schema_name(method: str, path: str, status: int) -> str | None:
+    """Which schema the answer has to fit; None where the document is silent about a success."""
+    operation = _operation(method, path)
+    if operation is None or status in UNDECLARED:
+        return "#/components/schemas/ErrorDocument" if status >= 400 else None
+    assert str(status) in operation["responses"], f"{method} {path}: {status} is not declared"
+    content = operation["responses"][str(status)].get("content", {})
+    reference: str = content["application/json"]["schema"]["$ref"]
+    return reference
+
+
+def _operation(method: str, path: str) -> Mapping[str, Any] | None:
+    """The operation of the path that names it most literally."""
+    found = [
+        (template.count("{"), operations[method.lower()])
+        for template, operations in openapi_document()["paths"].items()
+        if method.lower() in operations and _pattern(template).fullmatch(path.removesuffix("/"))
+    ]
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+@lru_cache
+def _pattern(template: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)))
+
+
+@lru_cache
+def _validator(reference: str) -> Draft202012Validator:
+    components = _closed(copy.deepcopy(openapi_document()["components"]))
+    schema = {"$ref": reference, "components": components}
+    return Draft202012Validator(schema, format_checker=_FORMATS)
+
+
+def _closed(schema: Any) -> Any:
+    """The schema in which an object has no other properties than those named."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
+            schema["additionalProperties"] = False
+        for part in schema.values():
+            _closed(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            _closed(part)
+    return schema

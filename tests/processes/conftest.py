@@ -1,0 +1,74 @@
+"""Installations for the tests of this directory, and the people who call them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from requests.auth import HTTPDigestAuth
+
+from opsapi.api.links import AGENTS, PUBLIC
+from tests.processes.platform import Platform, installation
+
+
+@pytest.fixture
+def platform() -> Iterator[Platform]:
+    """An installation of its own, not started."""
+    with installation() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Platform]:
+    """A started one, for tests of a module that leave it as it is."""
+    with installation() as made:
+        made.start()
+        yield made
+        made.stop()
+
+
+class Caller:
+    """Calls a platform with one key over HTTP Digest, each time on a new connection, and reads JSON."""
+
+    def __init__(self, platform: Platform, key: dict[str, Any]) -> None:
+        """`key` is the document that made it, with the private part in full."""
+        self.platform = platform
+        self.public_key: str = key["publicKey"]
+        self.private_key: str = key["privateKey"]
+        self._auth = HTTPDigestAuth(self.public_key, self.private_key)
+
+    def get(self, path: str) -> Any:
+        """GET, answered 200."""
+        return self._request("GET", PUBLIC + path, None, 200)
+
+    def post(self, path: str, body: Any) -> Any:
+        """POST, answered 201."""
+        return self._request("POST", PUBLIC + path, body, 201)
+
+    def report(self, group_id: str, body: Any) -> Any:
+        """An agent's report, answered 202."""
+        return self._request("POST", f"{AGENTS}/groups/{group_id}/reports", body, 202)
+
+    def with_key(self, key: dict[str, Any]) -> "Caller":
+        """Somebody else at the same platform."""
+        return Caller(self.platform, key)
+
+    def _request(self, method: str, path: str, body: Any, status: int) -> Any:
+        answer = requests.request(
+            method, self.platform.base_url + path, json=body, auth=self._auth, timeout=20
+        )
+        assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+
+def make_first_user(platform: Platform) -> Caller:
+    """The first user of a running platform, a Global Owner, by endpoint 5."""
+    user = {
+        "username": "ada@example.com",
+        "password": "a long enough passphrase",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+    }
+    answer = requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json=user, timeout=20)
+    assert answer.status_code == 201, f"{answer.text}\n{platform.log}"
+    return Caller(platform, answer.json()["programmaticApiKey"])

@@ -1,0 +1,186 @@
+"""The real platform as processes, for end-to-end tests: started, asked, killed and started again."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from tests.eventually import eventually, is_running
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+READY = "Ops API is ready"
+START_SECONDS = 60.0
+# What the run contract allows, and the time a busy machine takes to notice.
+STOP_SECONDS = 15.0
+
+
+class Platform:
+    """One installation: a data directory, a port, and `manage.py serve` when it runs."""
+
+    def __init__(self, directory: Path, **environment: str) -> None:
+        """`environment` overrides what the installation is started with."""
+        self.directory = directory
+        self.data_dir = directory / "var"
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.environment = {
+            **os.environ,
+            "OPSAPI_DATA_DIR": str(self.data_dir),
+            "OPSAPI_BIND": f"127.0.0.1:{self.port}",
+            "OPSAPI_WORKERS": "1",
+            "OPSAPI_THREADS": "4",
+            **environment,
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+        self._output = directory / "output.txt"
+        self._log = directory / "log.txt"
+
+    @property
+    def output(self) -> str:
+        """What the last start wrote to stdout."""
+        return self._output.read_text()
+
+    @property
+    def log(self) -> str:
+        """What the last start wrote to stderr."""
+        return self._log.read_text()
+
+    @property
+    def pid(self) -> int:
+        """The supervisor."""
+        assert self.process is not None
+        return self.process.pid
+
+    def launch(self, *before: str) -> None:
+        """Starts it without waiting, by way of the command `before`."""
+        command = [*before, sys.executable, str(ROOT / "manage.py"), "serve"]
+        with self._output.open("wb") as output, self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, env=self.environment, stdout=output, stderr=log, start_new_session=True
+            )
+
+    def start(self) -> None:
+        """Starts it and waits until it says that it is ready."""
+        self.launch()
+        self.wait_ready()
+
+    def wait_ready(self) -> None:
+        """Until it says that it is ready; AssertionError with its log when it ends first."""
+        eventually(lambda: READY in self.output or self._has_ended(), START_SECONDS, message=READY)
+        assert READY in self.output, self.log
+
+    def fail_to_start(self) -> str:
+        """Starts it, waits for it to end with an error, and returns all of stderr."""
+        self.launch()
+        eventually(self._has_ended, START_SECONDS, message="end")
+        assert self.process is not None
+        assert self.process.returncode not in (0, None)
+        return self.log
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        """Asks it to stop, waits for it and everything it started, and returns the exit status."""
+        assert self.process is not None
+        processes = descendants(self.pid)
+        self.process.send_signal(signum)
+        status = self.process.wait(STOP_SECONDS)
+        left = [pid for pid in processes if is_running(pid)]
+        assert not left, f"still running: {left}"
+        return status
+
+    def kill(self) -> None:
+        """SIGKILL to the supervisor alone."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> None:
+        """Leaves nothing behind, whatever the test did."""
+        if self.process is not None and self.process.poll() is None:
+            processes = descendants(self.pid)
+            self.kill()
+            for pid in filter(is_running, processes):
+                os.kill(pid, signal.SIGTERM)
+            eventually(lambda: not any(map(is_running, processes)), message="all processes end")
+
+    def get(self, path: str) -> requests.Response:
+        """GET without credentials, on a new connection."""
+        return requests.get(self.base_url + path, timeout=10)
+
+    def answers(self) -> bool:
+        """Whether the API answers."""
+        try:
+            return self.get("/health/live").status_code == 200
+        except requests.RequestException:
+            return False
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """`manage.py` of this installation."""
+        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
+    def child(self, role: str) -> int:
+        """The process id of `postgres`, `gunicorn`, `run_worker` or `gunicorn worker`."""
+        found = self.find_child(role)
+        assert found is not None, f"no {role} is running"
+        return found
+
+    def find_child(self, role: str) -> int | None:
+        """The same; None while there is none."""
+        name, _, below = role.partition(" ")
+        found = [pid for pid in children(self.pid) if name in command_line(pid)]
+        if below and found:
+            found = children(found[0])
+        return found[0] if found else None
+
+    def _has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
+
+@contextmanager
+def installation(**environment: str) -> Iterator[Platform]:
+    """A platform in a directory of its own, which is removed with everything that runs in it."""
+    directory = Path(tempfile.mkdtemp(prefix="opsapi-platform-"))
+    directory.chmod(0o711)  # for root the database runs as another user, who must get through
+    platform = Platform(directory, **environment)
+    try:
+        yield platform
+    finally:
+        platform.end()
+        shutil.rmtree(directory)
+
+
+def free_port() -> int:
+    """A port nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def children(pid: int) -> list[int]:
+    """Process ids of the direct children of a process."""
+    try:
+        return [int(number) for number in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def descendants(pid: int) -> list[int]:
+    """Process ids of a process's children, theirs, and so on."""
+    direct = children(pid)
+    return [*direct, *(below for child in direct for below in descendants(child))]
+
+
+def command_line(pid: int) -> str:
+    """The command of a process, its arguments separated by spaces."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

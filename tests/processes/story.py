@@ -1,0 +1,110 @@
+"""A project, its agent, its receivers: what end-to-end tests tell a story with."""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from opsapi.embedded.layout import Layout
+from tests.integration.embedded.sql import ask, tell
+from tests.processes.conftest import Caller
+from tests.processes.platform import Platform
+from tests.receivers import HttpReceiver, MailReceiver, ReceivedMail, ReceivedRequest
+
+SECRET = "a webhook secret"
+HOST = "db1.example.com:27017"
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running platform, its mail server, and its first user."""
+
+    platform: Platform
+    mail_server: MailReceiver
+    owner: Caller
+
+    def ask(self, statement: str) -> Any:
+        """One value from the database."""
+        return ask(Layout(self.platform.data_dir), statement)
+
+    def is_idle(self) -> bool:
+        """Whether no signal waits to be evaluated and no notification to be sent."""
+        return bool(
+            self.ask(
+                "SELECT NOT EXISTS (SELECT FROM events_signal) AND NOT EXISTS "
+                "(SELECT FROM alerting_notification WHERE status = 'PENDING' AND due <= now())"
+            )
+        )
+
+    def workers(self) -> list[str]:
+        """The workers ever seen, as `<machine>:<process id>`."""
+        names: list[str] = self.ask("SELECT array_agg(name) FROM alerting_workerheartbeat")
+        return names
+
+    def let_leases_lapse(self) -> None:
+        """Time passes for whoever has held a notification for two seconds: its holder is dead."""
+        tell(
+            Layout(self.platform.data_dir),
+            "UPDATE alerting_notification SET lease_until = now() "
+            "WHERE lease_until BETWEEN now() AND now() + interval '28 s'",
+        )
+
+
+class Story:
+    """A project with an agent's key and a configuration that tells of hosts that are down."""
+
+    def __init__(self, site: Site, receiver: HttpReceiver) -> None:
+        self._site, self.receiver, self.owner = site, receiver, site.owner
+        number = next(_numbers)
+        self.address = f"oncall{number}@example.com"
+        self.group: str = self.owner.post("/groups", {"name": f"payments {number}"})["id"]
+        self.path = f"/groups/{self.group}"
+        key = self.owner.post(f"{self.path}/apiKeys", {"desc": "agent", "roles": ["GROUP_AGENT"]})
+        self.agent = self.owner.with_key(key)
+        self.owner.post(f"{self.path}/alertConfigs", self._config())
+
+    def _config(self) -> dict[str, Any]:
+        webhook = {"typeName": "WEBHOOK", "webhookUrl": self.receiver.url(), "webhookSecret": SECRET}
+        email = {"typeName": "EMAIL", "emailAddress": self.address}
+        return {"eventTypeName": "HOST_DOWN", "notifications": [webhook, email]}
+
+    def report(self, *, reachable: bool) -> None:
+        """The agent reports its only host; it was accepted when this returns."""
+        hostname, port = HOST.split(":")
+        host = {
+            "hostname": hostname,
+            "port": int(port),
+            "typeName": "REPLICA_PRIMARY",
+            "reachable": reachable,
+        }
+        agent = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0"}
+        answer = self.agent.report(self.group, {**agent, "hosts": [host]})
+        assert answer["accepted"]["hosts"] == 1
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """The project's alerts, newest first."""
+        found: list[dict[str, Any]] = self.owner.get(f"{self.path}/alerts")["results"]
+        return found
+
+    def log(self) -> list[str]:
+        """The project's events, oldest first; those of an alert end in `of alert`."""
+        events = self.owner.get(f"{self.path}/events")["results"]
+        return [
+            event["eventTypeName"] + (" of alert" if "alertId" in event else "") for event in reversed(events)
+        ]
+
+    def webhooks(self, kind: str) -> list[ReceivedRequest]:
+        """Requests received of one kind."""
+        return [one for one in self.receiver.requests if one.headers["X-Ops-Event"] == kind]
+
+    def mails(self, label: str) -> list[ReceivedMail]:
+        """Mails received whose title starts with the label."""
+        return [
+            one
+            for one in self._site.mail_server.mails
+            if one.recipients == (self.address,) and one.message["Subject"].strip().startswith(f"[{label}]")
+        ]
+
+    def is_told(self, kind: str, label: str) -> bool:
+        """Whether both receivers know."""
+        return bool(self.webhooks(kind) and self.mails(label))

@@ -1,0 +1,54 @@
+"""`manage.py prepare`: on many machines at once, with a database outside."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opsapi.embedded.layout import Layout
+from tests.integration.embedded.sql import ask, tell
+from tests.processes.platform import ROOT, Platform
+
+SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def outside(platform: Platform) -> Platform:
+    """An installation on an empty database of the test run's own server."""
+    tell(SERVER, f"CREATE DATABASE {_name(platform)}")
+    platform.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{_name(platform)}"
+    return platform
+
+
+def test_many_machines_may_migrate_at_once(outside: Platform) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), "prepare"]
+    machines = [
+        subprocess.Popen(command, env=outside.environment, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [machine.communicate()[1] for machine in machines]
+    assert [machine.returncode for machine in machines] == [0, 0, 0], said
+    assert sum("applying" in stderr for stderr in said) == 1
+    assert outside.manage("migrate", "--check").returncode == 0
+
+
+def test_an_outside_database_is_served_without_an_embedded_one(outside: Platform) -> None:
+    outside.start()
+    assert outside.get("/health/live").status_code == 200
+    assert outside.find_child("postgres") is None
+    assert not (outside.data_dir / "postgres").exists()
+    assert outside.stop() == 0
+
+
+def test_the_lock_ends_with_its_transaction(outside: Platform) -> None:
+    assert outside.manage("prepare").returncode == 0
+    held = "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory'"
+    assert ask(SERVER, f"{held} AND datname = '{_name(outside)}'") == 0
+
+
+def _name(platform: Platform) -> str:
+    return f"outside_{platform.port}"

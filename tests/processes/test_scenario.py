@@ -1,0 +1,248 @@
+"""From a report to everybody told, with real processes: undisturbed, killed half-way, and raced."""
+
+import hashlib
+import hmac
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually, is_running
+from tests.processes.conftest import make_first_user
+from tests.processes.platform import ROOT, Platform, descendants, installation
+from tests.processes.story import HOST, SECRET, Site, Story
+from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
+
+pytestmark = pytest.mark.processes
+
+LOST_WORK_SECONDS = 45.0
+FLEET = ["NEW_AGENT", "NEW_HOST", "HOST_DOWN", "HOST_UP"]
+ALERT = ["HOST_DOWN of alert", "HOST_UP of alert"]
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """One for all tests here: each has a project, an address and a receiver of its own."""
+    with ExitStack() as stack:
+        mail_server = stack.enter_context(MailReceiver().running())
+        platform = stack.enter_context(
+            installation(
+                OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
+                EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
+                OPSAPI_WORKERS="2",
+            )
+        )
+        platform.start()
+        yield Site(platform, mail_server, make_first_user(platform))
+        assert platform.stop() == 0
+
+
+@pytest.fixture
+def story(site: Site) -> Iterator[Story]:
+    """A new project, and a receiver that is there before it is asked and after."""
+    with HttpReceiver().running() as receiver:
+        yield Story(site, receiver)
+
+
+def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(story: Story) -> None:
+    story.report(reachable=False)
+    eventually(lambda: story.is_told("alert.open", "OPEN"))
+    (alert,) = story.alerts()
+    assert (alert["status"], alert["hostnameAndPort"]) == ("OPEN", HOST)
+    _assert_told_once(story, "alert.open", "OPEN", alert)
+
+    story.report(reachable=True)
+    eventually(lambda: story.is_told("alert.close", "CLOSED"))
+    (closed,) = story.alerts()
+    assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
+    _assert_told_once(story, "alert.close", "CLOSED", closed)
+    assert len(story.receiver.requests) == 2
+
+
+def test_every_step_stands_in_the_log(site: Site, story: Story) -> None:
+    story.report(reachable=False)
+    story.report(reachable=True)
+    eventually(site.is_idle)
+    setup = ["GROUP_CREATED", "API_KEY_CREATED_AUDIT", "ALERT_CONFIG_ADDED_AUDIT"]
+    assert [name for name in story.log() if name in setup] == setup
+    assert [name for name in story.log() if name in FLEET] == FLEET
+    assert sorted(name for name in story.log() if name in ALERT) == ALERT
+    everywhere = story.owner.get("/globalEvents?eventType=USER_CREATED_AUDIT")["results"]
+    assert [event["targetUsername"] for event in everywhere] == ["ada@example.com"]
+
+
+def _assert_told_once(story: Story, kind: str, label: str, alert: dict[str, Any]) -> None:
+    """One signed webhook and one mail, about this alert."""
+    (webhook,) = story.webhooks(kind)
+    _assert_signed(webhook)
+    assert len(webhook.headers["X-Ops-Delivery"]) == 24
+    document = json.loads(webhook.body)
+    assert {name: document[name] for name in ("id", "status", "hostnameAndPort", "groupId")} == {
+        name: alert[name] for name in ("id", "status", "hostnameAndPort", "groupId")
+    }
+    (mail,) = story.mails(label)
+    assert HOST in mail.message["Subject"]
+
+
+def _assert_signed(webhook: ReceivedRequest) -> None:
+    """The signature is the receiver's own sum of time and body (decisions 7 "WEBHOOK")."""
+    stamp, _, given = webhook.headers["X-Ops-Signature"].partition(",v1=")
+    signed = stamp.removeprefix("t=").encode() + b"." + webhook.body
+    assert given == hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+
+
+# --- kill -9 --------------------------------------------------------------------------------------
+
+
+def _web_and_worker(platform: Platform) -> list[int]:
+    web = platform.child("gunicorn")
+    return [platform.child("run_worker"), web, *descendants(web)]
+
+
+def _everything_but_the_supervisor(platform: Platform) -> list[int]:
+    return descendants(platform.pid)
+
+
+def _everything(platform: Platform) -> list[int]:
+    return [platform.pid, *descendants(platform.pid)]
+
+
+VICTIMS = [_web_and_worker, _everything_but_the_supervisor, _everything]
+
+
+@pytest.mark.parametrize("victims", VICTIMS)
+def test_a_kill_while_a_webhook_is_sent_repeats_it_under_the_same_delivery_id(
+    site: Site, story: Story, victims: Callable[[Platform], list[int]]
+) -> None:
+    with _holding(story.receiver):
+        story.report(reachable=False)
+        eventually(lambda: story.webhooks("alert.open"), message="the webhook is on its way")
+        _kill_and_bring_back(site, victims)
+    _assert_it_ends_as_if_nothing_had_happened(site, story)
+    assert len(story.webhooks("alert.open")) >= 2
+
+
+@pytest.mark.parametrize("victims", VICTIMS)
+def test_a_kill_right_after_a_report_was_accepted_loses_nothing(
+    site: Site, story: Story, victims: Callable[[Platform], list[int]]
+) -> None:
+    story.report(reachable=False)
+    _kill_and_bring_back(site, victims)
+    _assert_it_ends_as_if_nothing_had_happened(site, story)
+
+
+@contextmanager
+def _holding(receiver: HttpReceiver) -> Iterator[None]:
+    """Requests are received and not answered before the block ends; those after it are at once."""
+    released = threading.Event()
+
+    def hold(handler: BaseHTTPRequestHandler) -> None:
+        released.wait(LOST_WORK_SECONDS)
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    receiver.behave(hold)
+    try:
+        yield
+    finally:
+        receiver.answer(200)
+        released.set()
+
+
+def _kill_and_bring_back(site: Site, victims: Callable[[Platform], list[int]]) -> None:
+    """SIGKILL to all at once; the supervisor starts them again, or we start the supervisor again."""
+    platform = site.platform
+    killed = victims(platform)
+    for pid in killed:
+        # Children die with their parent, perhaps before their turn.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if platform.pid in killed:
+        assert platform.process is not None
+        platform.process.wait()
+        platform.start()
+    eventually(lambda: not any(map(is_running, killed)), message="the killed have ended")
+    eventually(partial(_is_ready, platform), message="the platform is ready again")
+
+
+def _is_ready(platform: Platform) -> bool:
+    return platform.answers() and platform.get("/health/ready").status_code == 200
+
+
+def _assert_it_ends_as_if_nothing_had_happened(site: Site, story: Story) -> None:
+    _eventually_told(site, story, "alert.open", "OPEN")
+    (alert,) = story.alerts()
+    assert alert["status"] == "OPEN"
+    story.report(reachable=True)
+    _eventually_told(site, story, "alert.close", "CLOSED")
+    (closed,) = story.alerts()
+    assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
+    assert [name for name in story.log() if name in FLEET] == FLEET
+    assert [name for name in story.log() if name in ALERT] == ALERT
+
+
+def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
+    """Both receivers know and nothing more is to come: however often, it was one delivery each."""
+
+    def done() -> bool:
+        site.let_leases_lapse()
+        return story.is_told(kind, label) and site.is_idle()
+
+    eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")
+    assert len({one.headers["X-Ops-Delivery"] for one in story.webhooks(kind)}) == 1
+    assert len({one.message["Message-ID"] for one in story.mails(label)}) == 1
+    for webhook in story.webhooks(kind):
+        _assert_signed(webhook)
+
+
+# --- races ----------------------------------------------------------------------------------------
+
+
+def test_ten_racing_reporters_and_three_workers_make_one_alert_told_once(site: Site, story: Story) -> None:
+    with _extra_workers(site, 2), ThreadPoolExecutor(10) as reporters:
+        together = threading.Barrier(10)
+
+        def report(_: int) -> None:
+            together.wait(10)
+            for _ in range(3):
+                story.report(reachable=False)
+
+        list(reporters.map(report, range(10)))
+        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle())
+        (alert,) = story.alerts()
+        _assert_told_once(story, "alert.open", "OPEN", alert)
+        assert [name for name in story.log() if name.startswith("HOST_")] == [
+            "HOST_DOWN",
+            "HOST_DOWN of alert",
+        ]
+
+
+@contextmanager
+def _extra_workers(site: Site, number: int) -> Iterator[None]:
+    """More workers beside the supervisor's own, at work when the block begins."""
+    command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
+    workers = [subprocess.Popen(command, env=site.platform.environment) for _ in range(number)]
+    try:
+        for worker in workers:
+            name = f"{socket.gethostname()}:{worker.pid}"
+            eventually(partial(_is_at_work, site, name), message=name)
+        yield
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            assert worker.wait(20) == 0
+
+
+def _is_at_work(site: Site, worker: str) -> bool:
+    return worker in site.workers()

@@ -1,0 +1,82 @@
+"""What `manage.py serve` says when it cannot start: one line, and an exit status that is not zero."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.integration.embedded.conftest import only_root
+from tests.processes.platform import Platform, free_port
+from tests.processes.test_serve import assert_one_line
+
+pytestmark = pytest.mark.processes
+
+
+def test_a_taken_port(platform: Platform) -> None:
+    with socket.create_server(("127.0.0.1", platform.port)):
+        stderr = platform.fail_to_start()
+    assert_one_line(stderr, f"127.0.0.1:{platform.port}", "another program uses that port")
+
+
+def test_an_address_of_another_machine(platform: Platform) -> None:
+    platform.environment["OPSAPI_BIND"] = "192.0.2.1:80"
+    assert_one_line(platform.fail_to_start(), "OPSAPI_BIND: cannot listen on 192.0.2.1:80")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("OPSAPI_BIND", "nonsense", "is not <address>:<port>"),
+        ("OPSAPI_WORKERS", "many", "is not a whole number"),
+        ("OPSAPI_ACCESS_LIST_EXEMPT", "10.0.0.1/8", "has host bits set"),
+        ("DATABASE_URL", "mysql://a/b", "only postgresql:// is supported"),
+        ("OPSAPI_BUILD", "abc", "is not 40 hex digits"),
+    ],
+)
+def test_a_malformed_setting(platform: Platform, name: str, value: str, words: str) -> None:
+    platform.environment[name] = value
+    assert_one_line(platform.fail_to_start(), f"{name}: ", words)
+
+
+def test_half_of_what_tls_needs(platform: Platform) -> None:
+    platform.environment["OPSAPI_TLS_CERT"] = "cert.pem"
+    assert_one_line(platform.fail_to_start(), "OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: either both or none")
+
+
+def test_a_certificate_that_is_not_there(platform: Platform) -> None:
+    platform.environment |= {"OPSAPI_TLS_CERT": "/nowhere/c.pem", "OPSAPI_TLS_KEY": "/nowhere/k.pem"}
+    assert_one_line(platform.fail_to_start(), "OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: cannot be used")
+
+
+def test_a_database_that_cannot_be_reached(platform: Platform) -> None:
+    platform.environment["DATABASE_URL"] = f"postgresql://ada:hunter2@127.0.0.1:{free_port()}/ops"
+    stderr = platform.fail_to_start()
+    assert_one_line(stderr, "the database cannot be reached", "Connection refused")
+    assert "hunter2" not in stderr
+
+
+def test_a_data_directory_that_is_none(platform: Platform) -> None:
+    platform.data_dir.write_text("a file")
+    assert_one_line(platform.fail_to_start(), str(platform.data_dir))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_data_directory_that_cannot_be_written(platform: Platform) -> None:
+    platform.data_dir.mkdir(mode=0o500)
+    assert_one_line(platform.fail_to_start(), str(platform.data_dir), "Permission denied")
+
+
+@only_root
+def test_a_database_directory_of_another_owner(platform: Platform) -> None:
+    home = platform.data_dir / "postgres"
+    home.mkdir(parents=True, mode=0o700)
+    platform.data_dir.chmod(0o711)
+    os.chown(home, 65534, 65534)
+    assert_one_line(platform.fail_to_start(), f"{home}: belongs to user id 65534")
+
+
+@only_root
+def test_a_directory_the_database_cannot_reach(platform: Platform) -> None:
+    Path(platform.directory).chmod(0o700)
+    assert_one_line(platform.fail_to_start(), f"cannot enter {platform.directory} (mode 0700)")

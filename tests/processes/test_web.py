@@ -1,0 +1,116 @@
+"""The web server itself: slow clients, malformed requests, TLS, and requests that arrive in pieces."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.processes.platform import Platform
+
+pytestmark = pytest.mark.processes
+
+GET = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /agents/v1.0/groups/0123456789abcdef01234567/reports HTTP/1.1\r\nHost: localhost\r\n"
+JSON = b"Content-Type: application/json\r\n"
+SLOW = [
+    b"",
+    b"G",
+    GET,
+    POST + JSON + b"Content-Length: 1000\r\n\r\n{",
+    POST + JSON + b"Transfer-Encoding: chunked\r\n\r\n3e8\r\n{",
+    POST + JSON + b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n{",
+    GET + b"\r\n" + b"GET /health/live HT",
+]
+MALFORMED = [
+    (b"GARBAGE\r\n\r\n", {400}),
+    (b"GET /\r\n", {400}),
+    (b"GET / HTTP/1.1\nHost: localhost\n\n", {400}),
+    (b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", {400, 505}),
+    (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", {414}),
+    (GET + b"A: " + b"a" * 9000 + b"\r\n\r\n", {431}),
+    (GET + b"A: 1\r\n" * 200 + b"\r\n", {431}),
+    (GET + b"A: " + b"a" * 140_000, {431}),
+    (GET + b"A b: 1\r\n\r\n", {400}),
+    (GET + b"Host: other\r\n\r\n", {400}),
+    (POST + JSON + b"Content-Length: x\r\n\r\n", {400}),
+    (POST + JSON + b"Content-Length: -1\r\n\r\n", {400}),
+    (POST + JSON + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", {400}),
+    (POST + JSON + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400}),
+    (POST + JSON + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", {400, 401}),
+    (POST + JSON + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n", {400, 401}),
+    (POST + JSON + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}0\r\n\r\n", {400, 401}),
+    (POST + JSON + b"Content-Length: 999999999999\r\n\r\n", {401, 413}),
+]
+
+
+@pytest.fixture
+def connect(running: Platform) -> Iterator[ExitStack]:
+    """Connections that are closed with the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize("start", SLOW, ids=range(len(SLOW)))
+def test_twenty_clients_that_stop_halfway_do_not_stop_the_api(
+    running: Platform, connect: ExitStack, start: bytes
+) -> None:
+    for _ in range(20):
+        connect.enter_context(_open(running)).sendall(start)
+    assert running.get("/health/live").status_code == 200
+
+
+@pytest.mark.parametrize(("request_", "statuses"), MALFORMED, ids=range(len(MALFORMED)))
+def test_a_malformed_request_is_refused_at_once(
+    running: Platform, connect: ExitStack, request_: bytes, statuses: set[int]
+) -> None:
+    connection = connect.enter_context(_open(running))
+    connection.sendall(request_)
+    assert _status(connection) in statuses
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_a_request_may_arrive_in_pieces(running: Platform, connect: ExitStack, size: int) -> None:
+    connection = connect.enter_context(_open(running))
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    whole = POST + JSON + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\nTrailer: 1\r\n\r\n"
+    for at in range(0, len(whole), size):
+        connection.sendall(whole[at : at + size])
+    assert _status(connection) == 401
+
+
+def test_requests_may_follow_each_other_before_their_answers(running: Platform, connect: ExitStack) -> None:
+    connection = connect.enter_context(_open(running))
+    connection.sendall((GET + b"\r\n") * 5 + GET + b"Connection: close\r\n\r\n")
+    assert _all(connection).count(b"HTTP/1.1 200 OK") == 6
+
+
+def test_a_client_that_waits_to_continue_is_told_once(running: Platform, connect: ExitStack) -> None:
+    connection = connect.enter_context(_open(running))
+    head = POST + JSON + b"Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
+    connection.sendall(head)
+    assert connection.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
+    connection.sendall(b"{}")
+    answer = _all(connection)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b"100 Continue" not in answer
+
+
+def test_forwarding_headers_of_strangers_mean_nothing(running: Platform, connect: ExitStack) -> None:
+    connection = connect.enter_context(_open(running))
+    connection.sendall(GET + b"X-Forwarded-Proto: https\r\nScript-Name: /x\r\nSCRIPT_NAME: /x\r\n\r\n")
+    assert _status(connection) == 200
+
+
+def _open(platform: Platform) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", platform.port), timeout=8)
+
+
+def _status(connection: socket.socket) -> int:
+    line = connection.makefile("rb").readline()
+    return int(line.split()[1]) if line else 0
+
+
+def _all(connection: socket.socket) -> bytes:
+    with connection.makefile("rb") as file:
+        return file.read()
