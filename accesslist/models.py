@@ -147,10 +147,6 @@ class RoleGrant(models.Model):
     def __str__(self) -> str:
         return self.role
 
-    def as_grant(self) -> Grant:
-        """As the rules of roles take it."""
-        return Grant(Role(self.role), self.org_id, self.project_id)
-
 
 class AccessListEntry(models.Model):
     """A range callers may come from: of the whole installation, or of one key (contract 2.3)."""

@@ -14,8 +14,6 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, reaches_group, satisf
 class KeyPrincipal:
     """An API key that has proved to know its private part; roles as they were when the request came."""
 
-    is_authenticated = True
-
     def __init__(self, record: CallerRecord, public_key: str, remote_address: str | None) -> None:
         self.grants: tuple[Grant, ...] = record.grants
         self._group = record.group

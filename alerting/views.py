@@ -16,7 +16,7 @@ from alerting.serializers.configs import (
 )
 from alerting.services.configs import alert_config_create, alert_config_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import found
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING, PAGING, Parameter, read_choice
@@ -49,9 +49,7 @@ class AlertViewSet(ApiViewSet):
         if "alert_id" not in self.kwargs:
             return
         row = alert_rows(group_id=self.group.id).filter(id=self.kwargs["alert_id"]).first()
-        if row is None:
-            raise ApiError(ErrorCode.ALERT_NOT_FOUND, self.kwargs["alert_id"], self.group.id)
-        self.alert = row
+        self.alert = found(row, ErrorCode.ALERT_NOT_FOUND, self.kwargs["alert_id"], self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Alerts, newest first."""
@@ -106,11 +104,8 @@ class AlertConfigViewSet(ApiViewSet):
         return Response(status=204)
 
     def _row(self, config_id: str) -> ConfigRow:
-        row = config_rows(self.group.id).filter(id=config_id).first()
-        if row is None:
-            raise ApiError(ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
-        found: ConfigRow = row
-        return found
+        row: ConfigRow | None = config_rows(self.group.id).filter(id=config_id).first()
+        return found(row, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
 
 
 class MatcherFieldViewSet(ApiViewSet):

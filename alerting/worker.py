@@ -56,8 +56,12 @@ class Worker:
         self._stopping = threading.Event()
         self._wakeups = Wakeups()
 
-    def run(self) -> None:
-        """Work until `stop`; returns when everything in hand is finished."""
+    def run(self, stop_within: Callable[[float], object] | None = None) -> None:
+        """Work until told to stop; returns when everything in hand is finished.
+
+        `stop_within` waits so many seconds and answers whether to stop; left out, `stop` tells it.
+        """
+        stop_within = stop_within or self._stopping.wait
         threads = [threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate")]
         threads += [
             threading.Thread(target=self._repeat, args=(_deliver,), name=f"send-{number}")
@@ -67,9 +71,10 @@ class Worker:
             threads.append(threading.Thread(target=self._listen, name="listen"))
         for thread in threads:
             thread.start()
-        while not self._stopping.is_set():
+        self._guarded(self._beat)
+        while not stop_within(HEARTBEAT_SECONDS):
             self._guarded(self._beat)
-            self._stopping.wait(HEARTBEAT_SECONDS)
+        self.stop()
         for thread in threads:
             thread.join()
         connection.close()

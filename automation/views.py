@@ -8,7 +8,7 @@ from automation.selectors import HostRow, host_rows
 from automation.serializers import METRIC_ROWS, HostDocument, MetricDocument, present_host
 from automation.services.ingest import report_ingest
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import found
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING
@@ -52,9 +52,7 @@ class HostViewSet(ApiViewSet):
         if "host_id" not in self.kwargs:
             return
         row = host_rows(self.group.id).filter(id=self.kwargs["host_id"]).first()
-        if row is None:
-            raise ApiError(ErrorCode.HOST_NOT_FOUND, self.kwargs["host_id"], self.group.id)
-        self.host = row
+        self.host = found(row, ErrorCode.HOST_NOT_FOUND, self.kwargs["host_id"], self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Hosts by name and port."""

@@ -16,7 +16,7 @@ from events.serializers import (
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, found
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, in_group, in_installation
 from opsapi.api.query import LISTING, MAX_DATE, MIN_DATE, Parameter, read_choice, read_flag
@@ -69,7 +69,8 @@ class GlobalEventViewSet(ApiViewSet):
     def load(self) -> None:
         """The event of the path."""
         if "event_id" in self.kwargs:
-            self.event = _found(event_row(self.kwargs["event_id"]), self.kwargs["event_id"])
+            event_id = self.kwargs["event_id"]
+            self.event = found(event_row(event_id), ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request) -> Response:
         """Events, newest first."""
@@ -95,7 +96,8 @@ class GroupEventViewSet(ApiViewSet):
         """The event of the path, in the project of the path."""
         if "event_id" in self.kwargs:
             event_id = self.kwargs["event_id"]
-            self.event = _found(event_row(event_id, group_id=self.group.id), event_id)
+            row = event_row(event_id, group_id=self.group.id)
+            self.event = found(row, ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Events of the project, newest first."""
@@ -120,9 +122,3 @@ class EventTypeViewSet(ApiViewSet):
     def index(self, request: Request) -> Response:
         """Every event type."""
         return self.list(PlainRows(EVENT_TYPE_ROWS), lambda row: row)
-
-
-def _found(row: EventRow | None, event_id: str) -> EventRow:
-    if row is None:
-        raise ApiError(ErrorCode.EVENT_NOT_FOUND, event_id)
-    return row

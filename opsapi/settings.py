@@ -221,7 +221,6 @@ FORMAT_MODULE_PATH = ["opsapi.console.formats"]
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 # More parameters than a request line of gunicorn can hold: unknown ones are ignored, however many.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 SILENCED_SYSTEM_CHECKS = [
@@ -256,10 +255,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1.0",
     "OAS_VERSION": "3.1.0",
     "DESCRIPTION": "Alerts, events, integrations and administration of database operations.",
-    "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "SCHEMA_PATH_PREFIX": "/api/public/v1.0",
     "ENUM_NAME_OVERRIDES": {
         "RoleName": "opsapi.roles.Role",
         "MatcherOperator": "alerting.rules.matching.MatcherOperator",

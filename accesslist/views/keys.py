@@ -11,7 +11,7 @@ from accesslist.selectors.keys import KeyRow, key_row, key_rows
 from accesslist.serializers.keys import ApiKeyDocument, ApiKeyInput, present_key
 from accesslist.services.keys import api_key_create
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, found
 from opsapi.api.permissions import in_group, in_installation
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
@@ -39,7 +39,9 @@ class GroupKeyViewSet(ApiViewSet):
     def load(self) -> None:
         """The key of the path, which has to hold a role in the project."""
         if "key_id" in self.kwargs:
-            self.key = _found(key_row(self.kwargs["key_id"], group_id=self.group.id), self.kwargs["key_id"])
+            key_id = self.kwargs["key_id"]
+            row = key_row(key_id, group_id=self.group.id)
+            self.key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's keys."""
@@ -88,7 +90,8 @@ class InstallationKeyViewSet(ApiViewSet):
     def load(self) -> None:
         """The key of the path."""
         if "key_id" in self.kwargs:
-            self.key = _found(key_row(self.kwargs["key_id"]), self.kwargs["key_id"])
+            key_id = self.kwargs["key_id"]
+            self.key = found(key_row(key_id), ErrorCode.API_KEY_NOT_FOUND, key_id)
 
     def index(self, request: Request) -> Response:
         """All keys."""
@@ -124,9 +127,3 @@ def _fault(place: int, role: Mapping[str, Any], group_id: str) -> BadField | Non
             message = "a key of a project has roles in that project only"
             return BadField(f"roles[{place}].{name}", ErrorCode.INVALID_ATTRIBUTE, message)
     return None
-
-
-def _found(row: KeyRow | None, key_id: str) -> KeyRow:
-    if row is None:
-        raise ApiError(ErrorCode.API_KEY_NOT_FOUND, key_id)
-    return row

@@ -14,7 +14,7 @@ from accesslist.services.keys import NewKey
 from accesslist.services.users import unauth_user_create
 from opsapi.api.addresses import client_address
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import OPEN, in_installation
 from opsapi.api.query import Parameter
 from opsapi.api.views import ApiViewSet
@@ -86,6 +86,4 @@ class UserViewSet(ApiViewSet):
     def load(self) -> None:
         """The user of the path."""
         row = user_rows().filter(id=self.kwargs["user_id"]).first()
-        if row is None:
-            raise ApiError(ErrorCode.USER_NOT_FOUND, self.kwargs["user_id"])
-        self.user = row
+        self.user = found(row, ErrorCode.USER_NOT_FOUND, self.kwargs["user_id"])

@@ -17,7 +17,6 @@ from opsapi.api.fields import EmailAddress, Flag, Identifier, Number, OneOf, Tex
 from opsapi.redaction import MASK
 
 MIN_INTERVAL = 5
-DEFAULT_INTERVAL = 60
 _LONGEST = 525_600  # a year of minutes
 _OPERATORS = [one.value for one in ThresholdOperator]
 

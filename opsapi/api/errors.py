@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
+
+T = TypeVar("T")
 
 _LONGEST_ECHO = 200
 
@@ -72,6 +74,13 @@ class ApiError(Exception):
         if self.bad_fields:
             shown["badFields"] = [bad.document() for bad in self.bad_fields]
         return shown
+
+
+def found(row: T | None, code: ErrorCode, *parameters: str) -> T:
+    """The row, or the 404 of its kind when there is none."""
+    if row is None:
+        raise ApiError(code, *parameters)
+    return row
 
 
 def _shortened(text: str) -> str:

@@ -3,12 +3,13 @@
 import os
 import signal
 import socket
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from alerting.worker import Worker
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Command(BaseCommand):
@@ -18,11 +19,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until told to stop; what is in hand is finished."""
-        worker = Worker(f"{socket.gethostname()}:{os.getpid()}")
+        # Blocked before threads start, and waited for: a handler could run while its own thread holds
+        # the lock that stopping needs.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        Worker(f"{socket.gethostname()}:{os.getpid()}").run(_stop_within)
 
-        def stop(_signal: int, _frame: FrameType | None) -> None:
-            worker.stop()
 
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
-        worker.run()
+def _stop_within(seconds: float) -> bool:
+    return signal.sigtimedwait(_STOPPING, seconds) is not None

@@ -8,8 +8,8 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.models import Alert, AlertConfig, Notification
-from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
+from alerting.models import Alert, Notification
+from alerting.pipeline import deliver_due, open_tracked
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from alerting.services.delivery import notification_claim
 from automation.reports import EventReport
@@ -17,35 +17,15 @@ from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
-from integrations.messages import Message
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
 pytestmark = pytest.mark.django_db
-
-
-class Outside:
-    """Stands at the seam to the outside: keeps what was sent, answers what it is told."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[ChannelType, dict[str, str], Message]] = []
-        self.outcome = Outcome(DeliveryStatus.DELIVERED, None, 7)
-
-    def deliver(
-        self, channel: ChannelType, config: dict[str, str], message: Message, *, now: datetime
-    ) -> Outcome:
-        """In place of `integrations.delivery.deliver`."""
-        self.sent.append((channel, config, message))
-        return self.outcome
-
-    @property
-    def kinds(self) -> list[MessageKind]:
-        """What was told, in order."""
-        return [message.kind for _, _, message in self.sent]
 
 
 @pytest.fixture
@@ -54,27 +34,6 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     stand_in = Outside()
     monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
     return stand_in
-
-
-def evaluate() -> None:
-    """Evaluate everything there is."""
-    while evaluate_signals(now=clock.now()):
-        pass
-
-
-def deliver_all(now: datetime | None = None) -> int:
-    """Deliver everything that is due; answers how many claims there were."""
-    count = 0
-    while deliver_due(clock=lambda: now or clock.now()):
-        count += 1
-    return count
-
-
-def statuses(config: AlertConfig) -> list[str]:
-    """The states of a configuration's alerts, oldest first."""
-    return list(
-        Alert.objects.filter(config_id=config.id).order_by("created", "id").values_list("status", flat=True)
-    )
 
 
 def test_a_host_down_opens_an_alert_and_up_closes_it(project: Project, outside: Outside) -> None:
