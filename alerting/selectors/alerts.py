@@ -10,14 +10,6 @@ from opsapi.fields import WireTime
 AlertRow = dict[str, Any]
 
 
-def alert_rows(*, group_id: str, status: str | None = None) -> QuerySet[Alert, Any]:
-    """A project's alerts, newest first, id as tie-break."""
-    alerts = Alert.objects.filter(group_id=group_id).order_by("-created", "-id")
-    if status is not None:
-        alerts = alerts.filter(status=status)
-    return as_rows(alerts)
-
-
 def as_rows(alerts: QuerySet[Alert, Alert]) -> QuerySet[Alert, Any]:
     """What `present_alert` takes."""
     return alerts.values(
@@ -38,3 +30,13 @@ def as_rows(alerts: QuerySet[Alert, Alert]) -> QuerySet[Alert, Any]:
         wire_last_notified=WireTime("last_notified"),
         wire_acknowledged_until=WireTime("acknowledged_until"),
     )
+
+
+# Built once: naming the columns costs the ORM more than all that follows per request.
+_NEWEST_FIRST = as_rows(Alert.objects.order_by("-created", "-id"))
+
+
+def alert_rows(*, group_id: str, status: str | None = None) -> QuerySet[Alert, Any]:
+    """A project's alerts, newest first, id as tie-break."""
+    alerts = _NEWEST_FIRST.filter(group_id=group_id)
+    return alerts if status is None else alerts.filter(status=status)
