@@ -39,7 +39,7 @@ check: install-dev ## format, lint, types, import order, migrations, OpenAPI, de
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py openapi --check
-	$(BIN)/python -W error manage.py check --deploy --fail-level WARNING
+	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install-dev ## format the code and sort the imports
 	$(BIN)/ruff format .

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-SECRET_BYTES = 32
+SECRET_BYTES = 48
 
 
 def make_private_directory(path: Path) -> None:
@@ -24,7 +24,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def secret_from_file(path: Path) -> str:
-    """The secret in `path`: URL-safe base64 of 32 random bytes, made at the first call and kept.
+    """The secret in `path`: URL-safe base64 of 48 random bytes, made at the first call and kept.
 
     Two processes that make it at once end with the same one. Raises ImproperlyConfigured when the file
     cannot be made or read, is empty, or may be read by others.
