@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, connection
+from pytest_django import Settings
 
 from accesslist.models import DigestUse, Project, RateWindow
 from accesslist.nonces import LIFETIME
@@ -14,6 +15,7 @@ from accesslist.services.housekeeping import traces_trim
 from alerting.models import Alert, WorkerHeartbeat
 from alerting.services.workers import worker_seen
 from alerting.worker import Wakeups, Worker
+from events.models import Signal
 from events.services import wake_workers
 from opsapi import clock
 from tests.eventually import eventually
@@ -97,6 +99,21 @@ def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
         before = worker._wakeups.count
         wake_workers()
         eventually(lambda: worker._wakeups.count > before)
+    finally:
+        worker.stop()
+        running.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: Settings) -> None:
+    settings.OPSAPI_DB_POOLER = "transaction"
+    make_config(project)
+    worker = Worker("host:1")
+    running = in_thread(worker.run)
+    try:
+        eventually(lambda: not Signal.objects.exists())
+        ingest(project, host_report(reachable=False))
+        eventually(lambda: Alert.objects.filter(status="OPEN").exists())
     finally:
         worker.stop()
         running.join()
