@@ -145,10 +145,8 @@ def _decide(
     view = AlertView(alert.id, AlertStatus(alert.status), alert.current_value) if alert else None
     try:
         decision = step(config, observation, view)
-    except (
-        ValueError,
-        ArithmeticError,
-    ):  # one configuration that cannot be judged does not silence the others
+    except (ValueError, ArithmeticError):
+        # One configuration that cannot be judged does not silence the others.
         logger.exception("configuration %s cannot be held against signal %s", config.id, signal.pk)
         return
     if decision.action is Action.START:

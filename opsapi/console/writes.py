@@ -55,10 +55,11 @@ class RowService:
             ApiError: what the service refuses.
         """
         actor, now = actor_of(request), clock.now()
-        locked = list(rows.order_by("pk"))
-        for one in locked:
+        # In one order: services take locks, and two operators may act at once.
+        chosen = list(rows.order_by("pk"))
+        for one in chosen:
             self.service(**{self.row: one}, **self.values, actor=actor, now=now)
-        return len(locked)
+        return len(chosen)
 
 
 def actor_of(request: HttpRequest) -> Actor:

@@ -108,6 +108,7 @@ def test_without_an_address_nothing_covers_the_caller(global_key: Key) -> None:
         (PROXY, f"{OFF}, {ON}, 198.51.100.2", ON),
         (PROXY, f"  {ON}  ", ON),
         (PROXY, f"::ffff:{ON}", ON),
+        (PROXY, "fe80::1%eth0", PROXY),
         (PROXY, "", PROXY),
         (PROXY, "unknown", PROXY),
         (PROXY, f"{ON}, unknown", PROXY),

@@ -81,6 +81,7 @@ REFUSED = [
     (matched(value=""), "matchers[0].value", "INVALID_ATTRIBUTE"),
     (matched(value=1), "matchers[0].value", "INVALID_ATTRIBUTE"),
     (matched(operator="REGEX", value="("), "matchers[0].value", "INVALID_ATTRIBUTE"),
+    (matched(operator="REGEX", value="(?:" + "é" * 22 + "){1000}"), "matchers[0].value", "INVALID_ATTRIBUTE"),
     (matched(operator="REGEX", value="(a)\\1"), "matchers[0].value", "INVALID_ATTRIBUTE"),
     (matched(operator="REGEX", value="a" * 1001), "matchers[0].value", "INVALID_ATTRIBUTE"),
     (matched(field="HOSTNAME"), "matchers[0].field", "INVALID_ATTRIBUTE"),

@@ -229,3 +229,10 @@ def test_the_event_tells_who_was_made_from_where(stranger: ApiClient) -> None:
     }
     key_made = Event.objects.get(event_type="API_KEY_CREATED_AUDIT")
     assert key_made.details["targetPublicKey"] == made["programmaticApiKey"]["publicKey"]
+
+
+def test_a_host_that_is_not_ours_is_refused_before_anybody_is_made(stranger: ApiClient) -> None:
+    answer = stranger.post(PATH, bodies.user(), HTTP_HOST="evil.example.com")
+    assert refused(answer, 400, "INVALID_ATTRIBUTE")
+    assert answer.json()["badFields"][0]["field"] == "Host"
+    assert not User.objects.exists()

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from accesslist.models import DigestUse, Project, RateWindow
+from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.nonces import LIFETIME
 from accesslist.services.housekeeping import traces_trim
 from alerting.models import Alert, WorkerHeartbeat
@@ -117,3 +118,14 @@ def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: S
     finally:
         worker.stop()
         running.join()
+
+
+@pytest.mark.django_db
+def test_ended_sessions_are_forgotten_and_an_emptied_epoch_begins_anew() -> None:
+    now = clock.now()
+    for name, ends in (("old", now - timedelta(seconds=1)), ("new", now + timedelta(hours=1))):
+        Session.objects.create(session_key=name, session_data="", expire_date=ends)
+    DigestEpoch.objects.all().delete()
+    traces_trim(now=now)
+    assert Session.objects.get().session_key == "new"
+    assert DigestEpoch.objects.get().started == now

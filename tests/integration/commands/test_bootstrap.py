@@ -46,3 +46,10 @@ def test_it_refuses_when_a_user_exists() -> None:
     with pytest.raises(CommandError, match="exists already"):
         run("grace")
     assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize("username", ["a" * 255, "a\nb", ""])
+def test_it_refuses_a_name_that_the_api_would_refuse(username: str) -> None:
+    with pytest.raises(CommandError, match="username"):
+        run(username)
+    assert not User.objects.exists()

@@ -7,7 +7,7 @@ import pytest
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.documents import MOST_FAULTS, Document, LinkDocument
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.fields import ListOf, OneOf, Text, Whole
 
@@ -142,3 +142,16 @@ def test_a_read_only_field_may_say_what_is_stored_and_nothing_else(value: Any, r
         assert refusal(body, stored).code is ErrorCode.ATTRIBUTE_READ_ONLY
     else:
         assert read(body, stored) == read(GOOD)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {**GOOD, **{f"unknown{number}": 1 for number in range(MOST_FAULTS + 1)}},
+        {**GOOD, "notes": [1] * (MOST_FAULTS + 1)},
+        {**GOOD, "notes": [1] * MOST_FAULTS, "unknown": 1},
+    ],
+    ids=["unknown fields", "items", "both"],
+)
+def test_no_more_faults_are_named_than_an_answer_should_hold(body: Mapping[str, Any]) -> None:
+    assert len(refusal(body).bad_fields) == MOST_FAULTS

@@ -1,12 +1,17 @@
 """Reading a body: strictly JSON, an object, and nothing PostgreSQL cannot keep (decisions 1 "bodies")."""
 
+import io
+from typing import Any
+
 import pytest
+from django.core.handlers.wsgi import WSGIRequest
+from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.parsers import MAX_DEPTH, read_json_object
+from opsapi.api.parsers import MAX_DEPTH, read_body, read_json_object
 
 
 def nested(depth: int) -> bytes:
@@ -81,3 +86,22 @@ def test_no_bytes_do_anything_but_be_read_or_refused(body: bytes) -> None:
         read_json_object(body)
     except ApiError as refusal:
         assert refusal.code is ErrorCode.INVALID_JSON  # noqa: PT017 - being read is as good
+
+
+class _BrokenOff(io.BytesIO):
+    """A body whose sender breaks off, or breaks the framing."""
+
+    def read(self, _size: int | None = -1, /) -> bytes:
+        raise OSError("no more data")
+
+
+@pytest.mark.parametrize("framing", [{"CONTENT_LENGTH": "10"}, {"wsgi.input_terminated": True}])
+def test_a_body_that_does_not_arrive_whole_is_refused(framing: dict[str, Any]) -> None:
+    environ = RequestFactory().post("/").environ | {
+        "CONTENT_LENGTH": "",
+        "wsgi.input": _BrokenOff(),
+        **framing,
+    }
+    with pytest.raises(ApiError) as refused:
+        read_body(WSGIRequest(environ), limit=100)
+    assert refused.value.code is ErrorCode.INVALID_JSON
