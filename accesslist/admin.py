@@ -20,6 +20,7 @@ from accesslist.models import (
     Project,
     RateWindow,
     RoleGrant,
+    Team,
     User,
 )
 from accesslist.services.keys import NewKey, api_key_create
@@ -95,7 +96,7 @@ class WithRoles(ConsoleAdmin):
         return super().get_queryset(request).prefetch_related("grants__org", "grants__project")
 
     @admin.display(description="roles")
-    def roles(self, holder: ApiKey | User) -> str | None:
+    def roles(self, holder: ApiKey | User | Team) -> str | None:
         """Each role with where it holds."""
         return ", ".join(_told(grant) for grant in holder.grants.all()) or None
 
@@ -119,6 +120,23 @@ class UserAdmin(WithRoles):
         "last_login",
     ]
     empty_text = "No user yet."
+
+
+@admin.register(Team)
+class TeamAdmin(WithRoles):
+    """Teams with their roles in projects."""
+
+    list_display = ["name", "org", "roles", "created"]
+    list_select_related = ["org"]
+    search_fields = ["name", "org__name", "id__exact"]
+    ordering = ["created", "id"]
+    fields = ["id", "name", "org", "people", "created"]
+    empty_text = "No team yet. Make one with POST /orgs/{id}/teams."
+
+    @admin.display(description="members")
+    def people(self, team: Team) -> str | None:
+        """Who is in it."""
+        return ", ".join(team.members.order_by("username_key").values_list("username", flat=True)) or None
 
 
 @admin.register(ApiKey)
@@ -160,12 +178,12 @@ class ApiKeyAdmin(WithRoles):
 class RoleGrantAdmin(ConsoleAdmin):
     """Who holds which role where."""
 
-    list_display = ["role", "api_key", "user", "org", "project"]
+    list_display = ["role", "api_key", "user", "team", "org", "project"]
     list_filter = ["role"]
-    list_select_related = ["api_key", "user", "org", "project"]
-    search_fields = ["api_key__public_key", "user__username", "org__name", "project__name"]
+    list_select_related = ["api_key", "user", "team", "org", "project"]
+    search_fields = ["api_key__public_key", "user__username", "team__name", "org__name", "project__name"]
     ordering = ["id"]
-    fields = ["role", "api_key", "user", "org", "project"]
+    fields = ["role", "api_key", "user", "team", "org", "project"]
     empty_text = "Nobody holds a role yet."
 
 

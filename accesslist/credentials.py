@@ -27,7 +27,7 @@ SELECT (SELECT started FROM accesslist_digestepoch),
        project.id, project.name, project.org_id
   FROM (SELECT %s::inet AS address) AS caller
   LEFT JOIN accesslist_apikey AS key ON key.public_key = %s
-  LEFT JOIN accesslist_project AS project ON project.id = %s
+  LEFT JOIN accesslist_project AS project ON project.id = %s AND project.deleted IS NULL
 """
 
 _USE = """

@@ -1,4 +1,4 @@
-"""Organizations, projects, users, API keys, the roles they hold, and the access list."""
+"""Organizations, projects, users, teams, API keys, the roles they hold, and the access lists."""
 
 import unicodedata
 from functools import cached_property
@@ -7,7 +7,8 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
 
 from opsapi.fields import CidrField, PrimaryIdField, SealedField
 from opsapi.roles import INSTALLATION, Grant, Role, satisfies
@@ -26,19 +27,47 @@ class Organization(models.Model):
         return self.name
 
 
+class LiveProjectManager(models.Manager["Project"]):
+    """Projects that were not deleted: what everybody but the purge sees."""
+
+    def get_queryset(self) -> models.QuerySet["Project"]:
+        """Without those the worker is still taking away."""
+        return super().get_queryset().filter(deleted=None)
+
+
 class Project(models.Model):
-    """A project, which the API calls a group: what hosts, alerts and configurations belong to."""
+    """A project, which the API calls a group: what hosts, alerts and configurations belong to.
+
+    A deleted one is gone for everybody at once, gives its name and organization free, and its row
+    stays until the worker has taken away what belonged to it.
+    """
 
     id = PrimaryIdField()
-    name = models.CharField(max_length=200, unique=True)
-    org = models.ForeignKey(Organization, on_delete=models.PROTECT, related_name="projects")
+    name = models.CharField(max_length=200)
+    org = models.ForeignKey(Organization, null=True, on_delete=models.PROTECT, related_name="projects")
     tags = ArrayField(models.CharField(max_length=100), default=list)
     host_count = models.PositiveIntegerField(default=0, help_text="Kept by the fleet when hosts come and go.")
     created = models.DateTimeField()
+    deleted = models.DateTimeField(null=True)
+
+    objects = LiveProjectManager()
+    with_deleted: ClassVar[models.Manager["Project"]] = models.Manager()
 
     class Meta:
-        # Projects are listed in the order they were made.
-        indexes = [models.Index(fields=["created", "id"], name="project_created")]
+        base_manager_name = "with_deleted"
+        constraints = [
+            models.UniqueConstraint(name="project_name_once", fields=["name"], condition=Q(deleted=None)),
+            models.CheckConstraint(
+                name="project_has_org_until_deleted",
+                condition=Q(org__isnull=False, deleted=None) | Q(org=None, deleted__isnull=False),
+            ),
+        ]
+        indexes = [
+            # Projects are listed in the order they were made.
+            models.Index(fields=["created", "id"], name="project_created"),
+            # What the worker has to take away.
+            models.Index(fields=["deleted"], name="project_deleted", condition=Q(deleted__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -98,6 +127,23 @@ class User(AbstractBaseUser):
         return self.is_staff
 
 
+class Team(models.Model):
+    """People of an organization, who together are given roles in projects and are told of alerts."""
+
+    id = PrimaryIdField()
+    org = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="teams")
+    name = models.CharField(max_length=200)
+    members = models.ManyToManyField(User, related_name="teams")
+    created = models.DateTimeField()
+
+    class Meta:
+        # The teams of an organization are listed in the order they were made.
+        indexes = [models.Index(fields=["org", "created", "id"], name="team_org_created")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class ApiKey(models.Model):
     """A key for scripts; of the private part only what digest needs is kept, sealed (decisions 3)."""
 
@@ -116,12 +162,13 @@ class ApiKey(models.Model):
 
 
 class RoleGrant(models.Model):
-    """One role held by one key or user: over the installation, in an organization, or in a project."""
+    """One role held by one key, user or team: over the installation, in an organization, or in a project."""
 
     id = models.BigAutoField(primary_key=True)
     role = models.CharField(max_length=40, choices=_ROLES)
     api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="grants")
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
+    team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="grants")
     org = models.ForeignKey(Organization, null=True, on_delete=models.CASCADE, related_name="grants")
     project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="grants")
 
@@ -129,7 +176,9 @@ class RoleGrant(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="grant_has_one_holder",
-                condition=Q(api_key=None, user__isnull=False) | Q(api_key__isnull=False, user=None),
+                condition=Q(api_key__isnull=False, user=None, team=None)
+                | Q(api_key=None, user__isnull=False, team=None)
+                | Q(api_key=None, user=None, team__isnull=False),
             ),
             models.CheckConstraint(
                 name="grant_scope_fits_role",
@@ -137,10 +186,11 @@ class RoleGrant(models.Model):
                 | Q(role__startswith="ORG_", org__isnull=False, project=None)
                 | Q(role__startswith="GROUP_", org=None, project__isnull=False),
             ),
+            # Absent ones count as equal; NULLS NOT DISTINCT came with PostgreSQL 15.
             models.UniqueConstraint(
+                "role",
+                *[Coalesce(name, Value("")) for name in ("api_key", "user", "team", "org", "project")],
                 name="grant_once",
-                fields=["role", "api_key", "user", "org", "project"],
-                nulls_distinct=None,
             ),
         ]
 

@@ -9,8 +9,9 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist import digest
-from accesslist.models import ApiKey, RoleGrant
+from accesslist.models import ApiKey
 from accesslist.selectors.keys import key_rows, present_roles
+from accesslist.services.grants import grants_create
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -41,7 +42,7 @@ def api_key_create(
     """Make a key with these roles; `group_id` is the project whose event log tells of it."""
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(desc, private_key, now)
-    grants_create(grants, api_key=key)
+    grants_create(grants, holder=key)
     roles = present_roles(key_rows().get(id=key.id)["roles"])
     event_record(
         event_type=EventType.API_KEY_CREATED_AUDIT,
@@ -52,14 +53,6 @@ def api_key_create(
         diffs=diff(DiffType.ROLES, key.id, new={"roles": roles}),
     )
     return NewKey(key, private_key)
-
-
-def grants_create(grants: Sequence[Grant], **holder: object) -> None:
-    """Give the roles to one holder (`api_key` or `user`), in the caller's transaction."""
-    RoleGrant.objects.bulk_create(
-        RoleGrant(role=grant.role.value, org_id=grant.org_id, project_id=grant.group_id, **holder)
-        for grant in dict.fromkeys(grants)
-    )
 
 
 def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:

@@ -13,7 +13,8 @@ from django.core.validators import validate_email
 from django.db import connection, transaction
 
 from accesslist.models import AccessListEntry, User, username_key
-from accesslist.services.keys import NewKey, api_key_create, grants_create
+from accesslist.services.grants import grants_create
+from accesslist.services.keys import NewKey, api_key_create
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
@@ -89,7 +90,7 @@ def user_create(*, new: NewUser, grants: Sequence[Grant], remote_address: str | 
         raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)
     user.set_password(new.password)
     user.save(force_insert=True)
-    grants_create(grants, user=user)
+    grants_create(grants, holder=user)
     event_record(
         event_type=EventType.USER_CREATED_AUDIT,
         actor=Actor(

@@ -91,6 +91,7 @@ class ErrorCode(StrEnum):
     RESOURCE_NOT_FOUND = "RESOURCE_NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     ADDRESS_ALREADY_IN_ACCESS_LIST = "ADDRESS_ALREADY_IN_ACCESS_LIST"
+    ORG_NOT_EMPTY = "ORG_NOT_EMPTY"
     USER_ALREADY_EXISTS = "USER_ALREADY_EXISTS"
     GROUP_ALREADY_EXISTS = "GROUP_ALREADY_EXISTS"
     HOST_ALREADY_EXISTS = "HOST_ALREADY_EXISTS"
@@ -116,7 +117,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_ATTRIBUTE: ErrorSpec(400, "The attribute {0} is invalid: {1}."),
     ErrorCode.ATTRIBUTE_READ_ONLY: ErrorSpec(400, "The attribute {0} is read-only."),
     ErrorCode.INVALID_ENUM_VALUE: ErrorSpec(400, "{0} has a value that is not one of the allowed ones: {1}."),
-    ErrorCode.INVALID_JSON: ErrorSpec(400, "The body is not a valid JSON object: {0}."),
+    ErrorCode.INVALID_JSON: ErrorSpec(400, "The body is not the JSON that is expected: {0}."),
     ErrorCode.INVALID_QUERY_PARAMETER: ErrorSpec(400, "The query parameter {0} is invalid: {1}."),
     ErrorCode.MISSING_QUERY_PARAMETER: ErrorSpec(400, "The query parameter {0} is required."),
     ErrorCode.INVALID_USERNAME: ErrorSpec(400, "The username is invalid: {1}."),
@@ -239,6 +240,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST: ErrorSpec(
         409, "The address {0} is on the access list already, as entry {1}."
     ),
+    ErrorCode.ORG_NOT_EMPTY: ErrorSpec(409, "The organization {0} still has projects: {1}."),
     ErrorCode.USER_ALREADY_EXISTS: ErrorSpec(409, "A user with the name {0} exists already."),
     ErrorCode.GROUP_ALREADY_EXISTS: ErrorSpec(409, "A project with the name {0} exists already."),
     ErrorCode.HOST_ALREADY_EXISTS: ErrorSpec(409, "The host {0} exists already in this project."),

@@ -17,6 +17,9 @@ from opsapi.api.errors import ApiError, BadField
 MOST_FAULTS = 100
 """So many faults are named at the most: an answer must not be many times its question."""
 
+MOST_ITEMS = 500
+"""So many documents are taken in one array."""
+
 _ABSENT = object()
 
 
@@ -83,7 +86,7 @@ class Document(serializers.Serializer[Any]):
     ) -> Iterable[BadField]:
         if field.read_only:
             return self._read_only_faults(name, raw)
-        if raw is _ABSENT or raw is None or (raw == [] and isinstance(field, serializers.ListField)):
+        if raw is _ABSENT or raw is None or (raw == [] and getattr(field, "clearable", None) is False):
             if field.required:
                 code = getattr(field, "missing_code", ErrorCode.MISSING_ATTRIBUTE)
                 return [BadField(name, code, "is required")]
@@ -122,6 +125,30 @@ class Document(serializers.Serializer[Any]):
     def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
         places = {name: place for place, name in enumerate(self.fields)}
         return sorted(bad, key=lambda one: places.get(one.field.split(".")[0].split("[")[0], len(places)))
+
+
+def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]:
+    """The values of each document of an array; paths of faults begin with its place, `[0].name`.
+
+    Raises:
+        ApiError: MISSING_ATTRIBUTE for an empty array, INVALID_ATTRIBUTE for too long a one, or with
+            the wrong fields of all documents in `badFields`.
+    """
+    if not items:
+        raise ApiError.of_fields([BadField("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")])
+    if len(items) > MOST_ITEMS:
+        fault = BadField(f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, f"at most {MOST_ITEMS} at once")
+        raise ApiError.of_fields([fault])
+    values: list[dict[str, Any]] = []
+    bad: list[BadField] = []
+    for place, item in enumerate(items):
+        try:
+            values.append(document.run_validation(item))
+        except InvalidField as error:
+            bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+    if bad:
+        raise ApiError.of_fields(bad[:MOST_FAULTS])
+    return values
 
 
 class LinkDocument(Document):

@@ -185,7 +185,11 @@ def url_fault(text: str) -> str | None:
 
 
 class ListOf(serializers.ListField):
-    """An array; `missing_code` answers an empty or absent one where it is required."""
+    """An array; `missing_code` answers an empty or absent one where it is required.
+
+    An empty array is the same as none (decisions 1, "absent values"), unless it is `clearable`:
+    where leaving it out means that it stays as it is, nothing else could empty it.
+    """
 
     def __init__(
         self,
@@ -193,11 +197,13 @@ class ListOf(serializers.ListField):
         *,
         max_length: int = 1000,
         unique: bool = False,
+        clearable: bool = False,
         missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE,
         **options: Any,
     ) -> None:
         self.missing_code = missing_code
         self.unique = unique
+        self.clearable = clearable
         self.longest = max_length
         super().__init__(child=child, max_length=max_length, **options)
 

@@ -67,6 +67,25 @@ def read_json_object(body: bytes) -> dict[str, Any]:
     Raises:
         ApiError: INVALID_JSON, with what is wrong.
     """
+    document = _read_json(body)
+    if not isinstance(document, dict):
+        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
+    return document
+
+
+def read_json_array(body: bytes) -> list[Any]:
+    """The JSON array in the body, for the few routes that take several documents at once.
+
+    Raises:
+        ApiError: INVALID_JSON, with what is wrong.
+    """
+    documents = _read_json(body)
+    if not isinstance(documents, list):
+        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an array")
+    return documents
+
+
+def _read_json(body: bytes) -> Any:
     try:
         document = json.loads(
             body.decode("utf-8"),
@@ -81,8 +100,6 @@ def read_json_object(body: bytes) -> dict[str, Any]:
         raise ApiError(ErrorCode.INVALID_JSON, f"it is nested more than {MAX_DEPTH} deep") from None
     except ValueError as error:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
-    if not isinstance(document, dict):
-        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
     return document
 
 

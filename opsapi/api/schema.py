@@ -74,7 +74,8 @@ class DeclaredSchema(AutoSchema):
 
     def get_request_serializer(self) -> Any:
         """The declared body."""
-        return self._api_view.bodies.get(self._action)
+        body = self._api_view.bodies.get(self._action)
+        return body[0](many=True) if isinstance(body, list) else body
 
     def get_response_serializers(self) -> Any:
         """The declared answer with its status, and the refusals."""

@@ -17,11 +17,11 @@ from rest_framework.viewsets import ViewSet
 
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document
+from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.links import Links, base_url
 from opsapi.api.paging import Rows, list_document
-from opsapi.api.parsers import check_media_type, read_body, read_json_object
+from opsapi.api.parsers import check_media_type, read_body, read_json_array, read_json_object
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Actor, Group, Principal
 from opsapi.api.query import ENVELOPE, EVERYWHERE, PRETTY, Parameter, asks_for, read_query
@@ -35,15 +35,15 @@ class ApiViewSet(ViewSet):
     """A viewset whose access, query parameters and bodies are declared as data, by action.
 
     `access`: action → who may. `parameters`: action → query parameters beside pretty and envelope.
-    `bodies`: action → the document it takes. `answers`: action → the document it gives, a list of
-    them for list documents, None for no body. `identifiers`: path parameter → the error for a
-    malformed one (the project's and organization's are the principal's). `statuses`: action →
-    success status where it is not 200.
+    `bodies`: action → the document it takes, a list of it where several come at once (`body_array`).
+    `answers`: action → the document it gives, a list of it for list documents, None for no body.
+    `identifiers`: path parameter → the error for a malformed one (the project's and organization's
+    are the principal's). `statuses`: action → success status where it is not 200.
     """
 
     access: ClassVar[Mapping[str, Access]]
     parameters: ClassVar[Mapping[str, Sequence[Parameter]]] = {}
-    bodies: ClassVar[Mapping[str, type[Document]]] = {}
+    bodies: ClassVar[Mapping[str, type[Document] | list[type[Document]]]] = {}
     answers: ClassVar[Mapping[str, Any]] = {}
     statuses: ClassVar[Mapping[str, int]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
@@ -102,8 +102,13 @@ class ApiViewSet(ViewSet):
         Raises:
             ApiError: INVALID_JSON, or the first wrong field's code with all in `badFields`.
         """
-        document = self.bodies[self.action]
+        document = cast(type[Document], self.bodies[self.action])
         return document(context={"stored": stored, **context}).read(read_json_object(self._raw_body))
+
+    def body_array(self, **context: Any) -> Sequence[dict[str, Any]]:
+        """As `body`, for actions that take an array of documents."""
+        (document,) = cast(list[type[Document]], self.bodies[self.action])
+        return read_array(document(context=context), read_json_array(self._raw_body))
 
     def list(self, rows: Rows, present: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Response:
         """Answer with one page of the rows; the action declares LISTING among its parameters."""

@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.apps import apps
 from django.db import models, transaction
 
-from accesslist.models import AccessListEntry, ApiKey, DigestUse, Project, RateWindow, User
+from accesslist.models import AccessListEntry, ApiKey, DigestUse, Project, RateWindow, Team, User
 from accesslist.services.keys import api_key_create
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Notification, NotificationSetting, WorkerHeartbeat
@@ -56,6 +56,9 @@ def fill(project: Project) -> None:
     key = api_key_create(desc="agents", grants=grants, actor=SYSTEM, now=now, group_id=project.id).key
     block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
     AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
+    team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
+    team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    team.members.add(make_operator())
     DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
     ingest(project, host_report(f"db-{new_id()}", CONNECTIONS=5.0))

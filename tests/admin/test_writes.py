@@ -25,6 +25,7 @@ def test_a_project_is_made_with_an_organization_of_its_name(console: Client, ope
     with leaves_events(operator, EventType.ORG_CREATED_AUDIT, EventType.GROUP_CREATED):
         answer = post(console, ADD_PROJECT, name="payments", org="", tags="a, b, a")
     made = Project.objects.get(name="payments")
+    assert made.org
     assert (made.org.name, made.tags) == ("payments", ["a", "b"])
     assert answer.status_code == 302
     page = console.get(answer["Location"]).content.decode()

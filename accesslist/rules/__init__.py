@@ -1,0 +1,1 @@
+"""Pure decisions on identity and access."""
