@@ -15,7 +15,13 @@ class AccesslistConfig(AppConfig):
 
     name = "accesslist"
     verbose_name = "Identity and access"
-    root_links = {"groups": "/groups", "admin/apiKeys": "/admin/apiKeys"}
+    root_links = {
+        "groups": "/groups",
+        "orgs": "/orgs",
+        "users": "/users",
+        "admin/accessList": "/admin/accessList",
+        "admin/apiKeys": "/admin/apiKeys",
+    }
 
     def ready(self) -> None:
         """From the first migration on, used nonces are remembered."""

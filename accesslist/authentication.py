@@ -15,9 +15,11 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accesslist import digest, nonces
-from accesslist.credentials import CallerRecord, begin_remembering, read_caller, use_nonce
+from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.nonces import NonceVerdict
 from accesslist.principal import KeyPrincipal
+from accesslist.rules.ranges import counted_range
+from accesslist.throttles import throttle
 from opsapi import clock
 from opsapi.api.addresses import Address, client_address, is_forwarded
 from opsapi.api.catalogue import ErrorCode
@@ -40,33 +42,40 @@ def _dummy_ha1(_key: str) -> str:  # one per encryption key, so that it can be o
 
 
 class DigestAuthentication(BaseAuthentication):
-    """Answers (actor, principal) or raises the 401 or the 403 of the access list."""
+    """Answers (actor, principal) or raises the 401, the 403 of the access list, or the 429 of wrong tries."""
 
     def authenticate(self, request: Request) -> tuple[object, KeyPrincipal]:
         """Hold the request's credentials against the key they name.
 
         Raises:
-            ApiError: UNAUTHORIZED with a fresh challenge, IP_ADDRESS_NOT_ON_ACCESS_LIST.
+            ApiError: UNAUTHORIZED with a fresh challenge, RATE_LIMITED, IP_ADDRESS_NOT_ON_ACCESS_LIST.
         """
         http_request: HttpRequest = request._request
         now = clock.now()
+        address = client_address(http_request)
         try:
             credentials = digest.parse(http_request.headers.get("Authorization", ""))
         except digest.MalformedCredentials:
-            raise unauthorized(now) from None
-        address = client_address(http_request)
+            raise refused(http_request, now) from None
         group_id = request.parser_context["kwargs"].get("group_id")
         record = read_caller(
             public_key=_storable(credentials.username),
             address=str(address) if address else None,
             group_id=_storable(group_id) if group_id else None,
+            now=now,
         )
         if not _proves_the_key(credentials, record, http_request):
-            raise unauthorized(now)
-        _refuse_used_nonce(credentials, record, now)
-        principal = KeyPrincipal(record, credentials.username, str(address) if address else None)
+            raise refused(http_request, now)
+        _refuse_used_nonce(credentials, record, http_request, now)
+        principal = KeyPrincipal(
+            record,
+            credentials.username,
+            str(address) if address else None,
+            is_exempt=_is_exempt(address, http_request),
+        )
         http_request.actor_name = credentials.username  # type: ignore[attr-defined]  # read by the request log
-        _check_access_list(principal, record, address, http_request)
+        _check_access_lists(principal, record)
+        _note_use(principal, record, now)
         return principal.actor(), principal
 
 
@@ -77,6 +86,18 @@ def unauthorized(now: datetime, *, stale: bool = False) -> ApiError:
         ErrorCode.UNAUTHORIZED,
         headers={"WWW-Authenticate": digest.challenge(digest.REALM, nonce, stale=stale)},
     )
+
+
+def refused(request: HttpRequest, now: datetime) -> ApiError:
+    """The 401 of wrong credentials, which count; without any there was no attempt (decisions 3 "throttles").
+
+    Raises:
+        ApiError: RATE_LIMITED in place of it, when that address was wrong too often.
+    """
+    if "Authorization" in request.headers:
+        bucket = f"auth {counted_range(client_address(request))}"
+        throttle(bucket, settings.OPSAPI_RATE_FAILED_AUTH, now)
+    return unauthorized(now)
 
 
 def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, request: HttpRequest) -> bool:
@@ -90,7 +111,9 @@ def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, reque
     return right and meant and record.key_id is not None
 
 
-def _refuse_used_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:
+def _refuse_used_nonce(
+    credentials: digest.Credentials, record: CallerRecord, request: HttpRequest, now: datetime
+) -> None:
     """A forged nonce is a plain 401; an expired or used one tells the client to try again with a new one."""
     if record.remembered_since is None:
         begin_remembering(now)
@@ -98,21 +121,27 @@ def _refuse_used_nonce(credentials: digest.Credentials, record: CallerRecord, no
         credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.remembered_since or now
     )
     if verdict is NonceVerdict.FORGED:
-        raise unauthorized(now)
+        raise refused(request, now)
     if verdict is NonceVerdict.EXPIRED or not use_nonce(credentials.nonce, credentials.nc, now):
         raise unauthorized(now, stale=True)
 
 
-def _check_access_list(
-    principal: KeyPrincipal, record: CallerRecord, address: Address | None, request: HttpRequest
-) -> None:
-    if _is_exempt(address, request):
+def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
+    if principal.is_exempt:
         return
-    shown = str(address) if address else "unknown"
-    if principal.is_global and record.has_global_list and not record.global_list_covers:
+    shown = principal.actor().remote_address or "unknown"
+    if principal.is_global and record.global_list.refuses:
         raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, "the global access list")
-    if record.has_own_list and not record.own_list_covers:
+    if record.own_list.refuses:
         raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, "the access list of the API key")
+
+
+def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:
+    """Most requests come within a minute of the last one, and write nothing."""
+    caller = principal.actor()
+    due = record.own_list.use_due or (principal.is_global and record.global_list.use_due)
+    if due and caller.id and caller.remote_address:
+        note_use(key_id=caller.id, address=caller.remote_address, in_global_list=principal.is_global, now=now)
 
 
 def _is_exempt(address: Address | None, request: HttpRequest) -> bool:

@@ -1,33 +1,48 @@
 """Everything authentication has to know of a request, read in one statement.
 
-The key, its roles, whether its own and the global access list have entries and cover the caller,
-the project the path names, and since when used nonces are remembered (earlier ones are stale).
+The key, its roles, how its own and the global access list stand to the caller's address, the project
+the path names, and since when used nonces are remembered (earlier ones are stale).
 """
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
+from accesslist.statements import first_row
 from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 
+USE_NOTED = timedelta(minutes=1)
+"""How old lastUsed of an entry gets before a use is written again (decisions 3 "access list")."""
+
+# Of each list: whether it has entries; then NULL when none covers the caller, else whether the
+# lastUsed of one that does is due.
 _STATEMENT = """
 SELECT (SELECT started FROM accesslist_digestepoch),
        key.id, key.ha1,
        (SELECT coalesce(json_agg(json_build_array(role, org_id, project_id)), '[]'::json)
           FROM accesslist_rolegrant WHERE api_key_id = key.id),
        EXISTS (SELECT 1 FROM accesslist_accesslistentry WHERE api_key_id = key.id),
-       EXISTS (SELECT 1 FROM accesslist_accesslistentry
-                WHERE api_key_id = key.id AND cidr_block >>= caller.address),
+       (SELECT bool_or(last_used IS NULL OR last_used <= %(due)s) FROM accesslist_accesslistentry
+         WHERE api_key_id = key.id AND cidr_block >>= caller.address),
        EXISTS (SELECT 1 FROM accesslist_accesslistentry WHERE api_key_id IS NULL),
-       EXISTS (SELECT 1 FROM accesslist_accesslistentry
-                WHERE api_key_id IS NULL AND cidr_block >>= caller.address),
+       (SELECT bool_or(last_used IS NULL OR last_used <= %(due)s) FROM accesslist_accesslistentry
+         WHERE api_key_id IS NULL AND cidr_block >>= caller.address),
        project.id, project.name, project.org_id
-  FROM (SELECT %s::inet AS address) AS caller
-  LEFT JOIN accesslist_apikey AS key ON key.public_key = %s
-  LEFT JOIN accesslist_project AS project ON project.id = %s AND project.deleted IS NULL
+  FROM (SELECT %(address)s::inet AS address) AS caller
+  LEFT JOIN accesslist_apikey AS key ON key.public_key = %(public_key)s
+  LEFT JOIN accesslist_project AS project ON project.id = %(group_id)s AND project.deleted IS NULL
+"""
+
+# What another request is writing at this moment is as good as written: nobody waits.
+_NOTE_USE = """
+UPDATE accesslist_accesslistentry SET last_used = %(now)s
+ WHERE id IN (SELECT id FROM accesslist_accesslistentry
+               WHERE (api_key_id = %(key_id)s OR (%(global)s AND api_key_id IS NULL))
+                 AND cidr_block >>= %(address)s::inet
+                 AND (last_used IS NULL OR last_used <= %(due)s)
+                 FOR NO KEY UPDATE SKIP LOCKED)
 """
 
 _USE = """
@@ -38,6 +53,20 @@ _BEGIN = "INSERT INTO accesslist_digestepoch (id, started) VALUES (1, %s) ON CON
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """How an access list stands to the caller; `use_due`: an entry that covers them has an old lastUsed."""
+
+    has_entries: bool
+    covers: bool
+    use_due: bool
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the list keeps the caller out, where it holds for them."""
+        return self.has_entries and not self.covers
+
+
+@dataclass(frozen=True, slots=True)
 class CallerRecord:
     """What the statement found; `key_id` None when no such key exists."""
 
@@ -45,28 +74,34 @@ class CallerRecord:
     key_id: str | None
     sealed_ha1: str | None
     grants: tuple[Grant, ...]
-    has_own_list: bool
-    own_list_covers: bool
-    has_global_list: bool
-    global_list_covers: bool
+    own_list: Standing
+    global_list: Standing
     group: Group | None
 
 
-def read_caller(*, public_key: str, address: str | None, group_id: str | None) -> CallerRecord:
-    """Read it; a connection that died since the last request is replaced once.
-
-    Nothing was written yet when this runs, so the second try is safe; it spares a health check
-    of the connection before every request.
-    """
-    parameters = (address, public_key, group_id)
-    try:
-        row = _fetch(parameters)
-    except (OperationalError, InterfaceError):
-        connection.close()
-        row = _fetch(parameters)
+def read_caller(*, public_key: str, address: str | None, group_id: str | None, now: datetime) -> CallerRecord:
+    """Read it."""
+    parameters = {"public_key": public_key, "address": address, "group_id": group_id, "due": now - USE_NOTED}
+    row = first_row(_STATEMENT, parameters)
     grants = tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in row[3])
     group = Group(*row[8:11]) if row[8] else None
-    return CallerRecord(row[0], row[1], row[2], grants, row[4], row[5], row[6], row[7], group)
+    return CallerRecord(row[0], row[1], row[2], grants, _standing(*row[4:6]), _standing(*row[6:8]), group)
+
+
+def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) -> None:
+    """Move lastUsed of the entries that cover the caller, unless that was done within USE_NOTED.
+
+    Commits by itself, as `use_nonce` does.
+    """
+    parameters: dict[str, str | bool | datetime] = {
+        "key_id": key_id,
+        "address": address,
+        "global": in_global_list,
+        "now": now,
+        "due": now - USE_NOTED,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE_USE, parameters)
 
 
 def begin_remembering(now: datetime) -> None:
@@ -85,8 +120,5 @@ def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
         return bool(cursor.rowcount)
 
 
-def _fetch(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
-    with connection.cursor() as cursor:
-        cursor.execute(_STATEMENT, parameters)
-        row: tuple[Any, ...] = cursor.fetchone()
-        return row
+def _standing(has_entries: bool, use_due: bool | None) -> Standing:
+    return Standing(has_entries, covers=use_due is not None, use_due=bool(use_due))

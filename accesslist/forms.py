@@ -33,6 +33,13 @@ class ProjectForm(ServiceForm):
         labels = {"org": "Organization"}
         help_texts = {"org": "Left empty: an organization of the project's name is made too."}
 
+    def clean_name(self) -> str:
+        """A name that is taken is told beside the field; the service refuses it in any case."""
+        name: str = self.cleaned_data["name"]
+        if Project.objects.filter(name=name).exists():
+            raise ValidationError("A project of this name already exists.")
+        return name
+
     def service_values(self) -> Mapping[str, Any]:
         """See `accesslist.services.projects.project_create`."""
         org = self.cleaned_data["org"]
@@ -99,9 +106,4 @@ class ApiKeyForm(ServiceForm):
 
     def service_values(self) -> Mapping[str, Any]:
         """See `accesslist.services.keys.api_key_create`."""
-        project = self.cleaned_data["project"]
-        return {
-            "desc": self.cleaned_data["desc"],
-            "grants": self.grants(),
-            "group_id": project.id if project else None,
-        }
+        return {"desc": self.cleaned_data["desc"], "grants": self.grants()}

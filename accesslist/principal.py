@@ -14,8 +14,12 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, reaches_group, satisf
 class KeyPrincipal:
     """An API key that has proved to know its private part; roles as they were when the request came."""
 
-    def __init__(self, record: CallerRecord, public_key: str, remote_address: str | None) -> None:
+    def __init__(
+        self, record: CallerRecord, public_key: str, remote_address: str | None, *, is_exempt: bool
+    ) -> None:
         self.grants: tuple[Grant, ...] = record.grants
+        self.is_exempt = is_exempt
+        """Whether no access list applies where the caller is (OPSAPI_ACCESS_LIST_EXEMPT)."""
         self._group = record.group
         self._actor = Actor(
             kind=ActorKind.KEY,

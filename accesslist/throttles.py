@@ -1,26 +1,52 @@
 """Counting attempts in fixed windows, the same for all processes (decisions 3 "throttles")."""
 
+import math
 from datetime import datetime, timedelta
 
-from django.db import connection
+from accesslist.statements import first_row
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 
+RATE_WINDOW = timedelta(minutes=1)
+"""What the limits of the throttles are for."""
+
+# Whoever is over the limit already is only read: no row is hot, however fast the attempts come.
 _HIT = """
-INSERT INTO accesslist_ratewindow (bucket, started, count) VALUES (%(bucket)s, %(now)s, 1)
-ON CONFLICT (bucket) DO UPDATE SET
-    started = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN EXCLUDED.started
-                   ELSE accesslist_ratewindow.started END,
-    count = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN 1
-                 ELSE accesslist_ratewindow.count + 1 END
-RETURNING started, count
+WITH refused AS (
+    SELECT started, count FROM accesslist_ratewindow
+     WHERE bucket = %(bucket)s AND started > %(old)s AND count > %(limit)s
+), counted AS (
+    INSERT INTO accesslist_ratewindow (bucket, started, count)
+    SELECT %(bucket)s, %(now)s, 1 WHERE NOT EXISTS (SELECT 1 FROM refused)
+    ON CONFLICT (bucket) DO UPDATE SET
+        started = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN EXCLUDED.started
+                       ELSE accesslist_ratewindow.started END,
+        count = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN 1
+                     ELSE accesslist_ratewindow.count + 1 END
+    RETURNING started, count
+)
+SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted
 """
+
+
+def throttle(bucket: str, limit: int, now: datetime) -> None:
+    """Count one attempt of the bucket (at most 200 characters); a limit of 0 is none.
+
+    Commits by itself where no transaction is open: what is refused afterwards counts too.
+
+    Raises:
+        ApiError: RATE_LIMITED with Retry-After, from the attempt after `limit` ones in RATE_WINDOW on.
+    """
+    wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now) if limit else None
+    if wait is not None:
+        raise ApiError(ErrorCode.RATE_LIMITED, str(wait), headers={"Retry-After": str(wait)})
 
 
 def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> int | None:
     """Count one attempt; answers the whole seconds to wait when there were more than the limit."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HIT, {"bucket": bucket[:200], "now": now, "old": now - window})
-        started, count = cursor.fetchone()
+    named = {"bucket": bucket[:200], "limit": limit, "now": now, "old": now - window}
+    started, count = first_row(_HIT, named)
     if count <= limit:
         return None
     wait: float = (started + window - now).total_seconds()
-    return max(1, round(wait))
+    return max(1, math.ceil(wait))

@@ -1,6 +1,6 @@
 """Which roles may be given, where, and by whom (decisions 2, decisions 3 "keys"). Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,27 @@ class AskedRole:
     role: Role
     org_id: str | None
     group_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRequest:
+    """Roles asked for: in the scope of which path, and what the one who gives them holds."""
+
+    asked: Sequence[AskedRole]
+    here: Scope
+    by: Sequence[Grant]
+
+    def grants(self) -> list[Grant]:
+        """See `grants_asked`."""
+        return grants_asked(self.asked, here=self.here)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What exists of the places that roles name: each project with its organization, and organizations."""
+
+    orgs_of_groups: Mapping[str, str]
+    orgs: Collection[str]
 
 
 def asked_roles(values: Sequence[Mapping[str, Any]], field: str = "roles") -> list[AskedRole]:
@@ -62,11 +83,38 @@ def refuse_roles_not_held(
             raise ApiError(ErrorCode.ROLE_NOT_HELD, grant.role.value)
 
 
+def refuse_unknown_places(asked: Iterable[AskedRole], *, places: Places, here: Scope = INSTALLATION) -> None:
+    """A project or organization that a role names has to exist, and a project to be one of the path's.
+
+    To be called after `refuse_roles_not_held`, so that nobody learns of places that are not theirs.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE, with every such role in `badFields`.
+    """
+    bad = [fault for one in asked if (fault := _place_fault(one, places, here))]
+    if bad:
+        raise ApiError.of_fields(bad)
+
+
 def scope_of(grant: Grant, orgs_of_groups: Mapping[str, str]) -> Scope:
     """Where a grant holds, with the organization of its project."""
     if grant.group_id is not None:
         return Scope(org_id=orgs_of_groups.get(grant.group_id), group_id=grant.group_id)
-    return Scope(org_id=grant.org_id)
+    return grant.scope
+
+
+def _place_fault(asked: AskedRole, places: Places, here: Scope) -> BadField | None:
+    if asked.org_id is not None and asked.org_id not in places.orgs:
+        return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "names no organization", "orgId")
+    if asked.group_id is None:
+        return None
+    org_id = places.orgs_of_groups.get(asked.group_id)
+    if org_id is None:
+        return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "names no project", "groupId")
+    if here.org_id is not None and here.org_id != org_id:
+        message = "is not a project of the organization of the path"
+        return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, message, "groupId")
+    return None
 
 
 def _grant(asked: AskedRole, here: Scope) -> Grant | BadField:
@@ -84,8 +132,8 @@ def _in_project(asked: AskedRole, group_id: str) -> Grant | BadField:
     if not asked.role.is_group:
         allowed = [role.value for role in Role if role.is_group]
         message = "is not a role in a project"
-        return BadField(f"{asked.path}.roleName", ErrorCode.ROLE_NEEDS_NO_GROUP_ID, message, allowed)
-    if asked.group_id not in {None, group_id}:
+        return _refused(asked, ErrorCode.ROLE_NEEDS_NO_GROUP_ID, message, "roleName", allowed)
+    if asked.group_id is not None and asked.group_id != group_id:
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "is not the project of the path", "groupId")
     if asked.org_id is not None:
         return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "is not a role in an organization", "orgId")
@@ -113,11 +161,16 @@ def _in_org(asked: AskedRole, org_id: str | None) -> Grant | BadField:
 
 
 def _everywhere(asked: AskedRole, org_id: str | None) -> Grant | BadField:
-    if org_id is None and asked.org_id is None:
-        return Grant(asked.role)
-    wrong = "roleName" if org_id else "orgId"
-    return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, "is not a role in an organization", wrong)
+    message = "is not a role in an organization"
+    if org_id is not None:
+        allowed = [role.value for role in Role if not role.is_global]
+        return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, message, "roleName", allowed)
+    if asked.org_id is not None:
+        return _refused(asked, ErrorCode.INVALID_ATTRIBUTE, message, "orgId")
+    return Grant(asked.role)
 
 
-def _refused(asked: AskedRole, code: ErrorCode, message: str, name: str) -> BadField:
-    return BadField(f"{asked.path}.{name}", code, message)
+def _refused(
+    asked: AskedRole, code: ErrorCode, message: str, name: str, allowed: Sequence[str] = ()
+) -> BadField:
+    return BadField(f"{asked.path}.{name}", code, message, allowed)

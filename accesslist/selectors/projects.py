@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from accesslist.models import Project
+from accesslist.selectors.names import first_named
 from opsapi.fields import WireTime
 from opsapi.roles import IMPLIED, Grant, Role
 
@@ -18,6 +19,11 @@ def project_rows() -> QuerySet[Project, Any]:
     return rows.values("id", "name", "org_id", "tags", "host_count", wire_created=WireTime("created"))
 
 
+def project_row(group_id: str) -> ProjectRow | None:
+    """One project; None when there is none."""
+    return project_rows().filter(id=group_id).first()
+
+
 def visible_project_rows(grants: Iterable[Grant]) -> QuerySet[Project, Any]:
     """Those in which the grants allow reading."""
     reading = [grant for grant in grants if Role.GROUP_READ_ONLY in IMPLIED[grant.role]]
@@ -26,6 +32,11 @@ def visible_project_rows(grants: Iterable[Grant]) -> QuerySet[Project, Any]:
     orgs = [grant.org_id for grant in reading if grant.org_id]
     groups = [grant.group_id for grant in reading if grant.group_id]
     return project_rows().filter(Q(org_id__in=orgs) | Q(id__in=groups))
+
+
+def visible_project_by_name(name: str, grants: Iterable[Grant]) -> ProjectRow | None:
+    """The visible project of that name; None when there is none."""
+    return first_named(visible_project_rows(grants), name=name)
 
 
 def project_facts(row: ProjectRow) -> dict[str, Any]:

@@ -6,17 +6,44 @@ from rest_framework import serializers
 
 from accesslist.selectors.projects import ProjectRow, project_facts
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Identifier, ListOf, Text
 from opsapi.api.links import Links
+
+_MOST_TAGS = 50
 
 
 class ProjectDocument(Document):
     """A project."""
 
+    example = {
+        "id": AN_ID,
+        "name": "payments",
+        "orgId": ANOTHER_ID,
+        "tags": ["prod", "eu"],
+        "created": A_TIME,
+        "hostCount": 3,
+        "links": self_link(f"/groups/{AN_ID}"),
+    }
+
     id = serializers.CharField(read_only=True)
     name = Text(max_length=200)
     orgId = Identifier(required=False, help_text="Left out: an organization of the same name is made too.")
-    tags = ListOf(Text(max_length=100), max_length=50, unique=True, required=False)
+    tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, required=False)
+    created = serializers.DateTimeField(read_only=True)
+    hostCount = serializers.IntegerField(read_only=True)
+    links = LinkDocument(many=True, read_only=True)
+
+
+class ProjectChange(Document):
+    """What changes a project; what is left out stays."""
+
+    example = ProjectDocument.example
+
+    id = serializers.CharField(read_only=True)
+    name = Text(max_length=200, required=False)
+    orgId = Identifier(read_only=True)
+    tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, clearable=True, required=False)
     created = serializers.DateTimeField(read_only=True)
     hostCount = serializers.IntegerField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
@@ -31,5 +58,7 @@ def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> di
         "apiKeys": f"{path}/apiKeys",
         "events": f"{path}/events",
         "hosts": f"{path}/hosts",
+        "teams": f"{path}/teams",
+        "users": f"{path}/users",
     }
     return {**project_facts(row), "links": links.related(path, relations if alone else {})}

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, invalid
 from opsapi.api.fields import Identifier, OneOf
 from opsapi.roles import Role
@@ -14,6 +15,8 @@ ROLE_NAMES = [role.value for role in Role]
 class RoleDocument(Document):
     """A role and where it holds."""
 
+    example = {"roleName": "GROUP_READ_ONLY", "groupId": "6560d1c2a7b3f94e5d8c1b20"}
+
     roleName = OneOf(ROLE_NAMES)
     groupId = Identifier(required=False)
     orgId = Identifier(required=False)
@@ -21,6 +24,8 @@ class RoleDocument(Document):
 
 class RoleField(serializers.JSONField):
     """A role as a string or as `{roleName}`; answers a `RoleDocument`'s values."""
+
+    code = ErrorCode.INVALID_ENUM_VALUE
 
     def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
         """The values by field name."""

@@ -5,18 +5,30 @@ from typing import Any
 
 from rest_framework import serializers
 
-from accesslist.selectors.keys import present_roles
-from accesslist.selectors.users import UserRow
-from accesslist.serializers.keys import ApiKeyDocument
+from accesslist.selectors.users import UserRow, user_facts
+from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
 from accesslist.services.users import NewUser
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import EmailAddress, ListOf, Text
 from opsapi.api.links import Links
 
 
 class UserDocument(Document):
     """A user; the password is never returned."""
+
+    example = {
+        "id": AN_ID,
+        "username": "ada@example.com",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "emailAddress": "ada@example.com",
+        "mobileNumber": "+12025550100",
+        "roles": [RoleDocument.example],
+        "teamIds": [ANOTHER_ID],
+        "links": self_link(f"/users/{AN_ID}"),
+    }
 
     id = serializers.CharField()
     username = serializers.CharField()
@@ -30,7 +42,15 @@ class UserDocument(Document):
 
 
 class UserInput(Document):
-    """What endpoint 5 takes."""
+    """What makes a user: endpoint 5, and user admins."""
+
+    example = {
+        "username": "ada@example.com",
+        "password": "correct horse battery",
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+        "mobileNumber": "+12025550100",
+    }
 
     username = Text(max_length=254)
     password = Text(max_length=1000, single_line=False)
@@ -41,8 +61,26 @@ class UserInput(Document):
     roles = ListOf(RoleField(), max_length=100, required=False)
 
 
+class UserRolesInput(Document):
+    """What changes a user: their roles; a document that was read can be written back."""
+
+    request_example = {"roles": [RoleDocument.example]}
+
+    id = serializers.CharField(read_only=True)
+    username = serializers.CharField(read_only=True)
+    firstName = serializers.CharField(read_only=True)
+    lastName = serializers.CharField(read_only=True)
+    emailAddress = serializers.CharField(read_only=True)
+    mobileNumber = serializers.CharField(read_only=True)
+    roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True)
+    teamIds = serializers.ListField(child=serializers.CharField(), read_only=True)
+    links = LinkDocument(many=True, read_only=True)
+
+
 class NewUserDocument(Document):
     """The answer of endpoint 5; the key only with the first user."""
+
+    example = {"user": UserDocument.example, "programmaticApiKey": ApiKeyDocument.example}
 
     user = UserDocument()
     programmaticApiKey = ApiKeyDocument(required=False)
@@ -50,18 +88,8 @@ class NewUserDocument(Document):
 
 def present_user(row: UserRow, links: Links) -> dict[str, Any]:
     """A user."""
-    shown = {
-        "id": row["id"],
-        "username": row["username"],
-        "firstName": row["first_name"],
-        "lastName": row["last_name"],
-        "emailAddress": row["email_address"],
-        "mobileNumber": row["mobile_number"],
-        "roles": present_roles(row["roles"]),
-        "teamIds": [],
-        "links": links.self_only(f"/users/{row['id']}"),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    path = f"/users/{row['id']}"
+    return {**user_facts(row), "teamIds": row["team_ids"], "links": links.self_only(path)}
 
 
 def new_user(body: Mapping[str, Any]) -> NewUser:

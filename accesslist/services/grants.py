@@ -4,83 +4,90 @@ Whether the one who acts may do so is `accesslist.rules.granting`; here the rows
 Global Owner is kept.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-
-from django.db import connection
-from django.db.models import Q
+from collections.abc import Collection, Sequence
 
 from accesslist.models import ApiKey, RoleGrant, Team, User
+from accesslist.rules.granting import Places, RoleRequest, refuse_roles_not_held, refuse_unknown_places
+from accesslist.selectors.keys import within
+from accesslist.services.locks import OWNERS_LOCK, advisory_lock, places_hold
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.roles import Grant, Role
+from opsapi.roles import INSTALLATION, Grant, Role, Scope
 
 Holder = ApiKey | User | Team
 
-_OWNERS_LOCK = 0x6F70736F776E6572  # "opsowner": one advisory lock for the whole installation
-
-
-@dataclass(frozen=True, slots=True)
-class GrantChange:
-    """What was given and what was taken."""
-
-    added: tuple[Grant, ...]
-    removed: tuple[Grant, ...]
-
-    def __bool__(self) -> bool:
-        """Whether anything changed."""
-        return bool(self.added or self.removed)
-
 
 def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
-    """Give the roles to a new holder, in the caller's transaction."""
-    column = _column(holder)
+    """Give the roles to a new holder, in the caller's transaction; until it ends their places stay.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, when the place was deleted in the meantime.
+    """
+    column, places = _column(holder), _places_hold(grants)
+    for grant in grants:
+        if grant.group_id is not None and grant.group_id not in places.orgs_of_groups:
+            raise ApiError(ErrorCode.GROUP_NOT_FOUND, grant.group_id)
+        if grant.org_id is not None and grant.org_id not in places.orgs:
+            raise ApiError(ErrorCode.ORG_NOT_FOUND, grant.org_id)
     RoleGrant.objects.bulk_create(
         RoleGrant(role=grant.role.value, org_id=grant.org_id, project_id=grant.group_id, **{column: holder})
         for grant in dict.fromkeys(grants)
     )
 
 
-def grants_of(holder: Holder) -> list[Grant]:
-    """The roles held, oldest first; who goes on to replace them has locked the holder's row before."""
-    rows = RoleGrant.objects.filter(**{_column(holder): holder}).order_by("id")
+def grants_of(holder: Holder, here: Scope = INSTALLATION) -> list[Grant]:
+    """The roles held in that scope, oldest first; who goes on to replace them has locked the holder."""
+    rows = RoleGrant.objects.filter(within(here), **{_column(holder): holder}).order_by("id")
     return [Grant(Role(role), org, group) for role, org, group in rows.values_list("role", "org", "project")]
 
 
-def grants_replace(*, holder: Holder, current: Collection[Grant], wanted: Collection[Grant]) -> GrantChange:
+def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
+    """Answer whether those of the roles that are `added` may be given, in the caller's transaction.
+
+    Raises:
+        ApiError: CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_ATTRIBUTE.
+    """
+    places = _places_hold(request.grants())
+    refuse_roles_not_held(added, by=request.by, orgs_of_groups=places.orgs_of_groups)
+    refuse_unknown_places(request.asked, places=places, here=request.here)
+
+
+def grants_replace(*, holder: Holder, current: Collection[Grant], wanted: Collection[Grant]) -> None:
     """Make the holder's `current` roles the `wanted` ones; roles in neither are not touched.
 
     Raises:
         ApiError: CANNOT_DEMOTE_LAST_OWNER.
     """
-    change = GrantChange(
-        added=tuple(grant for grant in dict.fromkeys(wanted) if grant not in current),
-        removed=tuple(grant for grant in current if grant not in wanted),
-    )
-    if change.removed:
-        _keep_an_owner(holder, change.removed)
-        RoleGrant.objects.filter(_any_of(change.removed), **{_column(holder): holder}).delete()
-    grants_create(change.added, holder=holder)
-    return change
+    held, asked = frozenset(current), frozenset(wanted)
+    if held - asked:
+        _keep_an_owner(holder, held - asked)
+        _delete(holder, held - asked)
+    grants_create([grant for grant in wanted if grant not in held], holder=holder)
 
 
-def _keep_an_owner(holder: Holder, removed: Iterable[Grant]) -> None:
+def _places_hold(grants: Collection[Grant]) -> Places:
+    """Their places, as `accesslist.services.locks.places_hold`."""
+    groups = {grant.group_id for grant in grants if grant.group_id}
+    orgs = {grant.org_id for grant in grants if grant.org_id}
+    return places_hold(groups=groups, orgs=orgs)
+
+
+def _delete(holder: Holder, removed: Collection[Grant]) -> None:
+    rows = RoleGrant.objects.filter(**{_column(holder): holder})
+    found = rows.values_list("id", "role", "org", "project")
+    gone = [key for key, role, org, group in found if Grant(Role(role), org, group) in removed]
+    rows.filter(id__in=gone).delete()
+
+
+def _keep_an_owner(holder: Holder, removed: Collection[Grant]) -> None:
     """Refuse to take GLOBAL_OWNER from the last user, or the last key, that has it; races are in line."""
     if Grant(Role.GLOBAL_OWNER) not in removed:
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_OWNERS_LOCK])
+    advisory_lock(OWNERS_LOCK)
     column = _column(holder)
     owners = RoleGrant.objects.filter(role=Role.GLOBAL_OWNER.value, **{f"{column}__isnull": False})
     if not owners.exclude(**{column: holder}).exists():
         raise ApiError(ErrorCode.CANNOT_DEMOTE_LAST_OWNER)
-
-
-def _any_of(grants: Iterable[Grant]) -> Q:
-    found = Q(pk__in=())
-    for grant in grants:
-        found |= Q(role=grant.role.value, org_id=grant.org_id, project_id=grant.group_id)
-    return found
 
 
 def _column(holder: Holder) -> str:

@@ -1,4 +1,7 @@
-"""API keys (decisions 3 "key shape", "keys")."""
+"""API keys (decisions 3 "key shape", "keys").
+
+Who changes a key or its roles locks the key's row first, then the places of the roles.
+"""
 
 import secrets
 import string
@@ -10,17 +13,16 @@ from django.db import transaction
 
 from accesslist import digest
 from accesslist.models import ApiKey
-from accesslist.selectors.keys import key_rows, present_roles
-from accesslist.services.grants import grants_create
-from events.choices import DiffType
-from events.diffs import diff
-from events.facts import EventFacts
-from events.services import event_record
-from events.types import EventType
-from opsapi.api.principal import Actor
+from accesslist.rules.granting import AskedRole, RoleRequest
+from accesslist.selectors.keys import KeyRow, key_rows
+from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
+from accesslist.services.key_events import key_changed, key_created, key_deleted
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import Actor, ActorKind
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
-from opsapi.roles import Grant
+from opsapi.roles import INSTALLATION, Grant, Scope
 
 _PUBLIC_LENGTH = 6
 _PUBLIC_ALPHABET = string.ascii_lowercase + string.digits
@@ -29,30 +31,120 @@ _PRIVATE_GROUPS = (8, 4, 4, 12)
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key as it is shown the only time its private part can be."""
+    """A key as it is shown the only time its private part can be; `row` is what selectors give."""
 
     key: ApiKey
     private_key: str
+    row: KeyRow
 
 
 @transaction.atomic
-def api_key_create(
-    *, desc: str, grants: Sequence[Grant], actor: Actor, now: datetime, group_id: str | None = None
-) -> NewKey:
-    """Make a key with these roles; `group_id` is the project whose event log tells of it."""
+def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: datetime) -> NewKey:
+    """Make a key with these roles; whether they may be given is the caller's question.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, when a role's place does not exist.
+    """
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(desc, private_key, now)
     grants_create(grants, holder=key)
-    roles = present_roles(key_rows().get(id=key.id)["roles"])
-    event_record(
-        event_type=EventType.API_KEY_CREATED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        facts=EventFacts(target_public_key=key.public_key),
-        diffs=diff(DiffType.ROLES, key.id, new={"roles": roles}),
-    )
-    return NewKey(key, private_key)
+    key_created(key=key, grants=grants_of(key), actor=actor, now=now)
+    return NewKey(key, private_key, key_rows().get(id=key.id))
+
+
+@transaction.atomic
+def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
+    """Make a key with roles that somebody asks for, who has to be allowed to give them.
+
+    Raises:
+        ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
+            CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
+    """
+    grants = roles.grants()
+    grants_admit(roles, added=grants)
+    return api_key_create(desc=desc, grants=grants, actor=actor, now=now)
+
+
+@transaction.atomic
+def api_key_update(
+    *,
+    key_id: str,
+    here: Scope,
+    desc: str | None = None,
+    asked: Sequence[AskedRole] | None = None,
+    by: Sequence[Grant] = (),
+    actor: Actor,
+    now: datetime,
+) -> KeyRow:
+    """Change the description, or the roles in the scope `here`; None leaves them. Answers the key there.
+
+    `by` are the grants of the one who acts.
+
+    Raises:
+        ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and those of
+            `api_key_issue` for roles that are added.
+    """
+    key = _locked(key_id, here)
+    before, old_desc = grants_of(key), key.desc
+    if asked is not None:
+        _replace_roles(key, RoleRequest(asked, here, by), actor)
+    if desc is not None and desc != old_desc:
+        key.desc = desc
+        key.save(update_fields=["desc"])
+    key_changed(key=key, old_desc=old_desc, before=before, after=grants_of(key), actor=actor, now=now)
+    row: KeyRow = key_rows(group_id=here.group_id, org_id=here.org_id).get(id=key.id)
+    return row
+
+
+@transaction.atomic
+def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> None:
+    """Take the key's roles in the scope `here`; without any role left it is gone, with its access list.
+
+    Raises:
+        ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
+    """
+    key = _locked(key_id, here)
+    _refuse_own(key, actor)
+    before = grants_of(key)
+    grants_replace(holder=key, current=grants_of(key, here), wanted=())
+    api_key_roles_taken(key=key, before=before, actor=actor, now=now)
+
+
+def api_key_roles_taken(*, key: ApiKey, before: Sequence[Grant], actor: Actor, now: datetime) -> None:
+    """Tell that the key no longer holds all roles of `before`; without any role left it is gone.
+
+    In the transaction in which they were taken.
+    """
+    left = grants_of(key)
+    if left:
+        key_changed(key=key, old_desc=key.desc, before=before, after=left, actor=actor, now=now)
+    else:
+        key_deleted(key=key, grants=before, actor=actor, now=now)
+        key.delete()
+
+
+def _locked(key_id: str, here: Scope) -> ApiKey:
+    """The key, which has to hold a role there; whoever else writes it waits."""
+    row = ApiKey.objects.select_for_update().filter(id=key_id).first()
+    key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
+    if here != INSTALLATION and not grants_of(key, here):
+        raise ApiError(ErrorCode.API_KEY_NOT_FOUND, key_id)
+    return key
+
+
+def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor) -> None:
+    current, wanted = grants_of(key, roles.here), roles.grants()
+    if frozenset(current) == frozenset(wanted):
+        return
+    _refuse_own(key, actor)
+    held = frozenset(current)
+    grants_admit(roles, added=[grant for grant in wanted if grant not in held])
+    grants_replace(holder=key, current=current, wanted=wanted)
+
+
+def _refuse_own(key: ApiKey, actor: Actor) -> None:
+    if actor.kind is ActorKind.KEY and actor.id == key.id:
+        raise ApiError(ErrorCode.CANNOT_CHANGE_OWN_ROLES)
 
 
 def _insert(desc: str, private_key: str, now: datetime) -> ApiKey:

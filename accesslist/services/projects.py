@@ -1,22 +1,28 @@
-"""Organizations and projects (decisions 3 "from first key to a project")."""
+"""Projects: made, changed, deleted (decisions 3 "from first key to a project")."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from accesslist.hooks import group_created
-from accesslist.models import ApiKey, Organization, Project, RoleGrant
-from accesslist.selectors.projects import project_facts, project_rows
+from accesslist.hooks import group_created, group_deleting
+from accesslist.models import ApiKey, Project
+from accesslist.selectors.projects import project_facts, project_row
+from accesslist.services.grants import grants_create
+from accesslist.services.locks import organization_hold
+from accesslist.services.organizations import organization_create
+from accesslist.services.scope_roles import keys_lock, scope_roles_delete
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
-from opsapi.api.principal import Actor, ActorKind
-from opsapi.roles import Role
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import SYSTEM, Actor
+from opsapi.roles import Grant, Role, Scope
 
 
 @transaction.atomic
@@ -34,34 +40,66 @@ def project_create(
     `owned_by_maker`: the acting key becomes GROUP_OWNER (it holds no global role).
 
     Raises:
-        ApiError: GROUP_ALREADY_EXISTS.
+        ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, when they were deleted meanwhile.
     """
+    # The key before the organization, as everybody who locks both.
+    maker = _maker(actor) if owned_by_maker else None
+    if org_id:
+        organization_hold(org_id=org_id)
     org = org_id or organization_create(name=name, actor=actor, now=now).id
-    project, created = Project.objects.get_or_create(
-        name=name, defaults={"org_id": org, "tags": list(tags), "created": now}
-    )
-    if not created:
-        raise ApiError(ErrorCode.GROUP_ALREADY_EXISTS, name)
-    if owned_by_maker:
-        _make_owner(project, actor)
-    event_record(
-        event_type=EventType.GROUP_CREATED,
-        actor=actor,
-        now=now,
-        group_id=project.id,
-        org_id=project.org_id,
-        diffs=diff(DiffType.GROUP, project.id, new=project_facts(project_rows().get(id=project.id))),
-    )
+    with _named_once(name):
+        project = Project.objects.create(name=name, org_id=org, tags=list(tags), created=now)
+    if maker:
+        grants_create([Grant(Role.GROUP_OWNER, group_id=project.id)], holder=maker)
+    _record(project, EventType.GROUP_CREATED, actor, now, new=_facts(project))
     group_created.send(sender=Project, project=project, actor=actor, now=now)
     return project
 
 
 @transaction.atomic
-def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
-    """Make an organization; names need not be unique."""
-    org = Organization.objects.create(name=name, created=now)
-    event_record(event_type=EventType.ORG_CREATED_AUDIT, actor=actor, now=now, org_id=org.id)
-    return org
+def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
+    """Change `name` or `tags`; nothing happens when they are so.
+
+    Raises:
+        ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    """
+    # The weaker lock: reports go on meanwhile.
+    live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
+    project = found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
+    wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
+    if not wanted:
+        return
+    old = _facts(project)
+    with _named_once(wanted.get("name", project.name)):
+        Project.objects.filter(id=project.id).update(**wanted)
+    _record(project, EventType.GROUP_CHANGED_AUDIT, actor, now, old=old, new=_facts(project))
+
+
+@transaction.atomic
+def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
+    """Delete a project for everybody at once; the worker takes away what belonged to it.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
+    """
+    project = _live(group_id)
+    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    group_deleting.send(sender=Project, project=project, actor=actor, now=now)
+    keys_lock(here=Scope(group_id=group_id))
+    project = _live(group_id, lock=True)
+    old = _facts(project)
+    _record(project, EventType.GROUP_DELETED_AUDIT, actor, now, old=old)
+    scope_roles_delete(here=Scope(group_id=project.id), actor=actor, now=now)
+    project.deleted, project.org = now, None
+    project.save(update_fields=["deleted", "org"])
+
+
+@transaction.atomic
+def project_purge(*, project: Project, now: datetime) -> None:
+    """Take away the row of a deleted project once nothing else of it is left."""
+    # One who gave a role the moment it was deleted may have been too late to see it.
+    scope_roles_delete(here=Scope(group_id=project.id), actor=SYSTEM, now=now)
+    project.delete()
 
 
 def project_hosts_counted(*, group_id: str, difference: int) -> None:
@@ -69,7 +107,47 @@ def project_hosts_counted(*, group_id: str, difference: int) -> None:
     Project.objects.filter(id=group_id).update(host_count=F("host_count") + difference)
 
 
-def _make_owner(project: Project, actor: Actor) -> None:
-    if actor.kind is ActorKind.KEY:
-        key = ApiKey.objects.get(id=actor.id)
-        RoleGrant.objects.create(role=Role.GROUP_OWNER.value, api_key=key, project=project)
+@contextmanager
+def _named_once(name: str) -> Iterator[None]:
+    """What is written inside is refused when a project has the name: nothing else there is unique."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError:
+        raise ApiError(ErrorCode.GROUP_ALREADY_EXISTS, name) from None
+
+
+def _live(group_id: str, *, lock: bool = False) -> Project:
+    projects = Project.objects.select_for_update() if lock else Project.objects
+    return found(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
+
+
+def _maker(actor: Actor) -> ApiKey:
+    """The acting key, kept from being deleted until the transaction ends."""
+    key = ApiKey.objects.select_for_update(no_key=True).filter(id=actor.id).first()
+    return found(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
+
+
+def _facts(project: Project) -> Mapping[str, Any]:
+    """As it is in the database now."""
+    return project_facts(found(project_row(project.id), ErrorCode.GROUP_NOT_FOUND, project.id))
+
+
+def _record(
+    project: Project,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    *,
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=project.id,
+        # Its members are told which projects come and go, not what happens inside them.
+        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else project.org_id,
+        diffs=diff(DiffType.GROUP, project.id, old=old, new=new),
+    )

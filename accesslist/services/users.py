@@ -1,31 +1,36 @@
-"""The first user and those after it (endpoint 5, contract 4.2 rule 2; decisions 3)."""
+"""Making and deleting users: endpoint 5 (contract 4.2 rule 2), and user admins (decisions 3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_network
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
-from django.db import connection, transaction
+from django.db import IntegrityError, transaction
 
-from accesslist.models import AccessListEntry, User, username_key
-from accesslist.services.grants import grants_create
+from accesslist.hooks import user_deleting
+from accesslist.models import User, username_key
+from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.rules.listing import AccessList, ListWriter, entries_of_query
+from accesslist.selectors.users import user_facts, user_rows
+from accesslist.services.access_lists import access_list_entries_create
+from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.keys import NewKey, api_key_create
+from accesslist.services.locks import FIRST_USER_LOCK, advisory_lock
+from accesslist.services.team_events import team_left
+from accesslist.services.user_checks import as_email, check_password, check_username
+from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
+from events.choices import DiffType
+from events.diffs import diff
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.roles import Grant, Role
+from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 
-_FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst": one advisory lock for the whole installation
 _FIRST_KEY_DESC = "Key of the first user"
-_LONGEST_KEY = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,53 +58,103 @@ def unauth_user_create(
         ApiError: INVALID_USERNAME, WEAK_PASSWORD, INVALID_QUERY_PARAMETER, CANNOT_ADD_GLOBAL_ROLE,
             ROLE_NOT_HELD, USER_ALREADY_EXISTS.
     """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_FIRST_USER_LOCK])
+    advisory_lock(FIRST_USER_LOCK)
     first = not User.objects.exists()
     grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
-    networks = _networks(access_list) if first else []
-    user = user_create(new=new, grants=grants, remote_address=remote_address, now=now)
+    entries = entries_of_query(access_list) if first else []
+    user = _insert(new, grants, now)
+    # Nobody else acted: the event names the user who was made.
+    is_owner = Grant(Role.GLOBAL_OWNER) in grants
+    actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
+    _record_created(user, actor, now)
     if not first:
         return user, None
-    actor = Actor(ActorKind.USER, user.id, user.username, True, remote_address)
     key = api_key_create(desc=_FIRST_KEY_DESC, grants=grants, actor=actor, now=now)
-    for network in networks:
-        _add_to_access_list(network, key, actor, now)
+    of = AccessList(public_key=key.key.public_key)
+    access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
     return user, key
 
 
 @transaction.atomic
-def user_create(*, new: NewUser, grants: Sequence[Grant], remote_address: str | None, now: datetime) -> User:
-    """Make a user with these roles; whether they may be given is the caller's question.
+def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetime) -> User:
+    """Make a user with the roles asked for, which the one who acts has to be allowed to give.
+
+    `by` are the grants of the one who acts.
 
     Raises:
-        ApiError: INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
+        ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
+            CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
     """
-    _check_username(new.username)
+    roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
+    grants = roles.grants()
+    grants_admit(roles, added=grants)
+    user = _insert(new, grants, now)
+    _record_created(user, actor, now)
+    in_places = [grant for grant in grants if not grant.role.is_global]
+    role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
+    return user
+
+
+@transaction.atomic
+def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:
+    """Delete a user, who leaves every project, organization and team, and whose sessions end.
+
+    Raises:
+        ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and
+            USER_UNAUTHORIZED where only a Global Owner may: holders of global roles.
+    """
+    user = user_lock(user_id)
+    refuse_own_roles(user, actor)
+    grants, facts = grants_of(user), user_facts(user_rows().get(id=user_id))
+    is_global = any(grant.role.is_global for grant in grants)
+    if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
+        raise ApiError(ErrorCode.USER_UNAUTHORIZED, Role.GLOBAL_OWNER.value)
+    user_deleting.send(sender=User, user=user, actor=actor, now=now)
+    grants_replace(holder=user, current=grants, wanted=())
+    role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
+    for team in user.teams.order_by("created", "id"):
+        team_left(team=team, user=user, actor=actor, now=now)
+    event_record(
+        event_type=EventType.USER_DELETED_AUDIT,
+        actor=actor,
+        now=now,
+        facts=EventFacts(target_username=user.username),
+        diffs=diff(DiffType.USERS, user.id, old=facts),
+    )
+    user.delete()
+
+
+def _insert(new: NewUser, grants: Sequence[Grant], now: datetime) -> User:
+    """Make the row and its roles; refuses a bad name, a weak password, a name that is taken."""
+    check_username(new.username)
     user = User(
         username=new.username,
         username_key=username_key(new.username),
         first_name=new.first_name,
         last_name=new.last_name,
-        email_address=new.email_address or _as_email(new.username),
+        email_address=new.email_address or as_email(new.username),
         mobile_number=new.mobile_number,
         created=now,
     )
-    _check_password(new.password, user)
-    if User.objects.filter(username_key=user.username_key).exists():
-        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)
+    check_password(new.password, user)
     user.set_password(new.password)
-    user.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except IntegrityError:
+        raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username) from None
     grants_create(grants, holder=user)
+    return user
+
+
+def _record_created(user: User, actor: Actor, now: datetime) -> None:
     event_record(
         event_type=EventType.USER_CREATED_AUDIT,
-        actor=Actor(
-            ActorKind.USER, user.id, user.username, Grant(Role.GLOBAL_OWNER) in grants, remote_address
-        ),
+        actor=actor,
         now=now,
         facts=EventFacts(target_username=user.username),
+        diffs=diff(DiffType.USERS, user.id, new=user_facts(user_rows().get(id=user.id))),
     )
-    return user
 
 
 def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:
@@ -111,67 +166,3 @@ def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:
         if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
             raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, role.value)
     return [Grant(role) for role in wanted]
-
-
-def _networks(access_list: Sequence[str]) -> list[str]:
-    """The ranges as canonical text, each once; a bare address is a range of one."""
-    try:
-        return list(dict.fromkeys(_network(text) for text in access_list))
-    except ValueError as error:
-        fault = BadField(
-            "accessList", ErrorCode.INVALID_QUERY_PARAMETER, f"must be addresses or ranges: {error}"
-        )
-        raise ApiError.of_fields([fault]) from None
-
-
-def _network(text: str) -> str:
-    """As PostgreSQL takes it, which knows no zones, and as callers are compared with it."""
-    if "%" in text:
-        raise ValueError(f"{text!r} names a zone")
-    network = ip_network(text)
-    mapped = network.network_address.ipv4_mapped if network.version == 6 else None
-    # Callers' addresses are unwrapped too: an IPv4-mapped range stands for the IPv4 one.
-    return str(
-        ip_network((mapped, network.prefixlen - 96)) if mapped and network.prefixlen >= 96 else network
-    )
-
-
-def _add_to_access_list(network: str, key: NewKey, actor: Actor, now: datetime) -> None:
-    AccessListEntry.objects.create(cidr_block=network, description=None, created=now, updated=now)
-    event_record(
-        event_type=EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT,
-        actor=actor,
-        now=now,
-        facts=EventFacts(access_list_entry=network, target_public_key=key.key.public_key),
-    )
-
-
-def _check_username(username: str) -> None:
-    # A few characters become many under NFKC; the unique index has to hold the result.
-    if len(username_key(username)) > _LONGEST_KEY:
-        raise _bad_username("it is too long in its canonical form")
-    rule = settings.OPSAPI_USERNAME_VALIDATION
-    if rule == "loose" and "." not in username.partition("@")[2]:
-        raise _bad_username("it must hold an @ and a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")
-    if rule == "strict" and _as_email(username) is None:
-        raise _bad_username("it must be an e-mail address (OPSAPI_USERNAME_VALIDATION=strict)")
-
-
-def _bad_username(reason: str) -> ApiError:
-    return ApiError.of_fields([BadField("username", ErrorCode.INVALID_USERNAME, reason)])
-
-
-def _as_email(username: str) -> str | None:
-    try:
-        validate_email(username)
-    except ValidationError:
-        return None
-    return username
-
-
-def _check_password(password: str, user: User) -> None:
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        fault = BadField("password", ErrorCode.WEAK_PASSWORD, " ".join(error.messages))
-        raise ApiError.of_fields([fault]) from None

@@ -1,129 +1,118 @@
-"""API keys of a project, and of the installation for reading (decisions 3 "keys")."""
+"""API keys of a project, of an organization and of the installation (decisions 3 "keys")."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.principal import KeyPrincipal
+from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.selectors.keys import KeyRow, key_row, key_rows
-from accesslist.serializers.keys import ApiKeyDocument, ApiKeyInput, present_key
-from accesslist.services.keys import api_key_create
+from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput, present_key
+from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update
+from accesslist.views.base import (
+    ROLE_CHANGE_REFUSALS,
+    ROLE_PLACE_REFUSALS,
+    InGroup,
+    InInstallation,
+    InOrg,
+    PlaceViewSet,
+)
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, found
-from opsapi.api.permissions import in_group, in_installation
+from opsapi.api.errors import found
+from opsapi.api.permissions import Access, in_group, in_installation, in_org
 from opsapi.api.query import LISTING
-from opsapi.api.views import ApiViewSet
-from opsapi.roles import Grant, Role, Scope
+from opsapi.roles import Role
 
-_WRITERS = (Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
+_GIVING = (*ROLE_PLACE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
 
 
-class GroupKeyViewSet(ApiViewSet):
-    """`/groups/{id}/apiKeys`: keys that hold a role in the project."""
+def _access(read: Access, write: Access) -> Mapping[str, Access]:
+    return {"index": read, "retrieve": read, "create": write, "update": write, "destroy": write}
 
-    access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "create": in_group(*_WRITERS),
-    }
+
+class ApiKeyViewSet(PlaceViewSet):
+    """What the three have in common: only roles in the scope of the path are shown, given and taken."""
+
     parameters = {"index": LISTING}
-    bodies = {"create": ApiKeyInput}
-    answers = {"index": [ApiKeyDocument], "retrieve": ApiKeyDocument, "create": ApiKeyDocument}
-    statuses = {"create": 201}
+    bodies = {"create": ApiKeyInput, "update": ApiKeyChange}
+    answers = {
+        "index": [ApiKeyDocument],
+        "retrieve": ApiKeyDocument,
+        "create": ApiKeyDocument,
+        "update": ApiKeyDocument,
+    }
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        "create": _GIVING,
+        "update": (*_GIVING, *ROLE_CHANGE_REFUSALS),
+        "destroy": ROLE_CHANGE_REFUSALS,
+    }
     identifiers = {"key_id": ErrorCode.INVALID_API_KEY_ID}
 
     key: KeyRow
 
     def load(self) -> None:
-        """The key of the path, which has to hold a role in the project."""
+        """The key of the path, which has to hold a role there."""
         if "key_id" in self.kwargs:
             key_id = self.kwargs["key_id"]
-            row = key_row(key_id, group_id=self.group.id)
+            row = key_row(key_id, group_id=self.here.group_id, org_id=self.here.org_id)
             self.key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
 
-    def index(self, request: Request, group_id: str) -> Response:
-        """The project's keys."""
-        return self.list(key_rows(group_id=self.group.id), self._present)
+    def index(self, request: Request, **path: str) -> Response:
+        """The keys that hold a role there."""
+        rows = key_rows(group_id=self.here.group_id, org_id=self.here.org_id)
+        return self.list(rows, self._present)
 
-    def retrieve(self, request: Request, group_id: str, key_id: str) -> Response:
+    def retrieve(self, request: Request, **path: str) -> Response:
         """One key."""
         return Response(self._present(self.key))
 
-    def create(self, request: Request, group_id: str) -> Response:
+    def create(self, request: Request, **path: str) -> Response:
         """A new key; its private part is shown in this answer only."""
         body = self.body()
-        grants = _grants_in_group(body["roles"], self.group.id)
-        self._refuse_roles_not_held(grants)
-        new = api_key_create(
-            desc=body["desc"], grants=grants, actor=self.actor, now=self.now, group_id=self.group.id
-        )
-        row = key_rows().get(id=new.key.id)
-        return Response(self._present(row, new.private_key), status=201)
+        roles = RoleRequest(asked_roles(body["roles"]), self.here, self.caller.grants)
+        new = api_key_issue(desc=body["desc"], roles=roles, actor=self.actor, now=self.now)
+        return Response(self._present(new.row, new.private_key))
 
-    def _refuse_roles_not_held(self, grants: Sequence[Grant]) -> None:
-        caller = cast(KeyPrincipal, self.request.auth)
-        scope = Scope(org_id=self.group.org_id, group_id=self.group.id)
-        for grant in grants:
-            if not caller.holds(grant.role, scope):
-                raise ApiError(ErrorCode.ROLE_NOT_HELD, grant.role.value)
+    def update(self, request: Request, **path: str) -> Response:
+        """Another description, or other roles there; what a read showed can be written back."""
+        body = self.body(stored=self._present(self.key))
+        row = api_key_update(
+            key_id=self.key["id"],
+            here=self.here,
+            desc=body.get("desc"),
+            asked=asked_roles(body["roles"]) if "roles" in body else None,
+            by=self.caller.grants,
+            actor=self.actor,
+            now=self.now,
+        )
+        return Response(self._present(row))
+
+    def destroy(self, request: Request, **path: str) -> Response:
+        """Takes the key's roles there; a key without any role left is gone."""
+        api_key_delete(key_id=self.key["id"], here=self.here, actor=self.actor, now=self.now)
+        return Response()
 
     def _present(self, row: KeyRow, private_key: str | None = None) -> dict[str, Any]:
-        path = f"/groups/{self.group.id}/apiKeys/{row['id']}"
-        return {**present_key(row, private_key), "links": self.links.self_only(path)}
+        links = self.links.self_only(f"{self.base_path}/apiKeys/{row['id']}")
+        return {**present_key(row, private_key), "links": links}
 
 
-class InstallationKeyViewSet(ApiViewSet):
+class GroupKeyViewSet(InGroup, ApiKeyViewSet):
+    """`/groups/{id}/apiKeys`: keys that hold a role in the project."""
+
+    access = _access(in_group(Role.GROUP_READ_ONLY), in_group(*GROUP_WRITERS))
+
+
+class OrgKeyViewSet(InOrg, ApiKeyViewSet):
+    """`/orgs/{id}/apiKeys`: keys that hold a role in the organization or in one of its projects."""
+
+    access = _access(in_org(Role.ORG_MEMBER), in_org(*ORG_WRITERS))
+
+
+class InstallationKeyViewSet(InInstallation, ApiKeyViewSet):
     """`/admin/apiKeys`: every key of the installation."""
 
-    access = {
-        "index": in_installation(Role.GLOBAL_READ_ONLY),
-        "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
-    }
-    parameters = {"index": LISTING}
-    answers = {"index": [ApiKeyDocument], "retrieve": ApiKeyDocument}
-    identifiers = {"key_id": ErrorCode.INVALID_API_KEY_ID}
-
-    key: KeyRow
-
-    def load(self) -> None:
-        """The key of the path."""
-        if "key_id" in self.kwargs:
-            key_id = self.kwargs["key_id"]
-            self.key = found(key_row(key_id), ErrorCode.API_KEY_NOT_FOUND, key_id)
-
-    def index(self, request: Request) -> Response:
-        """All keys."""
-        return self.list(key_rows(), self._present)
-
-    def retrieve(self, request: Request, key_id: str) -> Response:
-        """One key."""
-        return Response(self._present(self.key))
-
-    def _present(self, row: KeyRow) -> dict[str, Any]:
-        return {**present_key(row), "links": self.links.self_only(f"/admin/apiKeys/{row['id']}")}
-
-
-def _grants_in_group(roles: Sequence[Mapping[str, Any]], group_id: str) -> list[Grant]:
-    """The grants asked for; every role that is none of a project's is named.
-
-    Raises:
-        ApiError: ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE.
-    """
-    bad = [fault for place, role in enumerate(roles) if (fault := _fault(place, role, group_id))]
-    if bad:
-        raise ApiError.of_fields(bad)
-    return [Grant(Role(role["roleName"]), group_id=group_id) for role in roles]
-
-
-def _fault(place: int, role: Mapping[str, Any], group_id: str) -> BadField | None:
-    if not Role(role["roleName"]).is_group:
-        allowed = [known.value for known in Role if known.is_group]
-        path = f"roles[{place}].roleName"
-        return BadField(path, ErrorCode.ROLE_NEEDS_NO_GROUP_ID, "is not a role in a project", allowed)
-    for name, expected in (("groupId", group_id), ("orgId", None)):
-        if role.get(name, expected) != expected:
-            message = "a key of a project has roles in that project only"
-            return BadField(f"roles[{place}].{name}", ErrorCode.INVALID_ATTRIBUTE, message)
-    return None
+    access = _access(in_installation(Role.GLOBAL_READ_ONLY), in_installation(*GLOBAL_WRITERS))

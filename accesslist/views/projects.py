@@ -1,42 +1,70 @@
-"""Projects: made, listed, read (decisions 3 "from first key to a project")."""
-
-from typing import cast
+"""Projects: made, listed, read, changed, deleted (decisions 3 "from first key to a project")."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.principal import KeyPrincipal
-from accesslist.selectors.projects import project_rows, visible_project_rows
-from accesslist.serializers.projects import ProjectDocument, present_project
-from accesslist.services.projects import project_create
+from accesslist.selectors.projects import (
+    ProjectRow,
+    project_facts,
+    project_row,
+    visible_project_by_name,
+    visible_project_rows,
+)
+from accesslist.serializers.projects import ProjectChange, ProjectDocument, present_project
+from accesslist.services.projects import project_create, project_delete, project_update
+from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING
-from opsapi.api.views import ApiViewSet
 from opsapi.roles import IMPLIED, Role
 
 _MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
 
 
-class ProjectViewSet(ApiViewSet):
-    """`/groups` and `/groups/{id}`."""
+class ProjectViewSet(KeyViewSet):
+    """`/groups`, `/groups/byName/{name}` and `/groups/{id}`."""
 
-    access = {"index": ANY_KEY, "create": ANY_KEY, "retrieve": in_group(Role.GROUP_READ_ONLY)}
+    access = {
+        "index": ANY_KEY,
+        "create": ANY_KEY,
+        "by_name": ANY_KEY,
+        "retrieve": in_group(Role.GROUP_READ_ONLY),
+        "update": in_group(Role.GROUP_OWNER),
+        "destroy": in_group(Role.GROUP_OWNER),
+    }
     parameters = {"index": LISTING}
-    bodies = {"create": ProjectDocument}
-    answers = {"index": [ProjectDocument], "create": ProjectDocument, "retrieve": ProjectDocument}
-    statuses = {"create": 201}
+    bodies = {"create": ProjectDocument, "update": ProjectChange}
+    answers = {
+        "index": [ProjectDocument],
+        "create": ProjectDocument,
+        "by_name": ProjectDocument,
+        "retrieve": ProjectDocument,
+        "update": ProjectDocument,
+    }
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        "create": (ErrorCode.USER_UNAUTHORIZED, ErrorCode.ORG_NOT_FOUND, ErrorCode.GROUP_ALREADY_EXISTS),
+        "by_name": (ErrorCode.GROUP_NAME_NOT_FOUND,),
+        "update": (ErrorCode.GROUP_ALREADY_EXISTS,),
+    }
+
+    project: ProjectRow
 
     def load(self) -> None:
-        """A caller who may make projects nowhere is told so before the body is looked at."""
-        makes_some = any(IMPLIED[grant.role] & _MAKERS for grant in self._caller.grants)
-        if self.action == "create" and not makes_some:
+        """The project of the path; who may make projects nowhere is told before the body is looked at."""
+        if "group_id" in self.kwargs:
+            self.project = self._row(self.kwargs["group_id"])
+        elif "group_name" in self.kwargs:
+            name = self.kwargs["group_name"]
+            row = visible_project_by_name(name, self.caller.grants)
+            self.project = found(row, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+        elif self.action == "create" and not self._makes_some:
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(_MAKERS)))
 
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
-        rows = visible_project_rows(self._caller.grants)
+        rows = visible_project_rows(self.caller.grants)
         return self.list(rows, lambda row: present_project(row, self.links))
 
     def create(self, request: Request) -> Response:
@@ -47,20 +75,38 @@ class ProjectViewSet(ApiViewSet):
             name=body["name"],
             org_id=body.get("orgId"),
             tags=body.get("tags", []),
-            owned_by_maker=not self._caller.is_global,
+            owned_by_maker=not self.caller.is_global,
             actor=self.actor,
             now=self.now,
         )
-        row = project_rows().get(id=project.id)
-        return Response(present_project(row, self.links, alone=True), status=201)
+        return Response(present_project(self._row(project.id), self.links, alone=True))
+
+    def by_name(self, request: Request, group_name: str) -> Response:
+        """The project of that name, if the caller can read it."""
+        return Response(present_project(self.project, self.links, alone=True))
 
     def retrieve(self, request: Request, group_id: str) -> Response:
         """One project."""
-        return Response(present_project(project_rows().get(id=group_id), self.links, alone=True))
+        return Response(present_project(self.project, self.links, alone=True))
+
+    def update(self, request: Request, group_id: str) -> Response:
+        """Changes its name or tags."""
+        changes = self.body(stored=project_facts(self.project))
+        project_update(group_id=group_id, changes=changes, actor=self.actor, now=self.now)
+        return Response(present_project(self._row(group_id), self.links, alone=True))
+
+    def destroy(self, request: Request, group_id: str) -> Response:
+        """Deletes it, with everything in it but its events."""
+        project_delete(group_id=group_id, actor=self.actor, now=self.now)
+        return Response()
 
     @property
-    def _caller(self) -> KeyPrincipal:
-        return cast(KeyPrincipal, self.request.auth)
+    def _makes_some(self) -> bool:
+        """Whether the caller may make projects anywhere."""
+        return any(IMPLIED[grant.role] & _MAKERS for grant in self.caller.grants)
+
+    def _row(self, group_id: str) -> ProjectRow:
+        return found(project_row(group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Where the role is needed depends on the body, so it is asked for here."""

@@ -1,89 +1,125 @@
-"""Endpoint 5, and reading one user."""
+"""Users, as user admins and those beside them see them (decisions 2, 3)."""
 
 from typing import Any
 
-from django.conf import settings
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.selectors.keys import key_rows
-from accesslist.selectors.users import user_rows
-from accesslist.serializers.keys import present_key
-from accesslist.serializers.users import NewUserDocument, UserDocument, UserInput, new_user, present_user
-from accesslist.services.keys import NewKey
-from accesslist.services.users import unauth_user_create
-from opsapi.api.addresses import client_address
+from accesslist.models import User
+from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
+from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.selectors.users import Orgs, UserRow, user_rows, visible_user_named, visible_user_rows
+from accesslist.serializers.users import (
+    UserDocument,
+    UserInput,
+    UserRolesInput,
+    new_user,
+)
+from accesslist.services.user_roles import user_roles_replace
+from accesslist.services.users import user_create, user_delete
+from accesslist.views.base import (
+    NEW_USER_REFUSALS,
+    ROLE_CHANGE_REFUSALS,
+    ROLE_PLACE_REFUSALS,
+    UserPresentingViewSet,
+)
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.permissions import OPEN, in_installation
-from opsapi.api.query import Parameter
-from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
-
-ACCESS_LIST = Parameter(
-    "accessList",
-    str,
-    schema={"type": "string"},
-    description="Address or range for the global access list; may be repeated; first user only.",
-    repeatable=True,
-)
-OLDER_ACCESS_LIST = Parameter(
-    "whitelist",
-    str,
-    schema={"type": "string"},
-    description="Older name of accessList.",
-    repeatable=True,
-    deprecated=True,
-)
+from opsapi.api.permissions import ANY_KEY, in_installation
+from opsapi.api.query import LISTING
+from opsapi.roles import INSTALLATION, Role
 
 
-class FirstUserViewSet(ApiViewSet):
-    """Endpoint 5: the first user of the installation, without an API key."""
+class UserViewSet(UserPresentingViewSet):
+    """`/users`, `/users/{id}` and `/users/byName/{name}`."""
 
-    authentication_classes = []
-    access = {"create": OPEN}
-    parameters = {"create": (ACCESS_LIST, OLDER_ACCESS_LIST)}
-    bodies = {"create": UserInput}
-    answers = {"create": NewUserDocument}
-    statuses = {"create": 201}
-
-    def load(self) -> None:
-        """Refuse the whole endpoint where users are not made like this."""
-        if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
-            raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
-
-    def create(self, request: Request) -> Response:
-        """The user, and with the first one a key that holds GLOBAL_OWNER."""
-        body = self.body()
-        address = client_address(self.http_request)
-        user, key = unauth_user_create(
-            new=new_user(body),
-            access_list=[*self.query["accessList"], *self.query["whitelist"]],
-            remote_address=str(address) if address else None,
-            now=self.now,
-        )
-        document: dict[str, Any] = {"user": present_user(user_rows().get(id=user.id), self.links)}
-        if key:
-            document = {"programmaticApiKey": self._key_document(key), **document}
-        return Response(document, status=201)
-
-    def _key_document(self, new: NewKey) -> dict[str, Any]:
-        shown = present_key(key_rows().get(id=new.key.id), new.private_key)
-        return {**shown, "links": self.links.self_only(f"/admin/apiKeys/{new.key.id}")}
-
-
-class UserViewSet(ApiViewSet):
-    """Reading users."""
-
-    access = {"retrieve": in_installation(Role.GLOBAL_READ_ONLY)}
-    answers = {"retrieve": UserDocument}
+    access = {
+        "index": ANY_KEY,
+        "create": in_installation(Role.GLOBAL_USER_ADMIN),
+        "retrieve": ANY_KEY,
+        "update": ANY_KEY,
+        "destroy": in_installation(Role.GLOBAL_USER_ADMIN),
+    }
+    parameters = {"index": LISTING}
+    bodies = {"create": UserInput, "update": UserRolesInput}
+    answers = {
+        "index": [UserDocument],
+        "create": UserDocument,
+        "retrieve": UserDocument,
+        "update": UserDocument,
+    }
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        "create": (*NEW_USER_REFUSALS, *ROLE_PLACE_REFUSALS),
+        "retrieve": (ErrorCode.USERNAME_NOT_FOUND,),
+        "update": (
+            ErrorCode.USER_UNAUTHORIZED,
+            ErrorCode.CANNOT_ADD_GLOBAL_ROLE,
+            ErrorCode.ROLE_NOT_HELD,
+            *ROLE_PLACE_REFUSALS,
+            *ROLE_CHANGE_REFUSALS,
+        ),
+        "destroy": ROLE_CHANGE_REFUSALS,
+    }
     identifiers = {"user_id": ErrorCode.INVALID_USER_ID}
 
-    def retrieve(self, request: Request, user_id: str) -> Response:
-        """One user."""
-        return Response(present_user(self.user, self.links))
+    user: UserRow
 
     def load(self) -> None:
-        """The user of the path."""
-        row = user_rows().filter(id=self.kwargs["user_id"]).first()
-        self.user = found(row, ErrorCode.USER_NOT_FOUND, self.kwargs["user_id"])
+        """The user of the path: one the caller is shown, or whom they may give a role."""
+        if "username" in self.kwargs:
+            name = self.kwargs["username"]
+            self.user = found(visible_user_named(name, self.seen_in), ErrorCode.USERNAME_NOT_FOUND, name)
+        elif "user_id" in self.kwargs:
+            user_id = self.kwargs["user_id"]
+            row = self._rows().filter(id=user_id).first()
+            self.user = found(row, ErrorCode.USER_NOT_FOUND, user_id)
+
+    def _rows(self) -> QuerySet[User, Any]:
+        """A user is invited by their id: whoever administers something finds everybody to change them."""
+        if self.action != "update":
+            return visible_user_rows(self.seen_in)
+        if not administers_somewhere(self.caller.grants):
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
+        return user_rows(self.seen_in)
+
+    def index(self, request: Request) -> Response:
+        """Those who share an organization with the caller; for holders of a global role all."""
+        return self.list(visible_user_rows(self.seen_in), self.present)
+
+    def create(self, request: Request) -> Response:
+        """A new user, with roles that the caller holds."""
+        new = new_user(self.body())
+        user = user_create(new=new, by=self.caller.grants, actor=self.actor, now=self.now)
+        return self._answer(user.id)
+
+    def retrieve(self, request: Request, **_: str) -> Response:
+        """One user."""
+        return Response(self.present(self.user))
+
+    def update(self, request: Request, user_id: str) -> Response:
+        """Replaces the user's roles in the scopes that the caller administers.
+
+        Of a user they are not shown they learn nothing, unless a role is given: not even by guessing
+        what is stored in read-only fields.
+        """
+        is_visible = self._is_visible(user_id)
+        body = self.body(stored=self.present(self.user) if is_visible else {"id": user_id})
+        roles = RoleRequest(asked_roles(body["roles"]), INSTALLATION, self.caller.grants)
+        user_roles_replace(user_id=user_id, roles=roles, seen_in=self.seen_in, actor=self.actor, now=self.now)
+        if not (is_visible or self._is_visible(user_id)):
+            raise ApiError(ErrorCode.USER_NOT_FOUND, user_id)
+        return self._answer(user_id, self.seen_in)
+
+    def destroy(self, request: Request, user_id: str) -> Response:
+        """Deletes the user."""
+        user_delete(user_id=user_id, by=self.caller.grants, actor=self.actor, now=self.now)
+        return Response()
+
+    def _is_visible(self, user_id: str) -> bool:
+        return visible_user_rows(self.seen_in).filter(id=user_id).exists()
+
+    def _answer(self, user_id: str, orgs: Orgs = None) -> Response:
+        row = user_rows(orgs).filter(id=user_id).first()
+        return Response(self.present(found(row, ErrorCode.USER_NOT_FOUND, user_id)))

@@ -1,11 +1,21 @@
 """Organizations, projects, users and keys."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import factory
 
 from accesslist import digest
-from accesslist.models import ApiKey, Organization, Project, RoleGrant, User, username_key
+from accesslist.models import (
+    AccessListEntry,
+    ApiKey,
+    Organization,
+    Project,
+    RoleGrant,
+    Team,
+    User,
+    username_key,
+)
 from opsapi import clock
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
@@ -49,6 +59,15 @@ class UserFactory(factory.django.DjangoModelFactory):
     created = factory.LazyFunction(clock.now)
 
 
+def make_team(project: Project, *members: User, team_id: str | None = None) -> Team:
+    """A team of the project's organization, with GROUP_READ_ONLY in the project."""
+    name = f"team of {project.name}"
+    team = Team.objects.create(id=team_id or new_id(), org_id=project.org_id, name=name, created=clock.now())
+    RoleGrant.objects.create(role=Role.GROUP_READ_ONLY.value, team=team, project=project)
+    team.members.add(*members)
+    return team
+
+
 @dataclass(frozen=True)
 class Key:
     """A key as a client holds it."""
@@ -77,3 +96,10 @@ def make_key(*grants: Grant | Role) -> Key:
             role=grant.role.value, api_key_id=key_id, org_id=grant.org_id, project_id=grant.group_id
         )
     return Key(key_id, public_key, private_key)
+
+
+def make_entry(cidr_block: str, key_id: str | None = None, **changes: Any) -> AccessListEntry:
+    """An entry of the key's access list, or of the global one."""
+    now = clock.now()
+    values = {"cidr_block": cidr_block, "api_key_id": key_id, "created": now, "updated": now}
+    return AccessListEntry.objects.create(**(values | changes))

@@ -4,7 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accesslist.throttles import hit
+from accesslist.models import RateWindow
+from accesslist.throttles import hit, throttle
+from opsapi.api.errors import ApiError
+from tests.api.racing import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -12,7 +15,7 @@ NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 WINDOW = timedelta(seconds=60)
 
 
-def attempt(seconds: int = 0, bucket: str = "a", limit: int = 2) -> int | None:
+def attempt(seconds: float = 0, bucket: str = "a", limit: int = 2) -> int | None:
     """One attempt, so many seconds after NOW."""
     return hit(bucket, limit=limit, window=WINDOW, now=NOW + timedelta(seconds=seconds))
 
@@ -30,3 +33,37 @@ def test_the_window_ends_after_its_length() -> None:
 
 def test_buckets_do_not_count_for_each_other() -> None:
     assert [attempt(bucket=name, limit=1) for name in ("a", "b", "a")] == [None, None, 60]
+
+
+def test_who_is_over_the_limit_is_not_written_down_again() -> None:
+    waits = [attempt() for _ in range(10)]
+    assert waits == [None, None, *[60] * 8]
+    assert RateWindow.objects.get().count == 3
+
+
+@pytest.mark.parametrize(("seconds", "wait"), [(0, 60), (0.4, 60), (59, 1), (59.9, 1)])
+def test_the_wait_is_never_too_short(seconds: float, wait: int) -> None:
+    for _ in range(2):
+        attempt()
+    assert attempt(seconds) == wait
+
+
+def test_a_throttle_refuses_with_the_time_to_wait() -> None:
+    for _ in range(2):
+        throttle("b", 2, NOW)
+    with pytest.raises(ApiError) as refused:
+        throttle("b", 2, NOW + timedelta(seconds=15))
+    assert (refused.value.code, refused.value.parameters) == ("RATE_LIMITED", ["45"])
+    assert refused.value.headers == {"Retry-After": "45"}
+
+
+def test_a_limit_of_nought_is_none() -> None:
+    for _ in range(5):
+        throttle("b", 0, NOW)
+    assert not RateWindow.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_attempts_at_once_as_many_as_the_limit_pass(transactional_db: None) -> None:
+    waits = at_once(lambda _: attempt(limit=4))
+    assert waits.count(None) == 4

@@ -1,0 +1,73 @@
+"""`manage.py access_list`: recovers a lock-out from the shell (decisions 3 "shell")."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accesslist.models import ApiKey
+from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter
+from accesslist.selectors.access_lists import entry_rows
+from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
+from accesslist.services.access_lists import access_list_clear, access_list_entries_create
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM
+
+_SHELL = ListWriter(SYSTEM)
+
+
+class Command(BaseCommand):
+    """Shows, widens or empties the global access list, or a key's own."""
+
+    help = "Show the global access list (or a key's own), add a range to it, or remove all its entries."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to do, with which list."""
+        parser.add_argument(
+            "--key", metavar="PUBLIC_KEY", help="the key's own list in place of the global one"
+        )
+        actions = parser.add_subparsers(dest="action", required=True, metavar="list | add | clear")
+        actions.add_parser("list", help="show the entries")
+        add = actions.add_parser("add", help="let callers from one more range in")
+        add.add_argument("cidr", metavar="CIDR", help="a range in CIDR notation, or an address")
+        add.add_argument("--description", metavar="TEXT", help="1 to 250 characters")
+        actions.add_parser("clear", help="remove every entry: callers may then come from everywhere")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Does it, or says in one line why not."""
+        try:
+            of = _list_of(options["key"])
+            if options["action"] == "add":
+                self._add(of, options["cidr"], options["description"])
+            elif options["action"] == "clear":
+                self._clear(of)
+            else:
+                self._show(of)
+        except ApiError as error:
+            raise CommandError(error.document()["detail"]) from None
+
+    def _show(self, of: AccessList) -> None:
+        rows = list(entry_rows(of.key_id))
+        for row in rows:
+            used = f"last used {row['wire_last_used']}" if row["wire_last_used"] else "never used"
+            self.stdout.write(f"{row['cidr_block']:<20} {used:<30} {row['description'] or ''}".rstrip())
+        if not rows:
+            self.stdout.write("No entry: callers may come from everywhere.")
+
+    def _add(self, of: AccessList, cidr: str, description: str | None) -> None:
+        item = KeyAccessListEntryInput().read({"cidrBlock": cidr, "description": description})
+        (entry,) = access_list_entries_create(of=of, new=new_entries([item]), by=_SHELL, now=clock.now())
+        self.stdout.write(f"Added {entry.cidr_block}.")
+
+    def _clear(self, of: AccessList) -> None:
+        gone = access_list_clear(of=of, by=_SHELL, now=clock.now())
+        self.stdout.write(f"Removed {gone}: callers may come from everywhere.")
+
+
+def _list_of(public_key: str | None) -> AccessList:
+    if public_key is None:
+        return GLOBAL_LIST
+    key = ApiKey.objects.filter(public_key=public_key).first()
+    if key is None:
+        raise CommandError(f"no API key has the public key {public_key}")
+    return AccessList(key.id, key.public_key)

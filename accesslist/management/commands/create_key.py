@@ -1,0 +1,60 @@
+"""`manage.py create_key`: an API key from the shell, for who lost theirs (decisions 3 "shell")."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.serializers.keys import ApiKeyInput
+from accesslist.serializers.roles import ROLE_NAMES
+from accesslist.services.keys import api_key_issue
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM
+from opsapi.roles import INSTALLATION, Grant, Role
+
+
+class Command(BaseCommand):
+    """Makes a key and prints it, once."""
+
+    help = "Make an API key, by default of a Global Owner, and print it; the private key is shown only once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What the key is for, and what it may do where."""
+        parser.add_argument("--desc", default="Made from the shell", help="1 to 250 characters")
+        parser.add_argument(
+            "--role", action="append", metavar="ROLE", help="may be repeated; default GLOBAL_OWNER"
+        )
+        parser.add_argument("--group", metavar="ID", help="the project of the GROUP_ roles")
+        parser.add_argument("--org", metavar="ID", help="the organization of the ORG_ roles")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Refuses roles without their place, places without a role, and what does not exist."""
+        names = options["role"] or [Role.GLOBAL_OWNER.value]
+        roles = [_placed(name, options["group"], options["org"]) for name in names]
+        for option, prefix in (("group", "GROUP_"), ("org", "ORG_")):
+            if options[option] is not None and not any(name.startswith(prefix) for name in names):
+                raise CommandError(f"--{option} says where {prefix} roles hold, and there is none (--role)")
+        try:
+            body = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
+            # The shell may do what a Global Owner may.
+            request = RoleRequest(asked_roles(body["roles"]), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
+            new = api_key_issue(desc=body["desc"], roles=request, actor=SYSTEM, now=clock.now())
+        except ApiError as error:
+            raise CommandError(error.document()["detail"]) from None
+        self.stdout.write(f"public key   {new.key.public_key}")
+        self.stdout.write(f"private key  {new.private_key}")
+        self.stdout.write("The private key is shown this once.")
+
+
+def _placed(name: str, group_id: str | None, org_id: str | None) -> dict[str, str]:
+    """The role with where it holds, as the API takes it."""
+    if name not in ROLE_NAMES:
+        raise CommandError(f"{name} is no role; there are {', '.join(ROLE_NAMES)}")
+    role = Role(name)
+    if not (role.is_group or role.is_org):
+        return {"roleName": name}
+    option, field, place = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
+    if place is None:
+        raise CommandError(f"{name} needs {option} with the id of where it holds")
+    return {"roleName": name, field: place}

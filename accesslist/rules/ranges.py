@@ -1,0 +1,59 @@
+"""Ranges of addresses: as people write them, and as callers are counted by (decisions 3). Pure."""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_interface, ip_network
+
+MAX_LENGTH = 50
+"""No range needs more characters."""
+
+_FORM = re.compile(r"[0-9A-Fa-f:.]+(/\d{1,3})?", re.ASCII)
+_FAULT = "must be an address or a range in CIDR notation"
+_MAPPED_BITS = 96
+_COUNTED_PREFIX = 64
+
+
+def read_range(text: str) -> str:
+    """The canonical form of a range in CIDR notation; a bare address is a range of one.
+
+    Callers' IPv4-mapped addresses are taken for IPv4, so a range of such stands for the IPv4 one.
+
+    Raises:
+        ValueError: with the reason.
+    """
+    if len(text) > MAX_LENGTH or not _FORM.fullmatch(text):
+        raise ValueError(_FAULT)
+    try:
+        network = ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(_FAULT) from None
+    if ip_interface(text).ip != network.network_address:
+        raise ValueError(f"must have no host bits set: {network} is the range around it")
+    return str(_unmapped(network))
+
+
+def covers(blocks: Iterable[str], address: str | None) -> bool:
+    """Whether the address is in one of the canonical ranges; one that is not known is in none."""
+    return address is not None and any(ip_address(address) in ip_network(block) for block in blocks)
+
+
+def only_address(cidr_block: str) -> str | None:
+    """The address of a range of one; None of a wider one."""
+    network = ip_network(cidr_block)
+    return str(network.network_address) if network.num_addresses == 1 else None
+
+
+def counted_range(address: IPv4Address | IPv6Address | None) -> str:
+    """What a caller's attempts are counted for: the IPv4 address, or the IPv6 /64, which is one caller's."""
+    if address is None:
+        return "unknown"
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(ip_network((address, _COUNTED_PREFIX), strict=False))
+
+
+def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < _MAPPED_BITS:
+        return network
+    return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))

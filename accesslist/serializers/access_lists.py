@@ -1,0 +1,145 @@
+"""Entries of access lists as the API shows and takes them (contract 2.3; decisions 3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from accesslist.rules.listing import NewEntry
+from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
+from accesslist.selectors.access_lists import EntryRow
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument, invalid
+from opsapi.api.errors import BadField
+from opsapi.api.fields import Text
+
+GLOBAL_TYPE = "GLOBAL_ROLE"
+KEY_TYPE = "API_KEY"
+
+
+class RangeField(Text):
+    """A range in CIDR notation, or an address; in its canonical form."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_LENGTH, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The range."""
+        text = super().run_validation(data)
+        try:
+            return read_range(text)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+
+
+class AddressField(RangeField):
+    """An address, as the range of it alone."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The range."""
+        block = super().run_validation(data)
+        if "/" in data:
+            raise invalid("must be an address, without a prefix length")
+        return block
+
+
+class AccessListEntryDocument(Document):
+    """An entry of the global access list."""
+
+    example = {
+        "cidrBlock": "192.0.2.0/24",
+        "created": "2026-11-21T07:26:14Z",
+        "description": "office",
+        "id": "6560d2f0a7b3f94e5d8c1b41",
+        "type": GLOBAL_TYPE,
+        "updated": "2026-11-21T07:26:14Z",
+        "expires": None,
+        "lastUsed": None,
+        "links": [LinkDocument.example],
+    }
+    # Being used between reading and writing back is no change of the one who writes.
+    ignored = frozenset({"links", "lastUsed"})
+
+    cidrBlock = RangeField()
+    created = serializers.DateTimeField(read_only=True)
+    description = Text(max_length=250, required=False)
+    id = serializers.CharField(read_only=True)
+    type = serializers.CharField(read_only=True)
+    updated = serializers.DateTimeField(read_only=True, help_text="When the range was last changed.")
+    expires = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Always null.")
+    lastUsed = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When a caller came from it, to the minute."
+    )
+    links = LinkDocument(many=True, read_only=True)
+
+
+class AccessListEntryInput(AccessListEntryDocument):
+    """What makes an entry of the global access list."""
+
+    description = Text(max_length=250)
+
+
+class AccessListEntryChange(AccessListEntryDocument):
+    """What changes one."""
+
+    cidrBlock = RangeField(required=False)
+
+
+class KeyAccessListEntryDocument(AccessListEntryDocument):
+    """An entry of a key's own access list."""
+
+    example = {
+        **AccessListEntryDocument.example,
+        "cidrBlock": "192.0.2.7/32",
+        "ipAddress": "192.0.2.7",
+        "type": KEY_TYPE,
+    }
+
+    ipAddress = serializers.CharField(required=False, help_text="Where the range is one address.")
+
+
+class KeyAccessListEntryInput(Document):
+    """What makes one: an address or a range."""
+
+    refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
+    example = {"ipAddress": "192.0.2.7", "description": "build server"}
+
+    ipAddress = AddressField(required=False, help_text="This or cidrBlock.")
+    cidrBlock = RangeField(required=False, help_text="This or ipAddress.")
+    description = Text(max_length=250, required=False)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Exactly one of the two."""
+        given = {"ipAddress", "cidrBlock"} & {*values, *bad}
+        if not given:
+            yield BadField("ipAddress", ErrorCode.MISSING_ATTRIBUTE, "or cidrBlock is required")
+        if len(given) == 2:
+            yield BadField("cidrBlock", ErrorCode.INVALID_ATTRIBUTE, "must not stand beside ipAddress")
+
+
+def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:
+    """The checked items of a body as services take them.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE, where ranges stand there twice.
+    """
+    names = ["ipAddress" if "ipAddress" in item else "cidrBlock" for item in items]
+    named = [(f"[{place}].{name}", items[place][name]) for place, name in enumerate(names)]
+    refuse_unknown_and_repeated(named)
+    return [NewEntry(item[name], item.get("description")) for item, name in zip(items, names, strict=True)]
+
+
+def present_entry(row: EntryRow, *, of_key: bool = False) -> dict[str, Any]:
+    """An entry without its links, which depend on where it is read."""
+    shown = {
+        "cidrBlock": row["cidr_block"],
+        "created": row["wire_created"],
+        "description": row["description"],
+        "id": row["id"],
+        "ipAddress": only_address(row["cidr_block"]) if of_key else None,
+        "type": KEY_TYPE if of_key else GLOBAL_TYPE,
+        "updated": row["wire_updated"],
+    }
+    named = {name: value for name, value in shown.items() if value is not None}
+    return {**named, "expires": None, "lastUsed": row["wire_last_used"]}

@@ -1,0 +1,142 @@
+"""Where callers may come from: the global access list and those of keys (decisions 3 "access list").
+
+Writes to one list are in line, so that no two of them lock out together whom each alone would keep.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.models import AccessListEntry, ApiKey
+from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.rules.ranges import covers
+from accesslist.services.access_list_events import added_record, changed_record, entry_facts, removed_record
+from accesslist.services.locks import GLOBAL_LIST_LOCK, advisory_lock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+
+Blocks = dict[str, str]
+"""The ranges of a list, each with the id of its entry."""
+
+
+@transaction.atomic
+def access_list_entries_create(
+    *, of: AccessList, new: Sequence[NewEntry], by: ListWriter, now: datetime
+) -> list[AccessListEntry]:
+    """Add entries to the list, all or none.
+
+    Raises:
+        ApiError: ADDRESS_ALREADY_IN_ACCESS_LIST, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
+    """
+    blocks = _lock(of)
+    wanted = [one.cidr_block for one in new]
+    for block in wanted:
+        _refuse_present(block, blocks)
+    _keep_caller(of, by, [*blocks, *wanted])
+    entries = AccessListEntry.objects.bulk_create(_entry(of, one, now) for one in new)
+    for place, entry in enumerate(entries):
+        added_record(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
+    return entries
+
+
+@transaction.atomic
+def access_list_entry_update(
+    *,
+    of: AccessList,
+    entry_id: str,
+    cidr_block: str | None,
+    description: str | None,
+    by: ListWriter,
+    now: datetime,
+) -> None:
+    """Change range or description; None leaves it. What changes nothing records nothing.
+
+    Raises:
+        ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, and those of `access_list_entries_create`.
+    """
+    blocks = _lock(of)
+    entry = _find(of, entry_id)
+    old = entry_facts(entry)
+    if cidr_block is not None and cidr_block != entry.cidr_block:
+        _move(of, entry, cidr_block, blocks, by)
+        entry.updated = now
+    entry.description = description or entry.description
+    if entry_facts(entry) != old:
+        # Not last_used: authentication may have written it in the meantime.
+        entry.save(update_fields=["cidr_block", "description", "updated"])
+        changed_record(of, entry, old=old, actor=by.actor, now=now)
+
+
+@transaction.atomic
+def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, now: datetime) -> None:
+    """Remove an entry; with the last one the list holds for nobody any more, and the event says so.
+
+    Raises:
+        ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
+    """
+    blocks = _lock(of)
+    entry = _find(of, entry_id)
+    del blocks[entry.cidr_block]
+    _keep_caller(of, by, blocks)
+    removed_record(of, entry, is_last=not blocks, actor=by.actor, now=now)
+    entry.delete()
+
+
+@transaction.atomic
+def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
+    """Remove every entry, so that the list holds for nobody; answers how many there were.
+
+    Raises:
+        ApiError: API_KEY_NOT_FOUND.
+    """
+    _lock(of)
+    entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
+    gone = list(entries)
+    for place, entry in enumerate(gone, start=1):
+        removed_record(of, entry, is_last=place == len(gone), actor=by.actor, now=now)
+    entries.delete()
+    return len(gone)
+
+
+def _lock(of: AccessList) -> Blocks:
+    """Wait until nobody else writes the list, and read it."""
+    if of.key_id is None:
+        advisory_lock(GLOBAL_LIST_LOCK)
+    elif not list(ApiKey.objects.select_for_update(no_key=True).filter(id=of.key_id).values_list("id")):
+        raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
+    return dict(AccessListEntry.objects.filter(api_key_id=of.key_id).values_list("cidr_block", "id"))
+
+
+def _find(of: AccessList, entry_id: str) -> AccessListEntry:
+    entry = AccessListEntry.objects.filter(api_key_id=of.key_id, id=entry_id).first()
+    return found(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+
+
+def _entry(of: AccessList, new: NewEntry, now: datetime) -> AccessListEntry:
+    return AccessListEntry(
+        api_key_id=of.key_id,
+        cidr_block=new.cidr_block,
+        description=new.description,
+        created=now,
+        updated=now,
+    )
+
+
+def _move(of: AccessList, entry: AccessListEntry, cidr_block: str, blocks: Blocks, by: ListWriter) -> None:
+    _refuse_present(cidr_block, blocks)
+    del blocks[entry.cidr_block]
+    _keep_caller(of, by, [*blocks, cidr_block])
+    entry.cidr_block = cidr_block
+
+
+def _refuse_present(cidr_block: str, blocks: Blocks) -> None:
+    if cidr_block in blocks:
+        raise ApiError(ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST, cidr_block, blocks[cidr_block])
+
+
+def _keep_caller(of: AccessList, by: ListWriter, blocks: Collection[str]) -> None:
+    """Refuse to lock out the one who writes; a list without entries keeps nobody out."""
+    address = by.actor.remote_address
+    if blocks and by.is_held_by(of) and not covers(blocks, address):
+        raise ApiError(ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, address or "unknown")

@@ -1,0 +1,97 @@
+"""What the event log tells of API keys: each place of its own roles only (decisions 3 "events", 4)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from accesslist.models import ApiKey
+from accesslist.selectors.keys import present_grants
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.principal import Actor
+from opsapi.roles import INSTALLATION, Grant, Scope
+
+
+def key_created(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
+    """The key was made: told where it holds roles, or over the installation when it holds none."""
+    _tell(EventType.API_KEY_CREATED_AUDIT, key, before=None, after=grants, actor=actor, now=now)
+
+
+def key_deleted(*, key: ApiKey, grants: Sequence[Grant], actor: Actor, now: datetime) -> None:
+    """The key is gone: told where it held roles, or over the installation when it held none."""
+    _tell(EventType.API_KEY_DELETED_AUDIT, key, before=grants, after=None, actor=actor, now=now)
+
+
+def key_changed(
+    *,
+    key: ApiKey,
+    old_desc: str,
+    before: Sequence[Grant],
+    after: Sequence[Grant],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Told where its roles changed, and another description wherever it holds any."""
+    described = diff(DiffType.AUTH, key.id, old={"desc": old_desc}, new={"desc": key.desc})
+    changed = EventType.API_KEY_CHANGED_AUDIT
+    _tell(changed, key, before=before, after=after, described=described, actor=actor, now=now)
+
+
+def _tell(
+    event_type: EventType,
+    key: ApiKey,
+    *,
+    before: Sequence[Grant] | None,
+    after: Sequence[Grant] | None,
+    described: Sequence[Mapping[str, Any]] = (),
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Tell each place of its roles; before the key was made and after it is gone they are None."""
+    had, has = _by_place(before), _by_place(after)
+    for place in dict.fromkeys([*had, *has]) or [INSTALLATION]:
+        old = None if before is None else _roles(had.get(place, ()))
+        new = None if after is None else _roles(has.get(place, ()))
+        changes = [*described, *diff(DiffType.ROLES, key.id, old=old, new=new)]
+        if changes:
+            _record(event_type, key, place, changes=changes, actor=actor, now=now)
+        if place.org_id is not None and (place in had) != (place in has):
+            # Its first role there came, or its last went.
+            told = EventType.ORG_API_KEY_ADDED if place in has else EventType.ORG_API_KEY_DELETED
+            _record(told, key, place, actor=actor, now=now)
+
+
+def _record(
+    event_type: EventType,
+    key: ApiKey,
+    place: Scope,
+    *,
+    changes: Sequence[Mapping[str, Any]] = (),
+    actor: Actor,
+    now: datetime,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=place.group_id,
+        org_id=place.org_id,
+        facts=EventFacts(target_public_key=key.public_key),
+        diffs=changes,
+    )
+
+
+def _by_place(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
+    """Where they hold, and which hold there."""
+    found: dict[Scope, list[Grant]] = {}
+    for grant in grants or ():
+        found.setdefault(grant.scope, []).append(grant)
+    return found
+
+
+def _roles(grants: Iterable[Grant]) -> Mapping[str, Any]:
+    """As a key's document shows them."""
+    return {"roles": present_grants(grants)}

@@ -1,0 +1,41 @@
+"""The roles that end with the project or organization they were held in, and the keys that end with them."""
+
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+
+from accesslist.models import ApiKey, RoleGrant
+from accesslist.services.grants import grants_of
+from accesslist.services.keys import api_key_roles_taken
+from opsapi.api.principal import Actor
+from opsapi.roles import Scope
+
+
+def keys_lock(*, here: Scope) -> None:
+    """Lock the keys with roles there, which has to come before the lock on the place itself.
+
+    Who changes a key's roles locks the key, then holds the places: in one order nobody waits for
+    somebody who waits for them.
+    """
+    list(_keys(here).select_for_update().values_list("id"))
+
+
+def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
+    """Take every role held there; keys without any role left are deleted, users and teams stay.
+
+    In the caller's transaction.
+    """
+    before = {key: grants_of(key) for key in _keys(here)}
+    RoleGrant.objects.filter(_held(here)).delete()
+    for key, grants in before.items():
+        api_key_roles_taken(key=key, before=grants, actor=actor, now=now)
+
+
+def _keys(here: Scope) -> QuerySet[ApiKey]:
+    holders = RoleGrant.objects.filter(_held(here)).values("api_key_id")
+    return ApiKey.objects.filter(id__in=holders).order_by("id")
+
+
+def _held(here: Scope) -> Q:
+    """Roles in the project; without one, those in the organization itself."""
+    return Q(project_id=here.group_id) if here.group_id else Q(org_id=here.org_id)

@@ -1,0 +1,229 @@
+"""Teams of an organization and who is in them (decisions 3 "users, teams").
+
+Locked in this order: the organization, the team, its users; then nobody waits for each other in a ring.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
+
+from accesslist.hooks import team_deleting
+from accesslist.models import RoleGrant, Team, User, username_key
+from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.selectors.teams import team_facts, team_rows
+from accesslist.selectors.users import Membership, Orgs, visible_user_rows
+from accesslist.services.grants import grants_create, grants_of
+from accesslist.services.locks import organization_hold
+from accesslist.services.team_events import team_changed, team_joined, team_left, team_roles_changed
+from accesslist.services.user_roles import role_changes_record
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.principal import Actor
+from opsapi.roles import Grant, Role
+
+MOST_MEMBERS = 5000
+"""So many users are in a team."""
+
+MOST_JOINING = 500
+"""So many join a team at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMember:
+    """A user as a body names them, by id or by username; `path` is where."""
+
+    path: str
+    user_id: str | None = None
+    username: str | None = None
+
+
+@transaction.atomic
+def team_create(
+    *, org_id: str, name: str, members: Sequence[AskedMember], seen_in: Orgs, actor: Actor, now: datetime
+) -> Team:
+    """Make a team of these users; those without a role in the organization become ORG_MEMBER.
+
+    Names need not be unique. `seen_in`: the organizations in which the caller sees users; a user of
+    others only, whom a team would lay open to them, is unknown to them.
+
+    Raises:
+        ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
+            named twice, or that are too many.
+    """
+    organization_hold(org_id=org_id)
+    users = _joining(members, _users(members, seen_in))
+    team = Team.objects.create(org_id=org_id, name=name, created=now)
+    team.members.set(users)
+    team_changed(team=team, new=team_facts(team_rows(org_id).get(id=team.id)), actor=actor, now=now)
+    _joined(team, users, actor, now)
+    return team
+
+
+@transaction.atomic
+def team_update(
+    *,
+    team_id: str,
+    org_id: str,
+    name: str | None = None,
+    members: Sequence[AskedMember] | None = None,
+    seen_in: Orgs,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Rename the team, or replace its members; None leaves them as they are.
+
+    Raises:
+        ApiError: TEAM_NOT_FOUND, and those of `team_create`.
+    """
+    team = team_lock(team_id=team_id, org_id=org_id)
+    before = team_facts(team_rows(org_id).get(id=team_id))
+    current = list(team.members.order_by("username_key"))
+    wanted = current if members is None else _users(members, seen_in)
+    staying = set(current) & set(wanted)
+    joining = [] if members is None else _joining(members, wanted, staying)
+    team.name = name or team.name
+    team.save(update_fields=["name"])
+    team.members.set(wanted)
+    after = team_facts(team_rows(org_id).get(id=team_id))
+    team_changed(team=team, old=before, new=after, actor=actor, now=now)
+    _left(team, [user for user in current if user not in staying], actor, now)
+    _joined(team, joining, actor, now)
+
+
+@transaction.atomic
+def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> None:
+    """Delete the team; what roles it held in projects go with it, its members stay in the organization.
+
+    Raises:
+        ApiError: TEAM_NOT_FOUND.
+    """
+    team = team_lock(team_id=team_id, org_id=org_id)
+    facts, grants = team_facts(team_rows(org_id).get(id=team_id)), grants_of(team)
+    team_deleting.send(sender=Team, team=team, actor=actor, now=now)
+    for group_id in dict.fromkeys(grant.group_id for grant in grants if grant.group_id):
+        held = [grant for grant in grants if grant.group_id == group_id]
+        team_roles_changed(team=team, group_id=group_id, old=held, new=(), actor=actor, now=now)
+    team_changed(team=team, old=facts, actor=actor, now=now)
+    team.delete()
+
+
+@transaction.atomic
+def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
+    """Delete every team of an organization that is locked and has no project left to hold roles in.
+
+    As `team_delete`, with no more than one statement for each team: the event.
+    """
+    facts = {row["id"]: team_facts(row) for row in team_rows(org_id)}
+    teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
+    for team in teams:
+        team_deleting.send(sender=Team, team=team, actor=actor, now=now)
+        team_changed(team=team, old=facts[team.id], actor=actor, now=now)
+    teams.delete()
+
+
+@transaction.atomic
+def team_users_add(
+    *,
+    team_id: str,
+    org_id: str,
+    members: Sequence[AskedMember],
+    seen_in: Orgs,
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Add these users to the team; nothing happens to those who are in it already.
+
+    Raises:
+        ApiError: TEAM_NOT_FOUND, and those of `team_create`.
+    """
+    team = team_lock(team_id=team_id, org_id=org_id)
+    added = _joining(members, _users(members, seen_in), set(team.members.all()))
+    team.members.add(*added)
+    _joined(team, added, actor, now)
+
+
+@transaction.atomic
+def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, now: datetime) -> None:
+    """Take a user from the team, not from the organization.
+
+    Raises:
+        ApiError: TEAM_NOT_FOUND, USER_NOT_FOUND.
+    """
+    team = team_lock(team_id=team_id, org_id=org_id)
+    user = found(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
+    team.members.remove(user)
+    _left(team, [user], actor, now)
+
+
+def team_lock(*, team_id: str, org_id: str) -> Team:
+    """The organization's team, which nobody else writes until the transaction ends.
+
+    Raises:
+        ApiError: ORG_NOT_FOUND, TEAM_NOT_FOUND.
+    """
+    organization_hold(org_id=org_id)
+    team = Team.objects.select_for_update().filter(id=team_id, org_id=org_id).first()
+    return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+
+
+def _users(asked: Sequence[AskedMember], seen_in: Orgs) -> list[User]:
+    """The users named, in the order they were; nobody else writes them until the transaction ends."""
+    keys = [username_key(one.username) for one in asked if one.username is not None]
+    ids = [one.user_id for one in asked if one.user_id is not None]
+    rows = User.objects.select_for_update().filter(Q(username_key__in=keys) | Q(id__in=ids))
+    users = _known(list(rows.order_by("id")), seen_in)
+    by_id, by_key = {user.id: user for user in users}, {user.username_key: user for user in users}
+    named = [
+        by_id.get(one.user_id or "") if one.username is None else by_key.get(username_key(one.username))
+        for one in asked
+    ]
+    paths = [one.path for one in asked]
+    refuse_unknown_and_repeated(zip(paths, named, strict=True), unknown="names no user")
+    return [user for user in named if user is not None]
+
+
+def _known(users: Sequence[User], seen_in: Orgs) -> Sequence[User]:
+    """Those who share an organization with the caller, and those who have no role and no team anywhere.
+
+    Asked after the users are locked, so that of two organizations only one takes a new user.
+    """
+    if seen_in is None:
+        return users
+    shared = Q(id__in=visible_user_rows(seen_in).values("id"))
+    roles, teams = (model.objects.filter(user_id=OuterRef("id")) for model in (RoleGrant, Membership))
+    rows = User.objects.filter(id__in=[user.id for user in users])
+    known = set(rows.filter(shared | ~(Exists(roles) | Exists(teams))))
+    return [user for user in users if user in known]
+
+
+def _joining(
+    asked: Sequence[AskedMember], users: Sequence[User], staying: Collection[User] = frozenset()
+) -> list[User]:
+    """Those of the users asked for who are not among those who stay; refuses those who are too many."""
+    joining = [(one, user) for one, user in zip(asked, users, strict=True) if user not in staying]
+    room = max(0, min(MOST_JOINING, MOST_MEMBERS - len(staying)))
+    if joining[room:]:
+        message = f"is one too many: {MOST_JOINING} users join a team at once, {MOST_MEMBERS} are in it"
+        bad = [BadField(one.path, ErrorCode.INVALID_ATTRIBUTE, message) for one, _ in joining[room:]]
+        raise ApiError.of_fields(bad)
+    return [user for _, user in joining]
+
+
+def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> None:
+    """Tell of each; who is no member of the organization yet becomes one."""
+    held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
+    members = set(held.values_list("user_id", flat=True))
+    member = Grant(Role.ORG_MEMBER, org_id=team.org_id)
+    for user in users:
+        if user.id not in members:
+            grants_create([member], holder=user)
+            role_changes_record(user=user, old=(), new=[member], actor=actor, now=now)
+        team_joined(team=team, user=user, actor=actor, now=now)
+
+
+def _left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
+    for user in users:
+        team_left(team=team, user=user, actor=actor, now=now)

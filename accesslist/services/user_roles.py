@@ -1,0 +1,106 @@
+"""The roles of users: changed by those who administer the scope, told scope by scope (decisions 2, 3)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.models import User
+from accesslist.rules.administering import administers, refuse_elsewhere
+from accesslist.rules.granting import RoleRequest, scope_of
+from accesslist.selectors.keys import present_grants
+from accesslist.selectors.users import Orgs, orgs_of_groups
+from accesslist.services.grants import grants_admit, grants_of, grants_replace
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import Actor, ActorKind
+from opsapi.roles import INSTALLATION, Grant, Scope
+
+
+def user_lock(user_id: str) -> User:
+    """The user, for whom nobody else writes until the transaction ends.
+
+    Raises:
+        ApiError: USER_NOT_FOUND.
+    """
+    user = User.objects.select_for_update().filter(id=user_id).first()
+    return found(user, ErrorCode.USER_NOT_FOUND, user_id)
+
+
+def refuse_own_roles(user: User, actor: Actor) -> None:
+    """Nobody changes their own roles (decisions 2).
+
+    Raises:
+        ApiError: CANNOT_CHANGE_OWN_ROLES.
+    """
+    if actor.kind is ActorKind.USER and actor.id == user.id:
+        raise ApiError(ErrorCode.CANNOT_CHANGE_OWN_ROLES)
+
+
+@transaction.atomic
+def user_roles_replace(
+    *, user_id: str, roles: RoleRequest, seen_in: Orgs, actor: Actor, now: datetime
+) -> None:
+    """Make the roles in the scopes the caller administers those asked for; the others stay as they are.
+
+    `seen_in`: the organizations in which the caller is shown roles of users.
+
+    Raises:
+        ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
+            and those of `accesslist.services.grants.grants_admit`.
+    """
+    user, wanted = user_lock(user_id), roles.grants()
+    current = grants_of(user)
+    orgs = orgs_of_groups([*current, *wanted])
+    shown = [grant for grant in current if seen_in is None or scope_of(grant, orgs).org_id in seen_in]
+    refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
+    before, after = (
+        [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)
+    )
+    if set(before) == set(after):
+        return
+    refuse_own_roles(user, actor)
+    grants_admit(roles, added=[grant for grant in after if grant not in current])
+    grants_replace(holder=user, current=before, wanted=after)
+    role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
+
+
+def role_changes_record(
+    *, user: User, old: Sequence[Grant], new: Sequence[Grant], actor: Actor, now: datetime
+) -> None:
+    """Tell each project, each organization and the installation of its own roles only."""
+    for place in dict.fromkeys(grant.scope for grant in (*old, *new)):
+        before, after = ([grant for grant in grants if grant.scope == place] for grants in (old, new))
+        if set(before) == set(after):
+            continue
+        for event_type in _told(place, before, after):
+            event_record(
+                event_type=event_type,
+                actor=actor,
+                now=now,
+                group_id=place.group_id,
+                org_id=place.org_id,
+                facts=EventFacts(target_username=user.username),
+                diffs=diff(DiffType.ROLES, user.id, old=_roles(before), new=_roles(after)),
+            )
+
+
+def _told(place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
+    """The change, and whether the user came to the project or organization by it, or left it."""
+    told = [EventType.USER_ROLES_CHANGED_AUDIT]
+    if place != INSTALLATION and not (before and after):
+        in_group = place.group_id is not None
+        joined = EventType.JOINED_GROUP if in_group else EventType.JOINED_ORG
+        left = EventType.REMOVED_FROM_GROUP if in_group else EventType.REMOVED_FROM_ORG_AUDIT
+        told.append(left if before else joined)
+    return told
+
+
+def _roles(grants: Sequence[Grant]) -> dict[str, object] | None:
+    """As a user's document shows them; None where there are none, so that a diff says NEW or REMOVED."""
+    return {"roles": present_grants(grants)} if grants else None

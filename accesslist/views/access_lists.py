@@ -1,0 +1,114 @@
+"""The global access list (endpoints 1 and 2; decisions 3 "access list")."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.rules.administering import GLOBAL_WRITERS
+from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
+from accesslist.selectors.access_lists import EntryRow, entry_row, entry_rows
+from accesslist.serializers.access_lists import (
+    AccessListEntryChange,
+    AccessListEntryDocument,
+    AccessListEntryInput,
+    present_entry,
+)
+from accesslist.services.access_lists import (
+    access_list_entries_create,
+    access_list_entry_delete,
+    access_list_entry_update,
+)
+from accesslist.views.base import KeyViewSet
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.permissions import in_installation
+from opsapi.api.query import LISTING
+from opsapi.roles import Role
+
+_LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
+_THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
+
+
+class AccessListViewSet(KeyViewSet):
+    """What lists of addresses have in common: who writes them and what may refuse it."""
+
+    refusals = {"create": [_LOCKED_OUT, _THERE], "update": [_LOCKED_OUT, _THERE], "destroy": [_LOCKED_OUT]}
+
+    of: AccessList = GLOBAL_LIST
+    """The list the path names."""
+
+    @property
+    def writer(self) -> ListWriter:
+        """Who calls, and whether lists hold for them."""
+        return ListWriter(self.actor, self.caller.is_exempt)
+
+    def find(self, entry_id: str) -> EntryRow:
+        """An entry of the list."""
+        row = entry_row(entry_id, key_id=self.of.key_id)
+        return found(row, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+
+
+class GlobalAccessListViewSet(AccessListViewSet):
+    """`/admin/accessList`: where keys with a global role may call from."""
+
+    access = {
+        "index": in_installation(Role.GLOBAL_READ_ONLY),
+        "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
+        "create": in_installation(*GLOBAL_WRITERS),
+        "update": in_installation(*GLOBAL_WRITERS),
+        "destroy": in_installation(*GLOBAL_WRITERS),
+    }
+    parameters = {"index": LISTING}
+    bodies = {"create": AccessListEntryInput, "update": AccessListEntryChange}
+    answers = {
+        "index": [AccessListEntryDocument],
+        "retrieve": AccessListEntryDocument,
+        "create": AccessListEntryDocument,
+        "update": AccessListEntryDocument,
+    }
+    statuses = {"destroy": 204}
+    identifiers = {"entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID}
+
+    entry: EntryRow
+
+    def load(self) -> None:
+        """The entry of the path."""
+        if "entry_id" in self.kwargs:
+            self.entry = self.find(self.kwargs["entry_id"])
+
+    def index(self, request: Request) -> Response:
+        """Every entry."""
+        return self.list(entry_rows(None), self._present)
+
+    def retrieve(self, request: Request, entry_id: str) -> Response:
+        """One entry."""
+        return Response(self._present(self.entry))
+
+    def create(self, request: Request) -> Response:
+        """One more entry; the others stay."""
+        body = self.body()
+        new = [NewEntry(body["cidrBlock"], body["description"])]
+        (entry,) = access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
+        return Response(self._present(self.find(entry.id)))
+
+    def update(self, request: Request, entry_id: str) -> Response:
+        """Another range or description; what a read showed can be written back."""
+        body = self.body(stored=self._present(self.entry))
+        access_list_entry_update(
+            of=self.of,
+            entry_id=entry_id,
+            cidr_block=body.get("cidrBlock"),
+            description=body.get("description"),
+            by=self.writer,
+            now=self.now,
+        )
+        return Response(self._present(self.find(entry_id)))
+
+    def destroy(self, request: Request, entry_id: str) -> Response:
+        """Removes an entry; without any the list holds for nobody."""
+        access_list_entry_delete(of=self.of, entry_id=entry_id, by=self.writer, now=self.now)
+        return Response()
+
+    def _present(self, row: EntryRow) -> dict[str, Any]:
+        return {**present_entry(row), "links": self.links.self_only(f"/admin/accessList/{row['id']}")}

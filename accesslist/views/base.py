@@ -1,0 +1,110 @@
+"""What views of identity and access share: the key that calls, users as it sees them, where keys are."""
+
+from functools import cached_property
+from typing import Any, cast
+
+from accesslist.principal import KeyPrincipal
+from accesslist.selectors.users import Orgs, UserRow, organizations_of
+from accesslist.serializers.users import present_user
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import INSTALLATION, Scope
+
+ROLE_PLACE_REFUSALS = (
+    ErrorCode.ROLE_NEEDS_GROUP_ID,
+    ErrorCode.ROLE_NEEDS_ORG_ID,
+    ErrorCode.ROLE_NEEDS_NO_GROUP_ID,
+)
+"""Where roles are asked for, each with the place it holds in."""
+
+ROLE_CHANGE_REFUSALS = (ErrorCode.CANNOT_CHANGE_OWN_ROLES, ErrorCode.CANNOT_DEMOTE_LAST_OWNER)
+"""Where roles are taken."""
+
+NEW_USER_REFUSALS = (
+    ErrorCode.INVALID_USERNAME,
+    ErrorCode.INVALID_EMAIL_ADDRESS,
+    ErrorCode.WEAK_PASSWORD,
+    ErrorCode.CANNOT_ADD_GLOBAL_ROLE,
+    ErrorCode.ROLE_NOT_HELD,
+    ErrorCode.USER_ALREADY_EXISTS,
+    ErrorCode.USER_NOT_FOUND,
+)
+"""Where users are made."""
+
+
+class KeyViewSet(ApiViewSet):
+    """A view that looks at the roles of the key that calls."""
+
+    @property
+    def caller(self) -> KeyPrincipal:
+        """Who calls, with their roles."""
+        return cast(KeyPrincipal, self.request.auth)
+
+
+class UserPresentingViewSet(KeyViewSet):
+    """Shows users as the caller may see them: with what is theirs in organizations both are in."""
+
+    @cached_property
+    def seen_in(self) -> Orgs:
+        """The organizations in which the caller sees users."""
+        return organizations_of(self.caller.grants)
+
+    def present(self, row: UserRow) -> dict[str, Any]:
+        """A user."""
+        return present_user(row, self.links)
+
+
+class PlaceViewSet(KeyViewSet):
+    """Something reached through a project, an organization or the installation: one of those below."""
+
+    @property
+    def here(self) -> Scope:
+        """The project or organization of the path."""
+        raise NotImplementedError
+
+    @property
+    def base_path(self) -> str:
+        """Its path."""
+        raise NotImplementedError
+
+
+class InGroup(PlaceViewSet):
+    """Below `/groups/{id}`."""
+
+    @property
+    def here(self) -> Scope:
+        """The project."""
+        return Scope(group_id=self.group.id)
+
+    @property
+    def base_path(self) -> str:
+        """Its path."""
+        return f"/groups/{self.group.id}"
+
+
+class InOrg(PlaceViewSet):
+    """Below `/orgs/{id}`."""
+
+    @property
+    def here(self) -> Scope:
+        """The organization."""
+        return Scope(org_id=self.kwargs["org_id"])
+
+    @property
+    def base_path(self) -> str:
+        """Its path."""
+        return f"/orgs/{self.kwargs['org_id']}"
+
+
+class InInstallation(PlaceViewSet):
+    """Below `/admin`."""
+
+    @property
+    def here(self) -> Scope:
+        """Everywhere."""
+        return INSTALLATION
+
+    @property
+    def base_path(self) -> str:
+        """Its path."""
+        return "/admin"

@@ -1,0 +1,82 @@
+"""Endpoint 5: the first user of an installation (contract 2.13; decisions 3)."""
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.rules.ranges import counted_range
+from accesslist.selectors.users import user_rows
+from accesslist.serializers.keys import present_key
+from accesslist.serializers.users import NewUserDocument, UserInput, new_user, present_user
+from accesslist.services.keys import NewKey
+from accesslist.services.users import unauth_user_create
+from accesslist.throttles import throttle
+from accesslist.views.base import NEW_USER_REFUSALS
+from opsapi.api.addresses import client_address
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.permissions import OPEN
+from opsapi.api.query import Parameter
+from opsapi.api.views import ApiViewSet
+
+ACCESS_LIST = Parameter(
+    "accessList",
+    str,
+    schema={"type": "string"},
+    description="Address or range for the global access list; may be repeated; first user only.",
+    repeatable=True,
+)
+OLDER_ACCESS_LIST = Parameter(
+    "whitelist",
+    str,
+    schema={"type": "string"},
+    description="Older name of accessList.",
+    repeatable=True,
+    deprecated=True,
+)
+
+
+class FirstUserViewSet(ApiViewSet):
+    """Endpoint 5: the first user of the installation, without an API key."""
+
+    authentication_classes = []
+    access = {"create": OPEN}
+    parameters = {"create": (ACCESS_LIST, OLDER_ACCESS_LIST)}
+    bodies = {"create": UserInput}
+    answers = {"create": NewUserDocument}
+    statuses = {"create": 201}
+    refusals = {
+        "create": (ErrorCode.RATE_LIMITED, ErrorCode.INVITATION_ONLY_MODE_OR_LDAP, *NEW_USER_REFUSALS),
+    }
+
+    def check_throttles(self, request: Request) -> None:
+        """Every call counts, whatever becomes of it."""
+        bucket = f"first user {counted_range(client_address(self.http_request))}"
+        throttle(bucket, settings.OPSAPI_RATE_FIRST_USER, self.now)
+
+    def load(self) -> None:
+        """Refuse the whole endpoint where users are not made like this."""
+        if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
+            raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
+
+    def create(self, request: Request) -> Response:
+        """The user, and with the first one a key that holds GLOBAL_OWNER."""
+        body = self.body()
+        address = client_address(self.http_request)
+        user, key = unauth_user_create(
+            new=new_user(body),
+            access_list=[*self.query["accessList"], *self.query["whitelist"]],
+            remote_address=str(address) if address else None,
+            now=self.now,
+        )
+        row = found(user_rows().filter(id=user.id).first(), ErrorCode.USER_NOT_FOUND, user.id)
+        document: dict[str, Any] = {"user": present_user(row, self.links)}
+        if key:
+            document = {"programmaticApiKey": self._key_document(key), **document}
+        return Response(document)
+
+    def _key_document(self, new: NewKey) -> dict[str, Any]:
+        shown = present_key(new.row, new.private_key)
+        return {**shown, "links": self.links.self_only(f"/admin/apiKeys/{new.key.id}")}

@@ -1,0 +1,107 @@
+"""The access lists of keys (decisions 2, decisions 3 "keys", "enforcement")."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.listing import AccessList, refuse_keys_beyond
+from accesslist.selectors.access_lists import EntryRow, entry_rows, listed_key
+from accesslist.serializers.access_lists import (
+    KeyAccessListEntryDocument,
+    KeyAccessListEntryInput,
+    new_entries,
+    present_entry,
+)
+from accesslist.services.access_lists import access_list_entries_create, access_list_entry_delete
+from accesslist.views.access_lists import AccessListViewSet
+from accesslist.views.base import InGroup, InInstallation, InOrg, PlaceViewSet
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.permissions import Access, in_group, in_installation, in_org
+from opsapi.api.query import LISTING
+from opsapi.roles import Role
+
+
+def _access(read: Access, write: Access) -> Mapping[str, Access]:
+    return {"index": read, "retrieve": read, "create": write, "destroy": write}
+
+
+class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
+    """Where a key may call from; a subclass says by which path it is reached, and so by whose leave."""
+
+    parameters = {"index": LISTING, "create": LISTING}
+    bodies = {"create": [KeyAccessListEntryInput]}
+    answers = {
+        "index": [KeyAccessListEntryDocument],
+        "retrieve": KeyAccessListEntryDocument,
+        "create": [KeyAccessListEntryDocument],
+    }
+    statuses = {"create": 201, "destroy": 204}
+    identifiers = {
+        "key_id": ErrorCode.INVALID_API_KEY_ID,
+        "key_entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID,
+    }
+
+    entry: EntryRow
+
+    def load(self) -> None:
+        """The key of the path, which has to hold a role there, and its entry."""
+        key_id = self.kwargs["key_id"]
+        row = listed_key(key_id)
+        key = found(row if row and row.is_within(self.here) else None, ErrorCode.API_KEY_NOT_FOUND, key_id)
+        self.of = AccessList(key.id, key.public_key, self.here)
+        if self.action in {"create", "destroy"}:
+            refuse_keys_beyond(key.grants, by=self.caller.grants)
+        if "key_entry_id" in self.kwargs:
+            self.entry = self.find(self.kwargs["key_entry_id"])
+
+    def index(self, request: Request, **path: str) -> Response:
+        """The key's entries."""
+        return self.list(entry_rows(self.of.key_id), self._present)
+
+    def retrieve(self, request: Request, **path: str) -> Response:
+        """One entry."""
+        links = self.links.related(self._path(self.entry), {"apiKey": self._key_path})
+        return Response({**self._present(self.entry), "links": links})
+
+    def create(self, request: Request, **path: str) -> Response:
+        """More entries, all or none; answers the whole list."""
+        new = new_entries(self.body_array())
+        access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
+        return self.index(request)
+
+    def destroy(self, request: Request, **path: str) -> Response:
+        """Removes an entry; without any the key may call from everywhere."""
+        access_list_entry_delete(of=self.of, entry_id=self.entry["id"], by=self.writer, now=self.now)
+        return Response()
+
+    @property
+    def _key_path(self) -> str:
+        return f"{self.base_path}/apiKeys/{self.of.key_id}"
+
+    def _path(self, row: EntryRow) -> str:
+        return f"{self._key_path}/accessList/{row['id']}"
+
+    def _present(self, row: EntryRow) -> dict[str, Any]:
+        return {**present_entry(row, of_key=True), "links": self.links.self_only(self._path(row))}
+
+
+class GroupKeyAccessListViewSet(InGroup, KeyAccessListViewSet):
+    """`/groups/{id}/apiKeys/{id}/accessList`."""
+
+    access = _access(in_group(Role.GROUP_READ_ONLY), in_group(*GROUP_WRITERS))
+
+
+class OrgKeyAccessListViewSet(InOrg, KeyAccessListViewSet):
+    """`/orgs/{id}/apiKeys/{id}/accessList`."""
+
+    access = _access(in_org(Role.ORG_MEMBER), in_org(*ORG_WRITERS))
+
+
+class InstallationKeyAccessListViewSet(InInstallation, KeyAccessListViewSet):
+    """`/admin/apiKeys/{id}/accessList`."""
+
+    access = _access(in_installation(Role.GLOBAL_READ_ONLY), in_installation(*GLOBAL_WRITERS))

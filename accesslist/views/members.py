@@ -1,0 +1,35 @@
+"""Who is in an organization, and who is in a project (decisions 3 "users, teams")."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.selectors.users import group_user_rows, org_user_rows
+from accesslist.serializers.users import UserDocument
+from accesslist.views.base import UserPresentingViewSet
+from opsapi.api.permissions import in_group, in_org
+from opsapi.api.query import LISTING
+from opsapi.roles import Role
+
+
+class OrgUserViewSet(UserPresentingViewSet):
+    """`/orgs/{id}/users`."""
+
+    access = {"index": in_org(Role.ORG_MEMBER)}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, org_id: str) -> Response:
+        """Those with a role in the organization, in one of its projects, or in one of its teams."""
+        return self.list(org_user_rows(org_id, self.seen_in), self.present)
+
+
+class GroupUserViewSet(UserPresentingViewSet):
+    """`/groups/{id}/users`."""
+
+    access = {"index": in_group(Role.GROUP_READ_ONLY)}
+    parameters = {"index": LISTING}
+    answers = {"index": [UserDocument]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Those with a role in the project, their own or a team's."""
+        return self.list(group_user_rows(group_id, self.seen_in), self.present)

@@ -1,0 +1,149 @@
+"""Teams of an organization and their members (decisions 3 "users, teams")."""
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.selectors.teams import TeamRow, team_row, team_row_named, team_rows
+from accesslist.selectors.users import team_user_rows
+from accesslist.serializers.teams import (
+    TeamChange,
+    TeamDocument,
+    TeamInput,
+    TeamMemberInput,
+    members_asked,
+    members_named,
+    present_team,
+)
+from accesslist.serializers.users import UserDocument
+from accesslist.services.teams import (
+    team_create,
+    team_delete,
+    team_update,
+    team_user_remove,
+    team_users_add,
+)
+from accesslist.views.base import UserPresentingViewSet
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.permissions import in_org
+from opsapi.api.query import LISTING
+from opsapi.roles import Role
+
+_READING, _WRITING = in_org(Role.ORG_MEMBER), in_org(Role.ORG_OWNER)
+
+
+class TeamViewSet(UserPresentingViewSet):
+    """`/orgs/{id}/teams`, `/orgs/{id}/teams/{id}` and `/orgs/{id}/teams/byName/{name}`."""
+
+    access = {
+        "index": _READING,
+        "create": _WRITING,
+        "retrieve": _READING,
+        "update": _WRITING,
+        "destroy": _WRITING,
+    }
+    parameters = {"index": LISTING}
+    bodies = {"create": TeamInput, "update": TeamChange}
+    answers = {
+        "index": [TeamDocument],
+        "create": TeamDocument,
+        "retrieve": TeamDocument,
+        "update": TeamDocument,
+    }
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {"create": (ErrorCode.TEAM_NOT_FOUND,), "retrieve": (ErrorCode.TEAM_NOT_FOUND,)}
+    identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID}
+
+    team: TeamRow
+
+    def load(self) -> None:
+        """The team of the path, of the organization of the path."""
+        org_id = self.kwargs["org_id"]
+        if "team_name" in self.kwargs:
+            name = self.kwargs["team_name"]
+            self.team = found(team_row_named(name, org_id), ErrorCode.TEAM_NOT_FOUND, name)
+        elif "team_id" in self.kwargs:
+            team_id = self.kwargs["team_id"]
+            self.team = found(team_row(team_id, org_id), ErrorCode.TEAM_NOT_FOUND, team_id)
+
+    def index(self, request: Request, org_id: str) -> Response:
+        """The organization's teams."""
+        return self.list(team_rows(org_id), lambda row: present_team(row, self.links))
+
+    def create(self, request: Request, org_id: str) -> Response:
+        """A new team; its members become members of the organization."""
+        body = self.body()
+        team = team_create(
+            org_id=org_id,
+            name=body["name"],
+            members=members_named(body["usernames"]),
+            seen_in=self.seen_in,
+            actor=self.actor,
+            now=self.now,
+        )
+        return self._answer(team.id)
+
+    def retrieve(self, request: Request, org_id: str, **_: str) -> Response:
+        """One team; of several with the name of the path the oldest."""
+        return Response(present_team(self.team, self.links, alone=True))
+
+    def update(self, request: Request, org_id: str, team_id: str) -> Response:
+        """Another name, other members."""
+        body = self.body(stored=self.team)
+        usernames = body.get("usernames")
+        team_update(
+            team_id=team_id,
+            org_id=org_id,
+            name=body.get("name"),
+            members=None if usernames is None else members_named(usernames),
+            seen_in=self.seen_in,
+            actor=self.actor,
+            now=self.now,
+        )
+        return self._answer(team_id)
+
+    def destroy(self, request: Request, org_id: str, team_id: str) -> Response:
+        """Deletes the team, with its roles in projects; its members stay in the organization."""
+        team_delete(team_id=team_id, org_id=org_id, actor=self.actor, now=self.now)
+        return Response()
+
+    def _answer(self, team_id: str) -> Response:
+        row = found(team_row(team_id, self.kwargs["org_id"]), ErrorCode.TEAM_NOT_FOUND, team_id)
+        return Response(present_team(row, self.links, alone=True))
+
+
+class TeamUserViewSet(UserPresentingViewSet):
+    """`/orgs/{id}/teams/{id}/users`."""
+
+    access = {"index": _READING, "create": _WRITING, "destroy": _WRITING}
+    parameters = {"index": LISTING, "create": LISTING}
+    bodies = {"create": [TeamMemberInput]}
+    answers = {"index": [UserDocument], "create": [UserDocument]}
+    statuses = {"create": 201, "destroy": 204}
+    identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID, "user_id": ErrorCode.INVALID_USER_ID}
+
+    def load(self) -> None:
+        """The team of the path, and the member."""
+        org_id, team_id = self.kwargs["org_id"], self.kwargs["team_id"]
+        found(team_row(team_id, org_id), ErrorCode.TEAM_NOT_FOUND, team_id)
+        if "user_id" in self.kwargs:
+            user_id = self.kwargs["user_id"]
+            row = team_user_rows(team_id, self.seen_in).filter(id=user_id).first()
+            found(row, ErrorCode.USER_NOT_FOUND, user_id)
+
+    def index(self, request: Request, **named: str) -> Response:
+        """The team's members."""
+        return self.list(team_user_rows(named["team_id"], self.seen_in), self.present)
+
+    def create(self, request: Request, **named: Any) -> Response:
+        """Adds users; answers with all members."""
+        members = members_asked(self.body_array())
+        team_users_add(**named, members=members, seen_in=self.seen_in, actor=self.actor, now=self.now)
+        return self.index(request, **named)
+
+    def destroy(self, request: Request, **named: Any) -> Response:
+        """Takes a user from the team."""
+        team_user_remove(**named, actor=self.actor, now=self.now)
+        return Response()

@@ -1,0 +1,212 @@
+"""Users: who sees whom, and who makes them (decisions 2 row "/users", decisions 3)."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from accesslist.models import Project, User
+from events.models import Event
+from opsapi.roles import Grant, Role
+from tests.api import bodies
+from tests.api.people import client, fields, group, make_user, org, refusal, since, told, wire
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory, make_team
+
+NOTHING = "f" * 24
+pytestmark = pytest.mark.django_db
+
+
+def names(document: dict[str, Any]) -> list[str]:
+    """Who is in a list."""
+    return [one["username"] for one in document["results"]]
+
+
+@pytest.fixture
+def other(db: None) -> Project:
+    """A project of another organization."""
+    made: Project = ProjectFactory.create()
+    return made
+
+
+@pytest.fixture
+def sibling(project: Project) -> Project:
+    """A second project of the organization."""
+    made: Project = ProjectFactory.create(org=project.org)
+    return made
+
+
+class TestSeeing:
+    """`GET /users`, `/users/{id}`, `/users/byName/{name}`."""
+
+    @pytest.fixture(autouse=True)
+    def _people(self, project: Project, sibling: Project, other: Project) -> None:
+        self.project, self.sibling, self.other = project, sibling, other
+        self.people = {
+            "in org": make_user(org(Role.ORG_MEMBER, project), username="in org"),
+            "in group": make_user(group(Role.GROUP_OWNER, project), username="in group"),
+            "in sibling": make_user(group(Role.GROUP_READ_ONLY, sibling), username="in sibling"),
+            "by team": make_user(username="by team"),
+            "elsewhere": make_user(org(Role.ORG_OWNER, other), username="elsewhere"),
+            "global": make_user(Grant(Role.GLOBAL_OWNER), username="global"),
+            "nowhere": make_user(username="nowhere"),
+        }
+        make_team(project, self.people["by team"])
+
+    INSIDE = ["in org", "in group", "in sibling", "by team"]
+
+    def callers(self) -> list[tuple[ApiClient, list[str]]]:
+        """Who sees whom."""
+        everybody = [*self.INSIDE, "elsewhere", "global", "nowhere"]
+        inside = [
+            org(Role.ORG_MEMBER, self.project),
+            org(Role.ORG_OWNER, self.project),
+            group(Role.GROUP_READ_ONLY, self.project),
+            group(Role.GROUP_DATA_ACCESS_READ_ONLY, self.sibling),
+        ]
+        both = (group(Role.GROUP_READ_ONLY, self.project), org(Role.ORG_MEMBER, self.other))
+        return [
+            *[(client(one), self.INSIDE) for one in inside],
+            (client(Grant(Role.GLOBAL_READ_ONLY)), everybody),
+            (client(Grant(Role.GLOBAL_BACKUP_ADMIN)), everybody),
+            (client(org(Role.ORG_MEMBER, self.other)), ["elsewhere"]),
+            (client(*both), [*self.INSIDE, "elsewhere"]),
+            (client(group(Role.GROUP_AGENT, self.project)), []),
+            (client(), []),
+        ]
+
+    def test_those_who_share_an_organization_are_seen(self) -> None:
+        for caller, seen in self.callers():
+            assert names(caller.get("/users").json()) == seen
+            for name, user in self.people.items():
+                by_id, by_name = caller.get(f"/users/{user.id}"), caller.get(f"/users/byName/{quote(name)}")
+                if name in seen:
+                    assert by_id.json() == by_name.json()
+                    assert by_id.json()["username"] == name
+                else:
+                    assert refusal(by_id) == (404, "USER_NOT_FOUND")
+                    assert refusal(by_name) == (404, "USERNAME_NOT_FOUND")
+
+    def test_of_a_user_only_what_is_in_shared_organizations_is_shown(self) -> None:
+        here, there = group(Role.GROUP_OWNER, self.sibling), org(Role.ORG_OWNER, self.other)
+        user = make_user(Grant(Role.GLOBAL_READ_ONLY), there, here, username="everywhere")
+        teams = [make_team(project, user).id for project in (self.other, self.project)]
+        shown = client(org(Role.ORG_MEMBER, self.project)).get(f"/users/{user.id}").json()
+        assert (shown["roles"], shown["teamIds"]) == (wire(here), teams[1:])
+        shown = client(Grant(Role.GLOBAL_READ_ONLY)).get(f"/users/{user.id}").json()
+        assert (shown["roles"], shown["teamIds"]) == (wire(Grant(Role.GLOBAL_READ_ONLY), there, here), teams)
+
+    def test_an_organization_lists_those_with_a_role_in_it_or_in_its_projects(self) -> None:
+        reader = client(org(Role.ORG_MEMBER, self.project))
+        assert names(reader.get(f"/orgs/{self.project.org_id}/users").json()) == self.INSIDE
+
+    def test_a_project_lists_those_with_a_role_in_it(self) -> None:
+        reader = client(group(Role.GROUP_READ_ONLY, self.project))
+        listed = reader.get(f"/groups/{self.project.id}/users").json()
+        assert names(listed) == ["in group", "by team"]
+        assert listed["results"][0]["roles"] == wire(group(Role.GROUP_OWNER, self.project))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [
+        ("Ada@Example.com", "ada@example.COM"),
+        ("Straße", "STRASSE"),
+        ("ﬁona", "FIONA"),
+        ("DOMAIN\\ada", "domain\\ADA"),
+        ("a/b c?d#e%41", "A/b C?d#e%41"),
+        ("寿司 🍣", "寿司 🍣"),
+        ("byName", "byname"),
+        ("users/", "users/"),
+        ("..", ".."),
+    ],
+)
+def test_a_name_is_found_however_it_is_typed(owner: ApiClient, name: str, asked: str) -> None:
+    made = owner.post("/users", bodies.user(username=name))
+    assert made.status_code == 201
+    assert owner.get(f"/users/byName/{quote(asked, safe='')}").json() == made.json()
+
+
+class TestMaking:
+    """`POST /users`."""
+
+    def test_a_user_is_made_with_roles_that_say_where_they_hold(
+        self, owner: ApiClient, project: Project
+    ) -> None:
+        roles = wire(
+            Grant(Role.GLOBAL_READ_ONLY), org(Role.ORG_MEMBER, project), group(Role.GROUP_OWNER, project)
+        )
+        before = Event.objects.count()
+        made = owner.post("/users", bodies.user(roles=roles, mobileNumber="+12025550100"))
+        assert made.status_code == 201
+        document = made.json()
+        assert document["roles"] == roles
+        assert "password" not in document
+        assert owner.get(f"/users/{document['id']}").json() == document
+        events = since(before)
+        assert told(events) == [
+            ("USER_CREATED_AUDIT", None, None),
+            ("USER_ROLES_CHANGED_AUDIT", None, project.org_id),
+            ("JOINED_ORG", None, project.org_id),
+            ("USER_ROLES_CHANGED_AUDIT", project.id, None),
+            ("JOINED_GROUP", project.id, None),
+        ]
+        assert {event.details["targetUsername"] for event in events} == {"ada@example.com"}
+        assert [(one["type"], one["status"], one["id"]) for one in events[0].diffs] == [
+            ("USERS", "NEW", document["id"])
+        ]
+        (joined,) = events[4].diffs
+        assert (joined["type"], joined["status"]) == ("ROLES", "NEW")
+        assert project.id in joined["params"][0]["new"]
+        assert str(project.org_id) not in str(joined)
+
+    def test_roles_may_be_left_out(self, owner: ApiClient) -> None:
+        assert owner.post("/users", bodies.user()).json()["roles"] == []
+
+    @pytest.mark.parametrize(
+        ("role", "status", "code"),
+        [
+            ({"roleName": "GROUP_READ_ONLY"}, 400, "ROLE_NEEDS_GROUP_ID"),
+            ({"roleName": "ORG_MEMBER"}, 400, "ROLE_NEEDS_ORG_ID"),
+            ({"roleName": "GLOBAL_READ_ONLY", "groupId": NOTHING}, 400, "ROLE_NEEDS_NO_GROUP_ID"),
+            ({"roleName": "GROUP_KING"}, 400, "INVALID_ENUM_VALUE"),
+            ({"roleName": "GROUP_READ_ONLY", "groupId": NOTHING}, 400, "INVALID_ATTRIBUTE"),
+            ({"roleName": "ORG_MEMBER", "orgId": NOTHING}, 400, "INVALID_ATTRIBUTE"),
+            ({"roleName": "GROUP_OWNER", "groupId": NOTHING}, 403, "ROLE_NOT_HELD"),
+            ({"roleName": "ORG_OWNER", "orgId": NOTHING}, 403, "ROLE_NOT_HELD"),
+            ({"roleName": "GLOBAL_READ_ONLY"}, 403, "CANNOT_ADD_GLOBAL_ROLE"),
+        ],
+    )
+    def test_a_user_admin_gives_no_role_that_is_not_theirs(
+        self, role: dict[str, str], status: int, code: str
+    ) -> None:
+        users, events = User.objects.count(), Event.objects.count()
+        answer = client(Grant(Role.GLOBAL_USER_ADMIN)).post("/users", bodies.user(roles=[role]))
+        assert refusal(answer) == (status, code)
+        if status == 400:
+            assert answer.json()["badFields"][0]["field"].startswith("roles[0].")
+        assert (User.objects.count(), Event.objects.count()) == (users, events)
+
+    @pytest.mark.parametrize(
+        ("change", "field", "code"),
+        [
+            ({"username": None}, "username", "MISSING_ATTRIBUTE"),
+            ({"username": "a\nb"}, "username", "INVALID_ATTRIBUTE"),
+            ({"password": None}, "password", "MISSING_ATTRIBUTE"),
+            ({"password": "password"}, "password", "WEAK_PASSWORD"),
+            ({"emailAddress": "nobody"}, "emailAddress", "INVALID_EMAIL_ADDRESS"),
+            ({"teamIds": []}, "teamIds", "INVALID_ATTRIBUTE"),
+            ({"roles": "GLOBAL_OWNER"}, "roles", "INVALID_ATTRIBUTE"),
+        ],
+    )
+    def test_a_wrong_field_is_named(
+        self, owner: ApiClient, change: dict[str, Any], field: str, code: str
+    ) -> None:
+        answer = owner.post("/users", bodies.user(**change))
+        assert refusal(answer) == (400, code)
+        assert fields(answer) == [field]
+        assert not User.objects.exists()
+
+    def test_a_name_that_is_taken_is_409_in_whatever_case(self, owner: ApiClient) -> None:
+        make_user(username="ADA@example.com")
+        assert refusal(owner.post("/users", bodies.user())) == (409, "USER_ALREADY_EXISTS")

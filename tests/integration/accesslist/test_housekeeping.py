@@ -1,0 +1,34 @@
+"""What housekeeping keeps (accesslist.services.housekeeping)."""
+
+from datetime import timedelta
+
+import pytest
+
+from accesslist.backends import LOGIN_WINDOW
+from accesslist.models import RateWindow
+from accesslist.services.housekeeping import traces_trim
+from accesslist.throttles import RATE_WINDOW
+from opsapi import clock
+
+LONGEST = timedelta(minutes=10)
+INSTANT = timedelta(microseconds=1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("age", "kept"),
+    [
+        (timedelta(0), True),
+        (RATE_WINDOW + INSTANT, True),
+        (LOGIN_WINDOW, True),
+        (LOGIN_WINDOW + INSTANT, True),
+        (LONGEST, True),
+        (LONGEST + INSTANT, False),
+    ],
+    ids=str,
+)
+def test_a_window_is_kept_longer_than_any_lasts(age: timedelta, kept: bool) -> None:
+    now = clock.now()
+    RateWindow.objects.create(bucket="some", started=now - age, count=1)
+    traces_trim(now=now)
+    assert RateWindow.objects.exists() is kept

@@ -1,0 +1,86 @@
+"""manage.py create_key."""
+
+import io
+import re
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from accesslist.models import ApiKey, Project
+from events.models import Event
+from opsapi.ids import new_id
+from tests.client import ApiClient
+from tests.factories.accesslist import Key
+
+NOTHING = "a" * 24
+pytestmark = pytest.mark.django_db
+
+
+def run(*arguments: str) -> tuple[str, str]:
+    """The public and the private key that the command prints."""
+    printed = io.StringIO()
+    call_command("create_key", *arguments, stdout=printed)
+    public, private = re.findall(r"(?m)^(?:public|private) key +(\S+)$", printed.getvalue())
+    return public, private
+
+
+def test_it_makes_a_global_owner_whose_key_opens_the_api() -> None:
+    public, private = run()
+    owner = ApiClient(Key("", public, private))
+    shown = owner.get(f"/admin/apiKeys/{ApiKey.objects.get().id}").json()
+    assert shown["roles"] == [{"roleName": "GLOBAL_OWNER"}]
+    assert shown["publicKey"] == public
+    assert shown["privateKey"] == "******" + private[-4:]
+
+
+def test_it_gives_roles_where_they_are_said_to_hold(project: Project) -> None:
+    roles = ["--role", "GROUP_AGENT", "--role", "ORG_MEMBER", "--role", "GLOBAL_READ_ONLY"]
+    run("--desc", "mixed", *roles, "--group", project.id, "--org", str(project.org_id))
+    grants = ApiKey.objects.get(desc="mixed").grants.order_by("id")
+    assert list(grants.values_list("role", "org_id", "project_id")) == [
+        ("GROUP_AGENT", None, project.id),
+        ("ORG_MEMBER", project.org_id, None),
+        ("GLOBAL_READ_ONLY", None, None),
+    ]
+
+
+def test_the_event_names_the_key_and_nobody_who_acted() -> None:
+    public, private = run()
+    event = Event.objects.get()
+    assert event.event_type == "API_KEY_CREATED_AUDIT"
+    assert event.details == {"targetPublicKey": public}
+    assert event.raw["actor"] == "system"
+    assert private not in str((event.details, event.diffs, event.raw))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--role", "GROUP_KING"], "GROUP_KING is no role; there are GLOBAL_OWNER, "),
+        (["--role", "GROUP_OWNER"], "GROUP_OWNER needs --group"),
+        (["--role", "GROUP_OWNER", "--org", NOTHING], "GROUP_OWNER needs --group"),
+        (["--role", "ORG_OWNER"], "ORG_OWNER needs --org"),
+        (["--group", NOTHING], "--group says where GROUP_ roles hold, and there is none"),
+        (
+            ["--role", "GROUP_OWNER", "--group", NOTHING, "--org", NOTHING],
+            "--org says where ORG_ roles hold, and there is none",
+        ),
+        (["--role", "GROUP_OWNER", "--group", NOTHING], "roles\\[0\\].groupId is invalid: names no project"),
+        (["--role", "ORG_OWNER", "--org", NOTHING], "roles\\[0\\].orgId is invalid: names no organization"),
+        (["--role", "GROUP_OWNER", "--group", "x"], "24 lower-case hex characters"),
+        (["--desc", ""], "desc is invalid: must have 1 to 250 characters"),
+        (["--desc", "x" * 251], "desc is invalid: must have 1 to 250 characters"),
+        (["--desc", "a\nb"], "desc is invalid: must not hold control characters"),
+    ],
+)
+def test_it_refuses_in_one_line_and_makes_nothing(arguments: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        run(*arguments)
+    assert not ApiKey.objects.exists()
+    assert not Event.objects.exists()
+
+
+def test_it_refuses_a_project_that_does_not_exist_beside_one_role_that_could_be_given() -> None:
+    with pytest.raises(CommandError, match="names no project"):
+        run("--role", "GLOBAL_READ_ONLY", "--role", "GROUP_OWNER", "--group", new_id())
+    assert not ApiKey.objects.exists()
