@@ -28,6 +28,12 @@ class Event(models.Model):
             models.Index(fields=["-created", "-id"], name="event_newest"),
             # The events of a project, newest first.
             models.Index(fields=["group_id", "-created", "-id"], name="event_group_newest"),
+            # The events of an organization, newest first.
+            models.Index(
+                fields=["org_id", "-created", "-id"],
+                name="event_org_newest",
+                condition=models.Q(org_id__isnull=False),
+            ),
             # The filter by type, over the installation.
             models.Index(fields=["event_type", "-created", "-id"], name="event_type_newest"),
             # The story of one alert.

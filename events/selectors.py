@@ -1,10 +1,11 @@
 """Reading the event log."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from events.models import Event
 from opsapi.clock import second_after
@@ -22,27 +23,59 @@ _ROWS_WITH_CHANGES: QuerySet[Event, Any] = _NEWEST_FIRST.values(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class EventPlace:
+    """Where an event stands in the order of all events."""
+
+    created: datetime
+    id: str
+
+
 def event_rows(
     *,
     group_id: str | None = None,
+    org_id: str | None = None,
     event_types: Sequence[str] = (),
     min_date: datetime | None = None,
     max_date: datetime | None = None,
+    before: EventPlace | None = None,
     with_changes: bool = False,
 ) -> QuerySet[Event, Any]:
-    """Events newest first, id as tie-break; dates are whole seconds, both ends included."""
-    events = _ROWS_WITH_CHANGES if with_changes else _ROWS
-    if group_id is not None:
-        events = events.filter(group_id=group_id)
+    """Events newest first, id as tie-break; dates are whole seconds, both ends included.
+
+    `before`: only those that come after that place in this order, which are the older ones.
+    """
+    events = _in_scope(_ROWS_WITH_CHANGES if with_changes else _ROWS, group_id, org_id)
     if event_types:
         events = events.filter(event_type__in=event_types)
     if min_date is not None:
         events = events.filter(created__gte=min_date)
     if max_date is not None:
         events = events.filter(created__lt=second_after(max_date))
+    if before is not None:
+        # The first condition is the index's; the second is for events of the same moment.
+        older = Q(created__lt=before.created) | Q(id__lt=before.id)
+        events = events.filter(older, created__lte=before.created)
     return events.all()
 
 
-def event_row(event_id: str, *, group_id: str | None = None) -> EventRow | None:
-    """One event, of the project when one is named; None when there is none."""
-    return event_rows(group_id=group_id, with_changes=True).filter(id=event_id).first()
+def event_row(event_id: str, *, group_id: str | None = None, org_id: str | None = None) -> EventRow | None:
+    """One event, of the project or organization when one is named; None when there is none."""
+    return event_rows(group_id=group_id, org_id=org_id, with_changes=True).filter(id=event_id).first()
+
+
+def event_place(
+    event_id: str, *, group_id: str | None = None, org_id: str | None = None
+) -> EventPlace | None:
+    """Where an event stands; None when the project or organization, or nobody, has such an event."""
+    events: QuerySet[Event, Any] = Event.objects.filter(id=event_id).values_list("created", flat=True)
+    created = _in_scope(events, group_id, org_id).first()
+    return None if created is None else EventPlace(created, event_id)
+
+
+def _in_scope(events: QuerySet[Event, Any], group_id: str | None, org_id: str | None) -> QuerySet[Event, Any]:
+    if group_id is not None:
+        events = events.filter(group_id=group_id)
+    if org_id is not None:
+        events = events.filter(org_id=org_id)
+    return events

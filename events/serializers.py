@@ -6,13 +6,18 @@ from rest_framework import serializers
 
 from events.choices import DiffStatus, DiffType
 from events.selectors import EventRow
-from events.types import EVENT_TYPES, EventTypeSpec
+from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
+
+GLOBAL_EVENTS = "/globalEvents"
 
 
 class CurrentValueDocument(Document):
     """A measured value with its units."""
+
+    example = {"number": 812, "units": "RAW"}
 
     number = serializers.FloatField()
     units = serializers.CharField()
@@ -20,6 +25,19 @@ class CurrentValueDocument(Document):
 
 class EventDocument(Document):
     """An event."""
+
+    example = {
+        "id": AN_ID,
+        "created": A_TIME,
+        "eventTypeName": EventType.ALERT_CONFIG_CHANGED_AUDIT.value,
+        "groupId": ANOTHER_ID,
+        "alertConfigId": "69201a2b3c4d5e6f70819205",
+        "apiKeyId": "69201a2b3c4d5e6f70819206",
+        "publicKey": "k3yp7b",
+        "isGlobalAdmin": False,
+        "remoteAddress": "192.0.2.7",
+        "links": self_link(f"/globalEvents/{AN_ID}"),
+    }
 
     id = serializers.CharField()
     created = serializers.DateTimeField()
@@ -73,7 +91,20 @@ class DiffDocument(Document):
 
 
 class GroupEventDocument(EventDocument):
-    """A project event, with what changed."""
+    """An event of a project or an organization, with what changed."""
+
+    example = {
+        **EventDocument.example,
+        "links": self_link(f"/groups/{ANOTHER_ID}/events/{AN_ID}"),
+        "diffs": [
+            {
+                "id": "69201a2b3c4d5e6f70819205",
+                "type": DiffType.ALERT_CONFIG.value,
+                "status": DiffStatus.MODIFIED.value,
+                "params": [{"param": "enabled", "display": "enabled", "old": "true", "new": "false"}],
+            }
+        ],
+    }
 
     diffs = DiffDocument(many=True)
     raw = serializers.DictField(required=False, help_text="Only with includeRaw=true.")
@@ -81,6 +112,16 @@ class GroupEventDocument(EventDocument):
 
 class EventTypeDocument(Document):
     """One event type."""
+
+    example = {
+        "eventTypeName": EventType.HOST_DOWN.value,
+        "category": Category.HOST.value,
+        "alertable": True,
+        "toldOnce": False,
+        "globalOnly": False,
+        "reported": False,
+        "closedBy": EventType.HOST_UP.value,
+    }
 
     eventTypeName = serializers.CharField()
     category = serializers.CharField()
@@ -92,9 +133,9 @@ class EventTypeDocument(Document):
 
 
 def present_event(
-    row: EventRow, links: Links, *, alone: bool = False, in_group: bool = False
+    row: EventRow, links: Links, *, among: str = GLOBAL_EVENTS, alone: bool = False
 ) -> dict[str, Any]:
-    """An event; its self link is the project's where it was read there, else the global one."""
+    """An event; `among` is the path of the list it was found in, where its self link leads."""
     shown = {"id": row["id"], "created": row["wire_created"], "eventTypeName": row["event_type"]}
     for name, column in (("groupId", "group_id"), ("orgId", "org_id"), ("alertId", "alert_id")):
         if row[column] is not None:
@@ -102,18 +143,17 @@ def present_event(
     shown.update(row["details"])
     # The kind of host a backup concerns is for alerts; the event document does not have it.
     shown.pop("sourceTypeName", None)
-    path = f"/groups/{row['group_id']}/events/{row['id']}" if in_group else f"/globalEvents/{row['id']}"
-    relations = {"group": f"/groups/{row['group_id']}"} if alone and row["group_id"] else {}
-    return {**shown, "links": links.related(path, relations)}
+    return {**shown, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
 
 
-def present_group_event(row: EventRow, links: Links, *, alone: bool, include_raw: bool) -> dict[str, Any]:
-    """A project event with its diffs, and raw when asked for."""
-    shown = present_event(row, links, alone=alone, in_group=True)
-    shown["diffs"] = row["diffs"]
-    if include_raw:
-        shown["raw"] = row["raw"]
-    return shown
+def present_changes(row: EventRow, *, include_raw: bool) -> dict[str, Any]:
+    """What a project's or an organization's event shows beside: its diffs, and raw when asked for."""
+    return {"diffs": row["diffs"], **({"raw": row["raw"]} if include_raw else {})}
+
+
+def _relations(row: EventRow) -> dict[str, str]:
+    scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))
+    return {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
 
 
 def present_event_type(spec: EventTypeSpec) -> dict[str, Any]:

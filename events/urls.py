@@ -1,6 +1,11 @@
 """Routes of the event log, below the public base."""
 
-from events.views import EventTypeViewSet, GlobalEventViewSet, GroupEventViewSet
+from events.views import (
+    EventTypeViewSet,
+    GlobalEventViewSet,
+    GroupEventViewSet,
+    OrganizationEventViewSet,
+)
 from opsapi.api.routing import route
 
 urlpatterns = [
@@ -8,5 +13,7 @@ urlpatterns = [
     route("globalEvents/<event_id>", GlobalEventViewSet, get="retrieve"),
     route("groups/<group_id>/events", GroupEventViewSet, get="index"),
     route("groups/<group_id>/events/<event_id>", GroupEventViewSet, get="retrieve"),
+    route("orgs/<org_id>/events", OrganizationEventViewSet, get="index"),
+    route("orgs/<org_id>/events/<event_id>", OrganizationEventViewSet, get="retrieve"),
     route("eventTypes", EventTypeViewSet, get="index"),
 ]

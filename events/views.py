@@ -1,26 +1,39 @@
-"""Endpoints 17, 18 and 19, the project's event list, and the table of event types."""
+"""Endpoints 17, 18 and 19, the events of a project and of an organization, the table of event types."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from events.selectors import EventRow, event_row, event_rows
+from events.models import Event
+from events.selectors import EventPlace, EventRow, event_place, event_row, event_rows
 from events.serializers import (
     EVENT_TYPE_ROWS,
+    GLOBAL_EVENTS,
     EventDocument,
     EventTypeDocument,
     GroupEventDocument,
+    present_changes,
     present_event,
-    present_group_event,
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, found
-from opsapi.api.paging import PlainRows
-from opsapi.api.permissions import ANY_KEY, in_group, in_installation
-from opsapi.api.query import LISTING, MAX_DATE, MIN_DATE, Parameter, read_choice, read_flag
+from opsapi.api.paging import DeferredRows, PlainRows
+from opsapi.api.permissions import ANY_KEY, in_group, in_installation, in_org
+from opsapi.api.query import (
+    LISTING,
+    MAX_DATE,
+    MIN_DATE,
+    Parameter,
+    read_choice,
+    read_flag,
+    read_identifier,
+)
 from opsapi.api.views import ApiViewSet
+from opsapi.ids import ID_PATTERN
 from opsapi.roles import Role
 
 _TYPES = [event_type.value for event_type in EventType]
@@ -41,75 +54,115 @@ INCLUDE_RAW = Parameter(
     "Whether the raw field is shown.",
     allowed=("true", "false"),
 )
-_FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE)
+BEFORE = Parameter(
+    "before",
+    read_identifier,
+    None,
+    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
+    "The id of one of these events: only what follows it, to go on without counting pages.",
+)
+_FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE, BEFORE)
 
 
-def _filters(query: Any) -> dict[str, Any]:
-    """The filters of a list, as the selector takes them; refuses a range that ends before it starts."""
-    start, end = query["minDate"], query["maxDate"]
-    if start and end and start > end:
-        fault = BadField("minDate", ErrorCode.INVALID_QUERY_PARAMETER, "must not be after maxDate")
-        raise ApiError.of_fields([fault])
-    return {"event_types": query["eventType"], "min_date": start, "max_date": end}
+class EventViewSet(ApiViewSet):
+    """A list of events and one of them; which events, its subclasses say."""
+
+    answers = {"index": [EventDocument], "retrieve": EventDocument}
+    parameters = {"index": _FILTERS}
+    identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
+    path: ClassVar[str] = GLOBAL_EVENTS
+
+    event: EventRow
+
+    @property
+    def scope(self) -> Mapping[str, str]:
+        """Whose events, as the selectors take it."""
+        return {}
+
+    def load(self) -> None:
+        """The event of the path."""
+        if "event_id" in self.kwargs:
+            event_id = self.kwargs["event_id"]
+            self.event = found(event_row(event_id, **self.scope), ErrorCode.EVENT_NOT_FOUND, event_id)
+
+    def index(self, request: Request, **_: str) -> Response:
+        """Events, newest first."""
+        return self.list(DeferredRows(self._rows()), lambda row: self.present(row, alone=False))
+
+    def retrieve(self, request: Request, event_id: str, **_: str) -> Response:
+        """One event."""
+        return Response(self.present(self.event, alone=True))
+
+    def present(self, row: EventRow, *, alone: bool) -> dict[str, Any]:
+        """The document of an event."""
+        return present_event(row, self.links, among=self.path.format(**self.scope), alone=alone)
+
+    def _rows(self) -> QuerySet[Event, Any]:
+        start, end = self.query["minDate"], self.query["maxDate"]
+        if start and end and start > end:
+            raise _wrong("minDate", "must not be after maxDate")
+        return event_rows(
+            **self.scope,
+            event_types=self.query["eventType"],
+            min_date=start,
+            max_date=end,
+            before=self._before(),
+            with_changes=self.answers["index"] == [GroupEventDocument],
+        )
+
+    def _before(self) -> EventPlace | None:
+        event_id = self.query["before"]
+        if event_id is None:
+            return None
+        place = event_place(event_id, **self.scope)
+        if place is None:
+            raise _wrong("before", "is not the id of one of these events")
+        return place
 
 
-class GlobalEventViewSet(ApiViewSet):
+class GlobalEventViewSet(EventViewSet):
     """Endpoints 17 and 19: every event of the installation."""
 
     access = {
         "index": in_installation(Role.GLOBAL_READ_ONLY),
         "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
     }
-    parameters = {"index": _FILTERS}
-    answers = {"index": [EventDocument], "retrieve": EventDocument}
-    identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
-
-    event: EventRow
-
-    def load(self) -> None:
-        """The event of the path."""
-        if "event_id" in self.kwargs:
-            event_id = self.kwargs["event_id"]
-            self.event = found(event_row(event_id), ErrorCode.EVENT_NOT_FOUND, event_id)
-
-    def index(self, request: Request) -> Response:
-        """Events, newest first."""
-        rows = event_rows(**_filters(self.query))
-        return self.list(rows, lambda row: present_event(row, self.links))
-
-    def retrieve(self, request: Request, event_id: str) -> Response:
-        """One event."""
-        return Response(present_event(self.event, self.links, alone=True))
 
 
-class GroupEventViewSet(ApiViewSet):
+class ChangeViewSet(EventViewSet):
+    """Events with what changed: those of a project or of an organization."""
+
+    answers = {"index": [GroupEventDocument], "retrieve": GroupEventDocument}
+    parameters = {"index": (*_FILTERS, INCLUDE_RAW), "retrieve": (INCLUDE_RAW,)}
+
+    def present(self, row: EventRow, *, alone: bool) -> dict[str, Any]:
+        """The document of an event, always with its diffs."""
+        shown = super().present(row, alone=alone)
+        return {**shown, **present_changes(row, include_raw=self.query["includeRaw"])}
+
+
+class GroupEventViewSet(ChangeViewSet):
     """Endpoint 18 and the list beside it: the events of a project."""
 
     access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
-    parameters = {"index": (*_FILTERS, INCLUDE_RAW), "retrieve": (INCLUDE_RAW,)}
-    answers = {"index": [GroupEventDocument], "retrieve": GroupEventDocument}
-    identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
+    path = "/groups/{group_id}/events"
 
-    event: EventRow
+    @property
+    def scope(self) -> Mapping[str, str]:
+        """The project's."""
+        return {"group_id": self.group.id}
 
-    def load(self) -> None:
-        """The event of the path, in the project of the path."""
-        if "event_id" in self.kwargs:
-            event_id = self.kwargs["event_id"]
-            row = event_row(event_id, group_id=self.group.id)
-            self.event = found(row, ErrorCode.EVENT_NOT_FOUND, event_id)
 
-    def index(self, request: Request, group_id: str) -> Response:
-        """Events of the project, newest first."""
-        rows = event_rows(group_id=self.group.id, with_changes=True, **_filters(self.query))
-        return self.list(rows, lambda row: self._present(row, alone=False))
+class OrganizationEventViewSet(ChangeViewSet):
+    """The events that concern an organization: its own, and the making of its projects."""
 
-    def retrieve(self, request: Request, group_id: str, event_id: str) -> Response:
-        """One event, always with its diffs."""
-        return Response(self._present(self.event, alone=True))
+    access = {"index": in_org(Role.ORG_MEMBER), "retrieve": in_org(Role.ORG_MEMBER)}
+    path = "/orgs/{org_id}/events"
 
-    def _present(self, row: EventRow, *, alone: bool) -> dict[str, Any]:
-        return present_group_event(row, self.links, alone=alone, include_raw=self.query["includeRaw"])
+    @property
+    def scope(self) -> Mapping[str, str]:
+        """The organization's."""
+        return {"org_id": self.kwargs["org_id"]}
 
 
 class EventTypeViewSet(ApiViewSet):
@@ -122,3 +175,7 @@ class EventTypeViewSet(ApiViewSet):
     def index(self, request: Request) -> Response:
         """Every event type."""
         return self.list(PlainRows(EVENT_TYPE_ROWS), lambda row: row)
+
+
+def _wrong(parameter: str, message: str) -> ApiError:
+    return ApiError.of_fields([BadField(parameter, ErrorCode.INVALID_QUERY_PARAMETER, message)])

@@ -7,4 +7,5 @@ class OpsapiConfig(AppConfig):
     """The kernel; collects from the other apps what they contribute (architecture, inversion 3)."""
 
     name = "opsapi"
+    verbose_name = "Platform"
     root_links = {"errorCodes": "/errorCodes"}

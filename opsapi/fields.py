@@ -1,6 +1,7 @@
 """Model fields of the house."""
 
 from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Any
 
 from django.db import models
@@ -51,8 +52,8 @@ class CidrField(models.Field[str, str]):
         return "cidr"
 
     def from_db_value(self, value: Any, *_: object) -> str | None:
-        """psycopg hands out networks; the code speaks text."""
-        return None if value is None else str(value)
+        """PostgreSQL writes some IPv6 ranges in a form of its own; the code knows one form."""
+        return None if value is None else str(ip_network(value))
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """Text in, as it is; PostgreSQL refuses what is no network."""
@@ -76,5 +77,6 @@ class WireTime(Func):
 class JsonRows(Subquery):
     """The rows of a subquery as one JSON array of objects, `[]` when there are none."""
 
+    empty_result_set_value = "[]"  # in place of a subquery that Django knows to find nothing
     template = "(SELECT coalesce(jsonb_agg(to_jsonb(_rows)), '[]'::jsonb) FROM (%(subquery)s) _rows)"
     output_field = models.JSONField()

@@ -46,6 +46,14 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a role is asked for: a project (with its organization), an organization, or everywhere."""
+
+    org_id: str | None = None
+    group_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Grant:
     """A role and where it holds; both ids None for a global role."""
 
@@ -53,13 +61,10 @@ class Grant:
     org_id: str | None = None
     group_id: str | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a role is asked for: a project (with its organization), an organization, or everywhere."""
-
-    org_id: str | None = None
-    group_id: str | None = None
+    @property
+    def scope(self) -> Scope:
+        """Where it holds; a project without its organization."""
+        return Scope(org_id=self.org_id, group_id=self.group_id)
 
 
 INSTALLATION = Scope()

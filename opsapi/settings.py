@@ -134,6 +134,14 @@ OPSAPI_ACCESS_LIST_EXEMPT = _networks(
     "OPSAPI_ACCESS_LIST_EXEMPT", "127.0.0.0/8,::1/128" if OPSAPI_EMBEDDED_DATABASE else ""
 )
 OPSAPI_LOGIN_ATTEMPTS = _number("OPSAPI_LOGIN_ATTEMPTS", 10, 1, 1000)
+# In a minute; 0 is no limit.
+OPSAPI_RATE_FAILED_AUTH = _number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
+OPSAPI_RATE_FIRST_USER = _number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
+OPSAPI_RATE_TEST_NOTIFICATIONS = _number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
+
+# --- the fleet (decisions 8) -----------------------------------------------------------------------
+# In days; 0 keeps them for good.
+OPSAPI_MEASUREMENT_RETENTION_DAYS = _number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
 # --- the outside (decisions 7) ---------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = _networks("OPSAPI_OUTBOUND_ALLOW")
@@ -164,6 +172,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "opsapi",
     "events",
     "accesslist",
@@ -228,6 +237,7 @@ SILENCED_SYSTEM_CHECKS = [
     "auth.W004",  # usernames are unique by username_key, the form they are looked up by
     "security.W008",  # TLS may end at a proxy or not exist on loopback: OPSAPI_PUBLIC_URL decides
 ]
+SESSION_ENGINE = "opsapi.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
@@ -254,12 +264,23 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Ops API",
     "VERSION": "1.0",
     "OAS_VERSION": "3.1.0",
-    "DESCRIPTION": "Alerts, events, integrations and administration of database operations.",
+    "DESCRIPTION": (
+        "Alerts, events, integrations and administration of database operations.\n\n"
+        "Callers authenticate with an API key by HTTP Digest; a browser asks for it by itself: the user name "
+        "is the public key, the password the private key.\n\n"
+        "Every refusal has one shape, ErrorDocument, and what stands beside its status here are the error "
+        "codes it can have; `GET /api/public/v1.0/errorCodes` tells what they mean. A path that exists "
+        "answers other methods with 405 and `Allow`, an unknown path with 404 RESOURCE_NOT_FOUND.\n\n"
+        "With `envelope=true` a document stands in `content` beside its `status`; a list has `status` beside "
+        "its results."
+    ),
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "RoleName": "opsapi.roles.Role",
+        "MatcherField": "alerting.rules.matching.MatcherField",
         "MatcherOperator": "alerting.rules.matching.MatcherOperator",
+        "Metric": "automation.metrics.Metric",
         "ThresholdOperator": "alerting.rules.thresholds.ThresholdOperator",
         "Unit": "automation.units.Unit",
     },

@@ -4,17 +4,19 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
+from opsapi.api.docs_page import docs_page
 from opsapi.api.health import HealthViewSet
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
 from opsapi.api.schema import SchemaViewSet
 from opsapi.api.views import UnknownPath
 
+_APPS = ("accesslist", "events", "automation", "integrations", "alerting")
 _unknown = UnknownPath.as_view({"get": "refuse"}, schema=None)
 _public: list[URLPattern | URLResolver] = [
     route("", RootViewSet, get="retrieve"),
     route("/errorCodes", ErrorCodeViewSet, get="index"),
-    *[path("/", include(f"{app}.urls")) for app in ("accesslist", "events", "automation", "alerting")],
+    *[path("/", include(f"{app}.urls")) for app in _APPS],
 ]
 
 urlpatterns = [
@@ -23,9 +25,11 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),
+    path("prometheus/v1.0/", include("integrations.discovery_urls")),
     # [\s\S] and not (?s), with which Django could reverse no path at all.
     re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/[\s\S]*)?\Z", _unknown),
-    route("api/schema", SchemaViewSet, get="retrieve"),
+    path("api/docs", docs_page),
+    route("api/schema", SchemaViewSet, name="openapi", get="retrieve"),
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
 ]

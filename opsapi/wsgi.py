@@ -2,11 +2,14 @@
 
 import os
 
-from django.core.wsgi import get_wsgi_application
+import django
 from django.urls import get_resolver
+
+from opsapi.api.wsgi import Handler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 
-application = get_wsgi_application()
+django.setup(set_prefix=False)
+application = Handler()
 # All views are imported now and not in the first request, which would be slow.
 get_resolver().url_patterns  # noqa: B018 the look-up is the point

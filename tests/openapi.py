@@ -5,13 +5,15 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator, FormatChecker
 
+from opsapi.api.components import ERROR_SCHEMA
 from opsapi.api.schema import openapi_document
 
-UNDECLARED = frozenset({405, 429, 500, 503})
-"""Refusals any path can give, which no operation lists."""
+UNDECLARED = frozenset({405})
+"""What any path can answer to a method it does not have: it is no operation's answer."""
 
 _WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _FORMATS = FormatChecker(formats=())
@@ -27,8 +29,9 @@ def check_answer(method: str, target: str, response: Any) -> None:
     if method == "HEAD" or response.status_code in {204, 304}:
         assert response.content == b"", f"{method} {target} has a body"
     elif response.headers["Content-Type"].startswith("application/json"):
-        name = _schema_name(method, target.partition("?")[0], response.status_code)
-        faults = sorted(_validator(name).iter_errors(_content(response.json())), key=str) if name else []
+        path, document = unquote(target.partition("?")[0]), _content(response.json())
+        name = _schema_name(method, path, response.status_code, document)
+        faults = sorted(_validator(name).iter_errors(document), key=str) if name else []
         assert not faults, f"{method} {target}: {faults[0].json_path}: {faults[0].message}"
 
 
@@ -43,30 +46,40 @@ def _content(answer: Any) -> Any:
     )
 
 
-def _schema_name(method: str, path: str, status: int) -> str | None:
-    """Which schema the answer has to fit; None where the document is silent about a success."""
+def _schema_name(method: str, path: str, status: int, document: Any) -> str | None:
+    """Which schema the answer has to fit; None where the OpenAPI document is silent about a success."""
     operation = _operation(method, path)
     if operation is None or status in UNDECLARED:
-        return "#/components/schemas/ErrorDocument" if status >= 400 else None
-    assert str(status) in operation["responses"], f"{method} {path}: {status} is not declared"
-    content = operation["responses"][str(status)].get("content", {})
-    reference: str = content["application/json"]["schema"]["$ref"]
+        return ERROR_SCHEMA if status >= 400 else None
+    responses = operation["responses"]
+    assert str(status) in responses, f"{method} {path}: {status} {document} is not declared (refusals)"
+    if "$ref" in responses[str(status)]:
+        codes = responses[str(status)]["description"].split(", ")
+        assert document.get("errorCode") in codes, f"{method} {path}: {document} is not declared (refusals)"
+        return ERROR_SCHEMA
+    reference: str = responses[str(status)]["content"]["application/json"]["schema"]["$ref"]
     return reference
 
 
 def _operation(method: str, path: str) -> Mapping[str, Any] | None:
     """The operation of the path that names it most literally."""
     found = [
-        (template.count("{"), operations[method.lower()])
+        (template, operations[method.lower()])
         for template, operations in openapi_document()["paths"].items()
         if method.lower() in operations and _pattern(template).fullmatch(path.removesuffix("/"))
     ]
-    return min(found, key=lambda one: one[0])[1] if found else None
+    # What is literal sorts before a brace, where two differ first, and what goes on before what ends.
+    return min(found, key=lambda one: one[0] + "~")[1] if found else None
 
 
 @lru_cache
 def _pattern(template: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template)))
+    return re.compile(re.sub(r"\\{(\w+)\\}", _value, re.escape(template)))
+
+
+def _value(parameter: re.Match[str]) -> str:
+    """What a parameter takes: names hold slashes too."""
+    return ".+" if parameter[1].endswith("name") else "[^/]+"
 
 
 @lru_cache

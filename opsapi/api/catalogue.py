@@ -81,6 +81,8 @@ class ErrorCode(StrEnum):
     EVENT_NOT_FOUND = "EVENT_NOT_FOUND"
     INVALID_HOST_ID = "INVALID_HOST_ID"
     HOST_NOT_FOUND = "HOST_NOT_FOUND"
+    INVALID_CLUSTER_ID = "INVALID_CLUSTER_ID"
+    CLUSTER_NOT_FOUND = "CLUSTER_NOT_FOUND"
     GROUP_NAME_NOT_FOUND = "GROUP_NAME_NOT_FOUND"
     ORG_NAME_NOT_FOUND = "ORG_NAME_NOT_FOUND"
     USERNAME_NOT_FOUND = "USERNAME_NOT_FOUND"
@@ -199,7 +201,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_USER_ID: ErrorSpec(404, "{0} is not the ID of a user."),
     ErrorCode.USER_NOT_FOUND: ErrorSpec(404, "No user with ID {0} exists."),
     ErrorCode.INVALID_TEAM_ID: ErrorSpec(404, "{0} is not the ID of a team."),
-    ErrorCode.TEAM_NOT_FOUND: ErrorSpec(404, "No team with ID {0} exists."),
+    ErrorCode.TEAM_NOT_FOUND: ErrorSpec(404, "No team {0} exists here."),
     ErrorCode.INVALID_API_KEY_ID: ErrorSpec(404, "{0} is not the ID of an API key."),
     ErrorCode.API_KEY_NOT_FOUND: ErrorSpec(404, "No API key with ID {0} exists here."),
     ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID: ErrorSpec(404, "{0} is not the ID of an access list entry."),
@@ -223,7 +225,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_EVENT_ID: ErrorSpec(404, "{0} is not the ID of an event."),
     ErrorCode.EVENT_NOT_FOUND: ErrorSpec(404, "No event with ID {0} exists here."),
     ErrorCode.INVALID_HOST_ID: ErrorSpec(404, "{0} is not the ID of a host."),
-    ErrorCode.HOST_NOT_FOUND: ErrorSpec(404, "No host with ID {0} exists in group {1}."),
+    ErrorCode.HOST_NOT_FOUND: ErrorSpec(404, "No host {0} exists in group {1}."),
+    ErrorCode.INVALID_CLUSTER_ID: ErrorSpec(404, "{0} is not the ID of a cluster."),
+    ErrorCode.CLUSTER_NOT_FOUND: ErrorSpec(404, "No cluster with ID {0} exists in group {1}."),
     ErrorCode.GROUP_NAME_NOT_FOUND: ErrorSpec(404, "No project with the name {0} exists."),
     ErrorCode.ORG_NAME_NOT_FOUND: ErrorSpec(404, "No organization with the name {0} exists."),
     ErrorCode.USERNAME_NOT_FOUND: ErrorSpec(404, "No user with the name {0} exists."),

@@ -12,10 +12,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
-
-MOST_FAULTS = 100
-"""So many faults are named at the most: an answer must not be many times its question."""
+from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 
 MOST_ITEMS = 500
 """So many documents are taken in one array."""
@@ -44,10 +41,18 @@ class Document(serializers.Serializer[Any]):
     `older_names`: a name clients still send → the field it stands for. `ignored`: names that are
     taken and not looked at. A field's `missing_code` answers its absence; `check` holds the fields
     against each other.
+
+    For the OpenAPI document: `refusals` are the codes of `check`, `deprecated` names fields nobody
+    should use any more, `example` is one such document, `request_example` one as it is sent where
+    that is not `example` without what is read-only.
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
     ignored: ClassVar[frozenset[str]] = frozenset({"links"})
+    refusals: ClassVar[Sequence[ErrorCode]] = ()
+    deprecated: ClassVar[frozenset[str]] = frozenset()
+    example: ClassVar[Mapping[str, Any]] = {}
+    request_example: ClassVar[Mapping[str, Any]] = {}
 
     def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field name; fields left out are not in it, unless they have a default.
@@ -110,7 +115,7 @@ class Document(serializers.Serializer[Any]):
 
     def _unknown(self, name: str) -> BadField:
         message = "is not a field of this document"
-        return BadField(name[:100], ErrorCode.INVALID_ATTRIBUTE, message, sorted(self._writable()))
+        return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, sorted(self._writable()))
 
     def _twice(self, data: Mapping[str, Any]) -> list[BadField]:
         return [
@@ -147,12 +152,14 @@ def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]
         except InvalidField as error:
             bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
     if bad:
-        raise ApiError.of_fields(bad[:MOST_FAULTS])
+        raise ApiError.of_fields(bad)
     return values
 
 
 class LinkDocument(Document):
     """A link (contract 2.1)."""
+
+    example = {"href": "https://ops.example.com/api/public/v1.0/groups", "rel": "self"}
 
     href = serializers.CharField()
     rel = serializers.CharField()

@@ -11,6 +11,9 @@ T = TypeVar("T")
 
 _LONGEST_ECHO = 200
 
+MOST_FAULTS = 100
+"""So many faults are named at the most: an answer must not be many times its question."""
+
 
 @dataclass(frozen=True, slots=True)
 class BadField:
@@ -54,7 +57,7 @@ class ApiError(Exception):
     def of_fields(cls, bad_fields: Sequence[BadField]) -> "ApiError":
         """A validation error; the first wrong field gives the code. `bad_fields` must not be empty."""
         first = bad_fields[0]
-        return cls(first.code, first.field, first.message, bad_fields=bad_fields)
+        return cls(first.code, first.field, first.message, bad_fields=bad_fields[:MOST_FAULTS])
 
     @property
     def status(self) -> int:

@@ -12,8 +12,8 @@ from rest_framework import serializers
 
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import MOST_FAULTS, InvalidField, invalid
-from opsapi.api.errors import BadField
+from opsapi.api.documents import InvalidField, invalid
+from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.ids import ID_PATTERN, is_id
 
 MAX_INTEGER = 2_147_483_647
@@ -140,6 +140,8 @@ class Identifier(serializers.RegexField):
 class EmailAddress(Text):
     """An e-mail address."""
 
+    code = ErrorCode.INVALID_EMAIL_ADDRESS
+
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=254, **options)
 
@@ -149,7 +151,7 @@ class EmailAddress(Text):
         try:
             validate_email(text)
         except ValidationError:
-            raise invalid("is not an e-mail address", ErrorCode.INVALID_EMAIL_ADDRESS) from None
+            raise invalid("is not an e-mail address", self.code) from None
         return text
 
 

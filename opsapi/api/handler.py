@@ -15,6 +15,8 @@ from opsapi.api.renderers import render
 logger = logging.getLogger("opsapi.errors")
 
 UNAVAILABLE_RETRY_SECONDS = 5
+# SQLSTATE: a transaction that could not be put in line with others, a deadlock.
+_IN_EACH_OTHERS_WAY = frozenset({"40001", "40P01"})
 _UNAUTHORIZED_CONTENT_TYPE = "application/json;charset=ISO-8859-1"
 
 
@@ -28,15 +30,21 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
         fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has more parameters than are read")
         return ApiError.of_fields([fault])
     if isinstance(error, (OperationalError, InterfaceError)):
-        logger.error("the database is away: %s", str(error).split("\n", maxsplit=1)[0])
-        return ApiError(
-            ErrorCode.SERVICE_UNAVAILABLE,
-            "the database cannot be reached",
-            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
-        )
+        return _unavailable(error)
     request_id = getattr(request, "request_id", "-")
     logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
     return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
+
+
+def _unavailable(error: Exception) -> ApiError:
+    """The database is away, or two requests waited for each other and one had to give way."""
+    in_each_others_way = getattr(error.__cause__, "sqlstate", None) in _IN_EACH_OTHERS_WAY
+    logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
+    return ApiError(
+        ErrorCode.SERVICE_UNAVAILABLE,
+        "another request was in the way" if in_each_others_way else "the database cannot be reached",
+        headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+    )
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> Response:

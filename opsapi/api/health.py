@@ -16,6 +16,8 @@ from opsapi.api.views import ApiViewSet
 class HealthDocument(Document):
     """`ok`, and when it is false what is missing."""
 
+    example = {"ok": True}
+
     ok = serializers.BooleanField()
     missing = serializers.DictField(
         child=serializers.CharField(), required=False, help_text="Check → what is wrong."
@@ -28,6 +30,7 @@ class HealthViewSet(ApiViewSet):
     authentication_classes = []
     access = {"live": OPEN, "ready": OPEN}
     answers = {"live": HealthDocument, "ready": HealthDocument}
+    also_answers = {"ready": {503: HealthDocument}}
     linked = False
 
     def live(self, request: Request) -> Response:

@@ -66,11 +66,14 @@ def response_headers(get_response: Handler) -> Handler:
 
 
 def trailing_slash(get_response: Handler) -> Handler:
-    """Every API path answers with and without a slash at its end, without a redirect."""
+    """Every API path answers with and without a slash at its end, without a redirect.
+
+    One that was sent as %2F belongs to the name the path ends with.
+    """
 
     def handle(request: HttpRequest) -> HttpResponse:
-        path = request.path_info
-        if path.endswith("/") and path.startswith(API_BASES):
+        path, sent = request.path_info, str(request.META.get("RAW_URI", request.path_info))
+        if path.endswith("/") and path.startswith(API_BASES) and sent.partition("?")[0].endswith("/"):
             request.path_info = path[:-1]
         return get_response(request)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 
@@ -74,3 +75,26 @@ class PlainRows(list[Row]):
     def count(self, *_: object) -> int:
         """All rows."""
         return len(self)
+
+
+class DeferredRows:
+    """The rows of a queryset, for tables that grow without end.
+
+    OFFSET reads every row it skips. Far down a list the ids of a page are therefore found first, in an
+    index, and only its own rows are read.
+    """
+
+    FAR = 1000
+
+    def __init__(self, rows: QuerySet[Any, Any]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, index: slice, /) -> Any:
+        """The rows of a page."""
+        if index.start < self.FAR:
+            return self._rows[index]
+        return self._rows.filter(pk__in=self._rows.values("pk")[index])
+
+    def count(self) -> int:
+        """All rows."""
+        return self._rows.count()

@@ -5,8 +5,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from opsapi.api.catalogue import CATALOGUE
+from opsapi.api.catalogue import CATALOGUE, ErrorCode
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import self_link
 from opsapi.api.links import link
 from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
@@ -20,6 +21,14 @@ APP_NAME = "Ops API"
 class RootDocument(Document):
     """The root resource (contract 2.10)."""
 
+    deprecated = frozenset({"throttling"})
+    example = {
+        "appName": APP_NAME,
+        "build": "a6f97c850963fc73a6f97c850963fc73a6f97c85",
+        "throttling": False,
+        "links": self_link(""),
+    }
+
     appName = serializers.CharField()
     build = serializers.CharField(help_text="Commit hash of the build.")
     throttling = serializers.BooleanField(help_text="Obsolete, always false.")
@@ -28,6 +37,12 @@ class RootDocument(Document):
 
 class ErrorCodeDocument(Document):
     """One entry of the error catalogue."""
+
+    example = {
+        "errorCode": ErrorCode.GROUP_NOT_FOUND.value,
+        "status": 404,
+        "message": CATALOGUE[ErrorCode.GROUP_NOT_FOUND].message,
+    }
 
     errorCode = serializers.CharField()
     status = serializers.IntegerField()

@@ -7,6 +7,16 @@ from django.urls import URLPattern, path
 from opsapi.api.views import ApiViewSet
 
 
-def route(template: str, viewset: type[ApiViewSet], **actions: Any) -> URLPattern:
-    """A path such as `groups/<group_id>/alerts`; `get="index", post="create"` name the actions."""
-    return path(template, viewset.as_view(actions))
+def route(
+    template: str,
+    viewset: type[ApiViewSet],
+    *,
+    deprecated: bool = False,
+    name: str | None = None,
+    **actions: Any,
+) -> URLPattern:
+    """A path such as `groups/<group_id>/alerts`; `get="index", post="create"` name the actions.
+
+    `deprecated`: the path is an older name of another one, and the OpenAPI document says so.
+    """
+    return path(template, viewset.as_view(actions, deprecated=deprecated), name=name)

@@ -1,9 +1,13 @@
 """The OpenAPI document: what the views declare, told to drf-spectacular (decisions 1, "base paths")."""
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any, cast
 
+from django.apps import apps
+from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
@@ -11,9 +15,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from opsapi.api.components import HEADERS, SECURITY, refusal, refusal_headers, responses, success_headers
 from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.permissions import OPEN, Where
+from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
+from opsapi.api.refusals import refusals_of
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 
@@ -39,8 +45,48 @@ class ErrorDocument(serializers.Serializer[Any]):
     badFields = BadFieldDocument(many=True, required=False)
 
 
+class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+    """What a Document declares for the schema beside its fields: an example, older and deprecated names."""
+
+    target_class = Document
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+        """The schema of the document as it is sent or answered."""
+        document = cast(Document, self.target)
+        plain: Any = auto_schema._map_serializer(document, direction, bypass_extensions=True)  # type: ignore[no-untyped-call]  # the documented way
+        schema: dict[str, Any] = plain
+        properties = schema.get("properties", {})
+        if direction == "request":
+            properties |= _older_properties(document, properties)
+        for name in sorted(document.deprecated & properties.keys()):
+            properties[name]["deprecated"] = True
+        example = sent_example(document) if direction == "request" else document.example
+        return {**schema, "examples": [example]} if example else schema
+
+
+def sent_example(document: Document) -> Mapping[str, Any]:
+    """An example of the document as a client sends it: without what is read-only."""
+    written = {
+        name: value
+        for name, value in document.example.items()
+        if name in document.fields and not document.fields[name].read_only
+    }
+    return document.request_example or written
+
+
+def _older_properties(document: Document, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """What clients still send: older names of fields, and fields that are taken and not looked at."""
+    older = {
+        name: {**properties[field], "deprecated": True, "description": f"Older name of {field}."}
+        for name, field in document.older_names.items()
+    }
+    unused = {"deprecated": True, "description": "Taken and not looked at."}
+    return older | {name: dict(unused) for name in sorted(document.ignored - Document.ignored)}
+
+
 class DeclaredSchema(AutoSchema):
-    """Reads `access`, `parameters`, `bodies`, `answers` and `statuses` of an ApiViewSet."""
+    """Reads what an ApiViewSet declares: access, parameters, bodies, answers, statuses, refusals."""
 
     @property
     def _api_view(self) -> ApiViewSet:
@@ -52,8 +98,9 @@ class DeclaredSchema(AutoSchema):
         return "_".join([*words, self._action])
 
     def get_tags(self) -> list[str]:
-        """The app that serves it."""
-        return [type(self._api_view).__module__.split(".")[0]]
+        """The app that serves it, by the name people know."""
+        app = type(self._api_view).__module__.split(".")[0]
+        return [str(apps.get_app_config(app).verbose_name)]
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Digest, except where no key is needed."""
@@ -65,6 +112,11 @@ class DeclaredSchema(AutoSchema):
         roles = " or ".join(role.value for role in access.roles)
         told = f"Needs {roles} ({access.where.value})." if roles else access.where.value.capitalize() + "."
         return f"{super().get_description()}\n\n{told}"
+
+    def get_summary(self) -> str:
+        """The first sentence of the action's docstring."""
+        text: str = super().get_description()
+        return text.partition("\n")[0].rstrip(".")
 
     def get_override_parameters(self) -> list[Any]:
         """The declared query parameters."""
@@ -78,28 +130,32 @@ class DeclaredSchema(AutoSchema):
         return body[0](many=True) if isinstance(body, list) else body
 
     def get_response_serializers(self) -> Any:
-        """The declared answer with its status, and the refusals."""
+        """The declared answer with its status, and what else is answered that is no refusal."""
         status = self._api_view.statuses.get(self._action, 200)
         answer = self._api_view.answers.get(self._action)
         shown = OpenApiResponse(description="No body.") if answer is None else self._document_of(answer)
-        responses: dict[int, Any] = {status: shown}
-        for refusal in self._refusals():
-            responses[refusal] = ErrorDocument
-        return responses
+        return {status: shown, **self._api_view.also_answers.get(self._action, {})}
+
+    def is_deprecated(self) -> bool:
+        """Older names of paths."""
+        return self._api_view.deprecated
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The operation with its headers and refusals."""
+        operation = cast(dict[str, Any], super().get_operation(*args, **kwargs))
+        responses = operation["responses"]
+        for text, response in responses.items():
+            status = HTTPStatus(int(text))
+            response["description"] = response["description"] or status.phrase
+            response["headers"] = success_headers() if status < 400 else refusal_headers(status)
+        refusals = refusals_of(self._api_view, self._action, _PATH_PARAMETER.findall(self.path))
+        for number, codes in refusals.items():
+            responses.setdefault(str(number), refusal(number, codes))
+        self.resolve_serializer(ErrorDocument, "response")
+        return operation
 
     def _document_of(self, answer: Any) -> Any:
         return _list_of(answer[0]) if isinstance(answer, list) else answer
-
-    def _refusals(self) -> list[int]:
-        access = self._api_view.access[self._action]
-        found = {400}
-        if access.where is not Where.NOWHERE:
-            found |= {401, 403}
-        if "{" in self.path:
-            found.add(404)
-        if self._action in self._api_view.bodies:
-            found |= {403, 404, 409, 413, 415}
-        return sorted(found)
 
     @property
     def _action(self) -> str:
@@ -120,7 +176,8 @@ def _list_of(document: type[Document]) -> Any:
 
 
 def _of_path(name: str) -> OpenApiParameter:
-    schema = {"type": "string", "pattern": f"^{ID_PATTERN}$"}
+    form = {"pattern": f"^{ID_PATTERN}$"} if name.endswith("_id") else {"minLength": 1}
+    schema = {"type": "string", **form}
     return OpenApiParameter(name, schema, location=OpenApiParameter.PATH, required=True)
 
 
@@ -137,10 +194,13 @@ class PublishedGenerator(SchemaGenerator):
     """Only the API's own routes, under their real paths."""
 
     def get_schema(self, request: Any = None, public: bool = True) -> dict[str, Any]:
-        """The OpenAPI document with the digest scheme."""
+        """The OpenAPI document with what its operations refer to."""
         document: dict[str, Any] = super().get_schema(request, public)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-        schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
-        schemes["digest"] = {"type": "http", "scheme": "digest"}
+        document["components"] |= {
+            "headers": HEADERS,
+            "responses": responses(),
+            "securitySchemes": SECURITY,
+        }
         return document
 
 

@@ -38,7 +38,9 @@ class ApiViewSet(ViewSet):
     `bodies`: action → the document it takes, a list of it where several come at once (`body_array`).
     `answers`: action → the document it gives, a list of it for list documents, None for no body.
     `identifiers`: path parameter → the error for a malformed one (the project's and organization's
-    are the principal's). `statuses`: action → success status where it is not 200.
+    are the principal's). `statuses`: action → success status where it is not 200; answers get it by
+    themselves. `also_answers`: action → further statuses with a document that is no error document.
+    `refusals`: action → errors that do not follow from the rest (`opsapi.api.refusals`).
     """
 
     access: ClassVar[Mapping[str, Access]]
@@ -46,10 +48,14 @@ class ApiViewSet(ViewSet):
     bodies: ClassVar[Mapping[str, type[Document] | list[type[Document]]]] = {}
     answers: ClassVar[Mapping[str, Any]] = {}
     statuses: ClassVar[Mapping[str, int]] = {}
+    also_answers: ClassVar[Mapping[str, Mapping[int, type[Document]]]] = {}
+    refusals: ClassVar[Mapping[str, Sequence[ErrorCode]]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
     linked: ClassVar[bool] = True
     """Whether answers hold links; load balancers ask for health by whatever name they like."""
+    deprecated: bool = False
+    """Whether the path is an older name of another one; `route` sets it."""
 
     http_method_names = ["get", "post", "put", "patch", "delete", "head"]
     content_negotiation_class = OneRepresentation
@@ -65,6 +71,7 @@ class ApiViewSet(ViewSet):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Every check that comes before the body's content."""
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        self.check_throttles(request)
         self.perform_authentication(request)
         if self._method() not in self.action_map:
             raise self._method_not_allowed()
@@ -78,6 +85,9 @@ class ApiViewSet(ViewSet):
             # Answers hold links, and a Host that is not ours must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
         self.query = read_query(request.GET, [*EVERYWHERE, *self.parameters.get(self.action, ())])
+
+    def check_throttles(self, request: Request) -> None:
+        """Refuse who calls too often (`accesslist.throttles`), before anything else; most views leave it."""
 
     def _method(self) -> str:
         method = (self.http_request.method or "").lower()
@@ -139,7 +149,9 @@ class ApiViewSet(ViewSet):
         return clock.now()
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """Envelope and pretty, for documents and errors alike."""
+        """The declared status of a success; envelope and pretty, for documents and errors alike."""
+        if response.status_code == 200:
+            response.status_code = self.statuses.get(self.action or "", 200)
         if asks_for(self.http_request, ENVELOPE) and response.data is not None:
             response.data = enveloped(response.data, response.status_code)
         finished: Any = super().finalize_response(request, response, *args, **kwargs)

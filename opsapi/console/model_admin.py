@@ -75,6 +75,10 @@ class ConsoleAdmin(admin.ModelAdmin[Any]):
         """Ours."""
         return ConsoleChangeList
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The row; an empty `_to_field` in the address is none, where Django looks for a field of no name."""
+        return super().get_object(request, object_id, from_field or None)
+
     def get_inlines(self, request: HttpRequest, obj: Any) -> list[type[Any]]:
         """A row that is being made has no others below it."""
         return list(super().get_inlines(request, obj)) if obj else []

@@ -11,6 +11,7 @@ import socket
 import time
 from concurrent.futures import Future
 from functools import partial
+from http import HTTPStatus
 from selectors import EVENT_READ
 from typing import Any
 
@@ -19,6 +20,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from opsapi.supervisor.arrival import HEAD_SECONDS, Verdict
 from opsapi.supervisor.web_connection import NOT_YET, PIECE, CheckedReader, Connection
+from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
 STOP_IDLE_SECONDS = 1.0
@@ -28,10 +30,9 @@ MOST_HELD = 128 * 1024 * 1024
 # An answer that fits goes out without its reader; the kernel lowers this to its own limit.
 SEND_BUFFER = 1024 * 1024
 REFUSALS = {
-    Verdict.MALFORMED: "400 Bad Request",
-    Verdict.OVERSIZED: "431 Request Header Fields Too Large",
+    Verdict.MALFORMED: HTTPStatus.BAD_REQUEST,
+    Verdict.OVERSIZED: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 }
-ANSWER = "HTTP/1.1 {}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -86,7 +87,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         for conn in [conn for conn in self.waiting if self._overdue(conn, now)]:
             self._unwait(conn)
             if conn.arrival.data:
-                self._refuse(conn, "408 Request Timeout")
+                self._refuse(conn, HTTPStatus.REQUEST_TIMEOUT)
             else:
                 self._close(conn)
         horizon = now if self.alive else now + STOP_IDLE_SECONDS
@@ -97,6 +98,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """In a thread, with the parsed request."""
         req.body.reader = CheckedReader(req.body.reader)
         return bool(super().handle_request(req, conn))
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
+        """In a thread: the parser refused the request, or something broke around the application."""
+        status = status_of(exc)
+        if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.log.error("unexpected error", exc_info=exc)
+        else:
+            self.log.warning("invalid request from %s: %s", (addr or ("-",))[0], type(exc).__name__)
+        with contextlib.suppress(OSError):  # it may have gone meanwhile
+            client.sendall(refusal(status))
 
     def _prepared(self, client: socket.socket) -> socket.socket:
         client.setblocking(False)
@@ -126,7 +137,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._proceed(conn, verdict)
         elif self.held > MOST_HELD:
             self._unwait(conn)
-            self._refuse(conn, "503 Service Unavailable")
+            self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _proceed(self, conn: Connection, verdict: Verdict | None) -> None:
         if verdict is Verdict.WHOLE:
@@ -137,9 +148,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         else:
             self._close(conn)
 
-    def _refuse(self, conn: Connection, status: str) -> None:
+    def _refuse(self, conn: Connection, status: HTTPStatus) -> None:
         with contextlib.suppress(OSError):  # it may have gone meanwhile
-            conn.sock.send(ANSWER.format(status).encode())
+            conn.sock.send(refusal(status))
         self._linger(conn)
 
     def _linger(self, conn: Connection) -> None:

@@ -10,9 +10,11 @@ from accesslist.models import Project
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EVENT_TYPES, EventType
+from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.ids import new_id
 from tests.api import bodies
+from tests.api.routes import OF_NOTHING
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
 
@@ -84,6 +86,10 @@ def test_filters_are_of_whole_seconds_and_both_ends_count(
         ("maxDate=2026-02-29", "maxDate", "INVALID_QUERY_PARAMETER"),
         ("minDate=2026-11-22&maxDate=2026-11-21", "minDate", "INVALID_QUERY_PARAMETER"),
         ("minDate=2026-11-21T12:00:01Z&maxDate=2026-11-21T12:00:00Z", "minDate", "INVALID_QUERY_PARAMETER"),
+        ("before=", "before", "INVALID_QUERY_PARAMETER"),
+        ("before=x", "before", "INVALID_QUERY_PARAMETER"),
+        (f"before={OF_NOTHING}", "before", "INVALID_QUERY_PARAMETER"),
+        (f"before={OF_NOTHING.upper()}", "before", "INVALID_QUERY_PARAMETER"),
     ],
 )
 def test_a_wrong_filter_is_named(
@@ -93,6 +99,61 @@ def test_a_wrong_filter_is_named(
         answer = owner.get(f"{path}?{query}")
         assert (answer.status_code, answer.json()["errorCode"]) == (400, code)
         assert answer.json()["badFields"][0]["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("place", "query", "places"),
+    [
+        (2, "", [1, 0]),
+        (1, "", [0]),
+        (0, "", []),
+        (2, "eventType=HOST_DOWN", [0]),
+        (2, "eventType=USER_CREATED_AUDIT", []),
+        (2, "minDate=2026-11-21T12:00:01Z", [1]),
+        (2, "maxDate=2026-11-21T12:00:00Z", [0]),
+    ],
+)
+def test_before_goes_on_after_an_event_whatever_is_filtered(
+    owner: ApiClient, three: list[str], place: int, query: str, places: list[int]
+) -> None:
+    document = owner.get(f"/globalEvents?before={three[place]}&{query}").json()
+    assert [one["id"] for one in document["results"]] == [three[place] for place in places]
+    assert document["totalCount"] == len(places)
+
+
+def test_before_tells_events_of_one_moment_apart(owner: ApiClient) -> None:
+    made = [record(EventType.HOST_DOWN) for _ in range(3)]
+    assert shown(owner, f"before={made[1]}") == [made[0]]
+
+
+@pytest.mark.parametrize(
+    ("page", "places", "rels"), [(1, [1], ["self", "next"]), (2, [0], ["self", "previous"])]
+)
+def test_pages_after_before_are_those_of_the_remainder(
+    owner: ApiClient, three: list[str], page: int, places: list[int], rels: list[str]
+) -> None:
+    document = owner.get(f"/globalEvents?before={three[2]}&itemsPerPage=1&pageNum={page}").json()
+    assert [one["id"] for one in document["results"]] == [three[place] for place in places]
+    assert (document["totalCount"], [link["rel"] for link in document["links"]]) == (2, rels)
+    assert all(f"before={three[2]}" in link["href"] for link in document["links"])
+
+
+def test_before_an_event_of_another_project_is_refused(owner: ApiClient, project: Project) -> None:
+    foreign = record(EventType.GROUP_CREATED, group_id=ProjectFactory.create().id)
+    answer = owner.get(f"/groups/{project.id}/events?before={foreign}")
+    assert (answer.status_code, answer.json()["badFields"][0]["field"]) == (400, "before")
+
+
+@pytest.mark.parametrize("size", [1, 2, 500])
+def test_far_down_a_list_is_read_as_at_its_start(
+    owner: ApiClient, three: list[str], monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    pages = [
+        f"eventType=HOST_DOWN&eventType=HOST_UP&itemsPerPage={size}&pageNum={page}" for page in (1, 2, 3)
+    ]
+    near = [owner.get(f"/globalEvents?{query}").json() for query in pages]
+    monkeypatch.setattr(DeferredRows, "FAR", 0)
+    assert [owner.get(f"/globalEvents?{query}").json() for query in pages] == near
 
 
 def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
@@ -137,6 +198,17 @@ def test_a_change_shows_what_was_and_what_is(owner: ApiClient, project: Project)
     }
     assert params["enabled"]["new"] == "true"
     assert event["alertConfigId"] == made["id"]
+
+
+def test_secrets_are_redacted_in_diffs_and_raw(owner: ApiClient, project: Project) -> None:
+    config = bodies.alert_config(notifications=[bodies.webhook()])
+    made = owner.post(f"/groups/{project.id}/alertConfigs", config).json()
+    owner.delete(f"/groups/{project.id}/alertConfigs/{made['id']}")
+    answer = owner.get(f"/groups/{project.id}/events?includeRaw=true")
+    for event in answer.json()["results"]:
+        (shown_config,) = [one for one in event["diffs"][0]["params"] if one["param"] == "notifications"]
+        assert '"webhookSecret":"******"' in (shown_config.get("old") or shown_config["new"])
+    assert bodies.SECRET not in answer.content.decode()
 
 
 def test_an_event_shows_every_fact_it_has(owner: ApiClient, project: Project) -> None:

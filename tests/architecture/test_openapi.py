@@ -26,7 +26,8 @@ GROUP = {
     "hostCount": 0,
     "links": [LINK],
 }
-REFUSAL = {"error": 409, "reason": "Conflict", "errorCode": "X", "detail": "x", "parameters": []}
+CODE = "GROUP_ALREADY_EXISTS"
+REFUSAL = {"error": 409, "reason": "Conflict", "errorCode": CODE, "detail": "x", "parameters": []}
 
 
 def answer(document: Any, status: int = 200) -> HttpResponse:
@@ -56,7 +57,7 @@ def test_the_document_has_exactly_the_routes_there_are() -> None:
         for path, operations in openapi_document()["paths"].items()
         for method in operations
     }
-    routes = {re.sub("<(.*?)>", r"{\1}", str(route)) for route in ROUTES}
+    routes = {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", str(route)) for route in ROUTES}
     assert described == routes - {"GET /api/schema"}
 
 
@@ -94,6 +95,9 @@ def test_an_answer_as_promised_passes(method: str, document: Mapping[str, Any], 
         ("POST", {**GROUP, "created": "2026-11-21T07:26:14.123Z"}, 201),
         ("POST", {name: value for name, value in GROUP.items() if name != "id"}, 201),
         ("POST", {"error": 409}, 409),
+        ("POST", {"error": 409, "errorCode": CODE}, 409),
+        ("POST", {**REFUSAL, "errorCode": "USER_ALREADY_EXISTS"}, 409),
+        ("POST", {**REFUSAL, "error": 418}, 418),
         ("POST", {**REFUSAL, "badFields": [{"field": "x"}]}, 409),
         ("GET", REFUSAL, 409),
         ("GET", {"results": [{**GROUP, "links": [{"href": 1}]}], "links": [LINK]}, 200),

@@ -6,18 +6,28 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from accesslist.models import Project
+from accesslist.models import ApiKey, Project, Team, User
 from alerting.models import Alert
+from automation.models import Host
 from events.services import event_record
 from events.types import EventType
+from integrations.choices import IntegrationType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.routes import ROUTES
+from tests.api.routes import OF_NOTHING, ROUTES
 from tests.client import ApiClient
-from tests.factories.accesslist import ProjectFactory, make_key
+from tests.factories.accesslist import (
+    OrganizationFactory,
+    ProjectFactory,
+    UserFactory,
+    make_entry,
+    make_key,
+    make_team,
+)
+from tests.factories.integrations import make_integration
 
 FEW, MANY = 2, 9
 PUBLIC = "/api/public/v1.0"
@@ -31,6 +41,7 @@ def _event(_: ApiClient, project: Project, number: int) -> None:
             actor=SYSTEM,
             now=clock.now(),
             group_id=project.id,
+            org_id=project.org_id,
             signals=False,
         )
 
@@ -54,16 +65,74 @@ def _config(owner: ApiClient, project: Project, number: int) -> None:
     owner.post(f"/groups/{project.id}/alertConfigs", bodies.alert_config(notifications=notifications))
 
 
+def _user(_: ApiClient, project: Project, number: int) -> User:
+    """With a role of their own and one by a team of their own."""
+    user: User = UserFactory.create(password=None)
+    user.grants.create(role=Role.GROUP_OWNER.value, project=project)
+    make_team(project, user)
+    return user
+
+
+def _member(owner: ApiClient, project: Project, number: int) -> None:
+    team = Team.objects.filter(id=bodies.TEAM_ID).first() or make_team(project, team_id=bodies.TEAM_ID)
+    team.members.add(_user(owner, project, number))
+
+
+def _key_entry(_: ApiClient, project: Project, number: int) -> None:
+    make_entry(f"10.{number}.0.0/16", ApiKey.objects.get(grants__project=project).id)
+
+
+def _global_entry(_: ApiClient, project: Project, number: int) -> None:
+    make_entry(f"10.{number}.0.0/16")
+
+
+def _database(_: ApiClient, project: Project, number: int) -> None:
+    host, _made = Host.objects.get_or_create(
+        id=OF_NOTHING, defaults={"group": project, "hostname": "db1", "port": 27017, "created": clock.now()}
+    )
+    host.databases.create(name=f"database {number}")
+
+
 MAKERS: Mapping[str, Maker] = {
+    "/admin/accessList": _global_entry,
+    "/admin/whitelist": _global_entry,
+    "/admin/apiKeys/<key_id>/accessList": _key_entry,
+    "/orgs/<org_id>/apiKeys/<key_id>/accessList": _key_entry,
+    "/groups/<group_id>/apiKeys/<key_id>/accessList": _key_entry,
+    "/users": _user,
+    "/orgs/<org_id>/users": _user,
+    "/groups/<group_id>/users": _user,
+    "/orgs/<org_id>/teams": _user,
+    "/groups/<group_id>/teams": _user,
+    "/orgs/<org_id>/teams/<team_id>/users": _member,
+    "/orgs": lambda owner, project, number: OrganizationFactory.create(),
+    "/orgs/<org_id>/groups": lambda owner, project, number: ProjectFactory.create(org_id=project.org_id),
     "/groups": lambda owner, project, number: ProjectFactory.create(),
     "/groups/<group_id>/apiKeys": lambda owner, project, number: make_key(
         Grant(Role.GROUP_OWNER, group_id=project.id), Grant(Role.GROUP_AGENT, group_id=project.id)
     ),
+    "/orgs/<org_id>/apiKeys": lambda owner, project, number: make_key(
+        Grant(Role.ORG_MEMBER, org_id=project.org_id), Grant(Role.GROUP_AGENT, group_id=project.id)
+    ),
     "/admin/apiKeys": lambda owner, project, number: make_key(Role.GLOBAL_OWNER, Role.GLOBAL_READ_ONLY),
     "/globalEvents": _event,
     "/groups/<group_id>/events": _event,
+    "/orgs/<org_id>/events": _event,
     "/groups/<group_id>/hosts": lambda owner, project, number: owner.report(
         project.id, bodies.report(bodies.host(port=number + 1))
+    ),
+    "/groups/<group_id>/hosts/<host_id>/databases": _database,
+    "/groups/<group_id>/clusters": lambda owner, project, number: owner.report(
+        project.id,
+        bodies.report(
+            *(bodies.host(port=number * 2 + one, clusterName=f"c{number}", shardName="s") for one in (1, 2))
+        ),
+    ),
+    "/groups/<group_id>/agents": lambda owner, project, number: owner.report(
+        project.id, bodies.report(hostname=f"agent{number}")
+    ),
+    "/groups/<group_id>/integrations": lambda owner, project, number: make_integration(
+        project, list(IntegrationType)[number]
     ),
     "/groups/<group_id>/alerts": _alert,
     "/groups/<group_id>/alertConfigs": _config,
@@ -85,12 +154,16 @@ def test_every_list_has_a_row() -> None:
 
 @pytest.mark.parametrize("path", MAKERS)
 def test_a_list_makes_no_more_queries_for_more_rows(owner: ApiClient, project: Project, path: str) -> None:
+    place = path.replace("<group_id>", project.id).replace("<org_id>", str(project.org_id))
+    place = place.replace("<team_id>", bodies.TEAM_ID).replace("<host_id>", OF_NOTHING)
+    if "<key_id>" in place:
+        place = place.replace("<key_id>", make_key(Grant(Role.GROUP_OWNER, group_id=project.id)).id)
     counts = []
     for rows in (range(FEW), range(FEW, MANY)):
         for number in rows:
             MAKERS[path](owner, project, number)
         with CaptureQueriesContext(connection) as queries:
-            document = owner.get(path.replace("<group_id>", project.id)).json()
+            document = owner.get(place).json()
         counts.append((len(queries), len(document["results"])))
     assert counts[0][0] == counts[1][0]
     assert counts[1][1] - counts[0][1] == MANY - FEW

@@ -1,58 +1,271 @@
-"""Every write route records who did what from where (decisions 3 "events"). A new one needs a row here."""
+"""Every write route records who did what from where, and what changed (decisions 3 "events", 4 "diffs").
 
-from collections.abc import Mapping
+A new one needs a row here.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from events.models import Event
 from tests.api import bodies
-from tests.api.routes import ROUTES, Route
+from tests.api.routes import OF_NOTHING, ROUTES, Route
 from tests.client import ApiClient
+from tests.factories.accesslist import OrganizationFactory
 
 ADDRESS = "192.0.2.7"
-PUBLIC, AGENTS = "/api/public/v1.0", "/agents/v1.0"
-BODIES: Mapping[str, Any] = {
-    f"POST {PUBLIC}/unauth/users": bodies.user(),
-    f"POST {PUBLIC}/groups": bodies.group(),
-    f"POST {PUBLIC}/groups/<group_id>/apiKeys": bodies.api_key(),
-    f"POST {PUBLIC}/groups/<group_id>/alertConfigs": bodies.alert_config(),
-    f"DELETE {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": None,
-    f"POST {AGENTS}/groups/<group_id>/reports": bodies.report(bodies.host(hostname="new.example.com")),
+PUBLIC = "/api/public/v1.0"
+INTEGRATION = "/groups/<group_id>/integrations/<path:integration_type>"
+TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
+    "POST /unauth/users": (bodies.user(), ["USER_CREATED_AUDIT USERS:NEW"]),
+    "POST /users": (bodies.user(), ["USER_CREATED_AUDIT USERS:NEW"]),
+    "PATCH /users/<user_id>": ({"roles": ["GLOBAL_READ_ONLY"]}, ["USER_ROLES_CHANGED_AUDIT ROLES:NEW"]),
+    "DELETE /users/<user_id>": (
+        None,
+        ["USER_DELETED_AUDIT USERS:REMOVED", "USER_REMOVED_FROM_TEAM_AUDIT USERS:REMOVED"],
+    ),
+    "POST /orgs/<org_id>/teams": (
+        bodies.team(),
+        [
+            "JOINED_ORG ROLES:NEW",
+            "TEAM_CREATED USERS:NEW",
+            "USER_ADDED_TO_TEAM USERS:NEW",
+            "USER_ROLES_CHANGED_AUDIT ROLES:NEW",
+        ],
+    ),
+    "PATCH /orgs/<org_id>/teams/<team_id>": ({"name": "night shift"}, ["TEAM_CHANGED_AUDIT USERS:MODIFIED"]),
+    "DELETE /orgs/<org_id>/teams/<team_id>": (
+        None,
+        ["TEAM_DELETED USERS:REMOVED", "TEAM_REMOVED_FROM_GROUP ROLES:REMOVED"],
+    ),
+    "POST /orgs/<org_id>/teams/<team_id>/users": (
+        [{"username": bodies.COLLEAGUE}],
+        ["JOINED_ORG ROLES:NEW", "USER_ADDED_TO_TEAM USERS:NEW", "USER_ROLES_CHANGED_AUDIT ROLES:NEW"],
+    ),
+    "DELETE /orgs/<org_id>/teams/<team_id>/users/<user_id>": (
+        None,
+        ["USER_REMOVED_FROM_TEAM_AUDIT USERS:REMOVED"],
+    ),
+    "POST /groups/<group_id>/teams": (
+        bodies.team_roles("GROUP_OWNER"),
+        ["TEAM_ROLES_CHANGED_AUDIT ROLES:MODIFIED"],
+    ),
+    "PATCH /groups/<group_id>/teams/<team_id>": (
+        {"roleNames": ["GROUP_OWNER"]},
+        ["TEAM_ROLES_CHANGED_AUDIT ROLES:MODIFIED"],
+    ),
+    "DELETE /groups/<group_id>/teams/<team_id>": (None, ["TEAM_REMOVED_FROM_GROUP ROLES:REMOVED"]),
+    "POST /orgs": (bodies.org(), ["ORG_CREATED_AUDIT GROUP:NEW"]),
+    "PATCH /orgs/<org_id>": (bodies.org(), ["ORG_RENAMED GROUP:MODIFIED"]),
+    "DELETE /orgs/<org_id>": (None, ["ORG_DELETED_AUDIT GROUP:REMOVED"]),
+    "POST /groups": (bodies.group(), ["GROUP_CREATED GROUP:NEW", "ORG_CREATED_AUDIT GROUP:NEW"]),
+    "PATCH /groups/<group_id>": (bodies.group(), ["GROUP_CHANGED_AUDIT GROUP:MODIFIED"]),
+    "DELETE /groups/<group_id>": (
+        None,
+        ["ALERT_CANCELLED_AUDIT", "API_KEY_DELETED_AUDIT ROLES:REMOVED", "GROUP_DELETED_AUDIT GROUP:REMOVED"],
+    ),
+    "POST /groups/<group_id>/apiKeys": (bodies.api_key(), ["API_KEY_CREATED_AUDIT ROLES:NEW"]),
+    "PATCH /groups/<group_id>/apiKeys/<key_id>": (
+        {"desc": "for another script"},
+        ["API_KEY_CHANGED_AUDIT AUTH:MODIFIED"],
+    ),
+    "DELETE /groups/<group_id>/apiKeys/<key_id>": (None, ["API_KEY_DELETED_AUDIT ROLES:REMOVED"]),
+    "POST /orgs/<org_id>/apiKeys": (
+        bodies.api_key(roles=["ORG_MEMBER"]),
+        ["API_KEY_CREATED_AUDIT ROLES:NEW", "ORG_API_KEY_ADDED"],
+    ),
+    "PATCH /orgs/<org_id>/apiKeys/<key_id>": (
+        {"desc": "for another script"},
+        ["API_KEY_CHANGED_AUDIT AUTH:MODIFIED"],
+    ),
+    "DELETE /orgs/<org_id>/apiKeys/<key_id>": (None, ["API_KEY_DELETED_AUDIT ROLES:REMOVED"]),
+    "POST /admin/apiKeys": (bodies.api_key(roles=["GLOBAL_READ_ONLY"]), ["API_KEY_CREATED_AUDIT ROLES:NEW"]),
+    "PATCH /admin/apiKeys/<key_id>": (
+        {"desc": "for another script"},
+        ["API_KEY_CHANGED_AUDIT AUTH:MODIFIED"],
+    ),
+    "DELETE /admin/apiKeys/<key_id>": (None, ["API_KEY_DELETED_AUDIT ROLES:REMOVED"]),
+    "POST /admin/accessList": (bodies.entry(), ["ACCESS_LIST_ENTRY_ADDED_AUDIT ACCESS_LIST:NEW"]),
+    "PATCH /admin/accessList/<entry_id>": (
+        {"description": "another office"},
+        ["ACCESS_LIST_ENTRY_CHANGED_AUDIT ACCESS_LIST:MODIFIED"],
+    ),
+    "DELETE /admin/accessList/<entry_id>": (
+        None,
+        ["ACCESS_LIST_ENTRY_REMOVED_AUDIT ACCESS_LIST:REMOVED ACCESS_LIST:MODIFIED"],
+    ),
+    "POST /admin/whitelist": (bodies.entry(), ["ACCESS_LIST_ENTRY_ADDED_AUDIT ACCESS_LIST:NEW"]),
+    "PATCH /admin/whitelist/<entry_id>": (
+        {"description": "another office"},
+        ["ACCESS_LIST_ENTRY_CHANGED_AUDIT ACCESS_LIST:MODIFIED"],
+    ),
+    "DELETE /admin/whitelist/<entry_id>": (
+        None,
+        ["ACCESS_LIST_ENTRY_REMOVED_AUDIT ACCESS_LIST:REMOVED ACCESS_LIST:MODIFIED"],
+    ),
+    "POST /admin/apiKeys/<key_id>/accessList": (
+        [{"ipAddress": "198.51.100.7"}],
+        ["ACCESS_LIST_ENTRY_ADDED_AUDIT ACCESS_LIST:NEW"],
+    ),
+    "DELETE /admin/apiKeys/<key_id>/accessList/<key_entry_id>": (
+        None,
+        ["ACCESS_LIST_ENTRY_REMOVED_AUDIT ACCESS_LIST:REMOVED ACCESS_LIST:MODIFIED"],
+    ),
+    "POST /orgs/<org_id>/apiKeys/<key_id>/accessList": (
+        [{"ipAddress": "198.51.100.7"}],
+        ["ACCESS_LIST_ENTRY_ADDED_AUDIT ACCESS_LIST:NEW"],
+    ),
+    "DELETE /orgs/<org_id>/apiKeys/<key_id>/accessList/<key_entry_id>": (
+        None,
+        ["ACCESS_LIST_ENTRY_REMOVED_AUDIT ACCESS_LIST:REMOVED ACCESS_LIST:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/apiKeys/<key_id>/accessList": (
+        [{"ipAddress": "198.51.100.7"}],
+        ["ACCESS_LIST_ENTRY_ADDED_AUDIT ACCESS_LIST:NEW"],
+    ),
+    "DELETE /groups/<group_id>/apiKeys/<key_id>/accessList/<key_entry_id>": (
+        None,
+        ["ACCESS_LIST_ENTRY_REMOVED_AUDIT ACCESS_LIST:REMOVED ACCESS_LIST:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/alertConfigs": (
+        bodies.alert_config(),
+        ["ALERT_CONFIG_ADDED_AUDIT ALERT_CONFIG:NEW"],
+    ),
+    "DELETE /groups/<group_id>/alertConfigs/<config_id>": (
+        None,
+        ["ALERT_CANCELLED_AUDIT", "ALERT_CONFIG_DELETED_AUDIT ALERT_CONFIG:REMOVED"],
+    ),
+    "POST /groups/<group_id>/alertConfigs/<config_id>/test": (None, ["ALERT_CONFIG_TESTED_AUDIT"]),
+    "POST /groups/<group_id>/hosts": (bodies.new_host(), ["ADD_HOST_AUDIT PROCESS:NEW"]),
+    "PATCH /groups/<group_id>/hosts/<host_id>": (
+        {"port": 27018},
+        ["ALERT_CANCELLED_AUDIT", "HOST_CHANGED_AUDIT PROCESS:MODIFIED"],
+    ),
+    "DELETE /groups/<group_id>/hosts/<host_id>": (
+        None,
+        ["ALERT_CANCELLED_AUDIT", "DELETE_HOST_AUDIT PROCESS:REMOVED"],
+    ),
+    f"POST {INTEGRATION}": (
+        {"url": f"https://hooks.example.com/in/{bodies.SECRET}", "secret": bodies.SECRET},
+        ["INTEGRATION_ADDED_AUDIT INTEGRATION:NEW"],
+    ),
+    f"PUT {INTEGRATION}": (
+        bodies.scraper(username="another scraper"),
+        ["INTEGRATION_CHANGED_AUDIT INTEGRATION:MODIFIED"],
+    ),
+    f"DELETE {INTEGRATION}": (
+        None,
+        ["INTEGRATION_DELETED_AUDIT INTEGRATION:REMOVED"],
+    ),
+    "POST /agents/v1.0/groups/<group_id>/reports": (
+        bodies.report(bodies.host(hostname="new.example.com")),
+        ["NEW_HOST"],
+    ),
 }
-"""Route → a body that changes something."""
+"""Route → a body that changes something, and its events by name, each with `type:status` of its diffs."""
 
-UNSIGNED = {f"POST {PUBLIC}/unauth/users"}
+REFUSED: Mapping[str, tuple[Any, str]] = {
+    "POST /unauth/users": (bodies.user(username=bodies.COLLEAGUE), "USER_ALREADY_EXISTS"),
+    "POST /users": (bodies.user(username=bodies.COLLEAGUE), "USER_ALREADY_EXISTS"),
+    "POST /orgs/<org_id>/teams": (bodies.team(usernames=[bodies.COLLEAGUE, "nobody"]), "INVALID_ATTRIBUTE"),
+    "POST /orgs/<org_id>/teams/<team_id>/users": (
+        [{"username": bodies.COLLEAGUE}, {"username": "nobody"}],
+        "INVALID_ATTRIBUTE",
+    ),
+    "DELETE /orgs/<org_id>": (None, "ORG_NOT_EMPTY"),
+    "POST /groups": (bodies.group(orgId=OF_NOTHING), "ORG_NOT_FOUND"),
+    "POST /groups/<group_id>/teams": (
+        [*bodies.team_roles("GROUP_OWNER"), *bodies.team_roles(teamId=OF_NOTHING)],
+        "INVALID_ATTRIBUTE",
+    ),
+    "POST /groups/<group_id>/hosts": (bodies.new_host(hostname="db1.example.com"), "HOST_ALREADY_EXISTS"),
+    f"POST {INTEGRATION}": (bodies.scraper(), "INTEGRATION_ALREADY_CONFIGURED"),
+}
+"""Route → a body wrong only in what stands in the database already or not at all, and the code."""
+
+UNSIGNED = {"POST /unauth/users"}
 """Where the event names the user who was made."""
+
+EMPTY_ONLY = {"DELETE /orgs/<org_id>"}
+"""What takes an organization without projects."""
 
 WRITES = [route for route in ROUTES if route.method != "GET"]
 pytestmark = pytest.mark.django_db
 
 
+def row_of(route: Route) -> str:
+    """The route as the tables name it."""
+    return str(route).replace(PUBLIC, "")
+
+
+BODIES: Mapping[str, Any] = {str(route): TOLD[row_of(route)][0] for route in WRITES if row_of(route) in TOLD}
+"""Route, by its whole name → a body that changes something."""
+
+ANOTHER = {f"POST {PUBLIC}{INTEGRATION}": {"integration_type": "WEBHOOK"}}
+"""Where what is known is there already → the parameters of what is not."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
+    """Made once: what is written is undone."""
+    return known_to_all
+
+
+def path_of(route: Route, known: Mapping[str, str]) -> str:
+    """The path on which the route changes something."""
+    if row_of(route) in EMPTY_ONLY:
+        known = {**known, "org_id": OrganizationFactory.create().id}
+    return route.path({**known, **ANOTHER.get(str(route), {})})
+
+
+def told(event: Event) -> str:
+    """An event as the table names it."""
+    return " ".join([event.event_type, *(f"{each['type']}:{each['status']}" for each in event.diffs)])
+
+
+def assert_says_who_and_from_where(event: Event, route: Route, caller: ApiClient) -> None:
+    """An event carries the key it was done with, and the address."""
+    assert event.details["remoteAddress"] == ADDRESS
+    if row_of(route) not in UNSIGNED:
+        assert caller.key
+        assert event.details["apiKeyId"] == caller.key.id
+        assert event.details["publicKey"] == caller.key.public_key
+
+
+def assert_says_what_changed(event: Event) -> None:
+    """Every diff has its entity, and the old and new text of every field."""
+    for changed in event.diffs:
+        assert changed["id"]
+        assert changed["params"]
+        assert all({"old", "new"} & set(param) for param in changed["params"])
+        assert all(isinstance(value, str) for param in changed["params"] for value in param.values())
+
+
 def test_every_write_route_has_a_row() -> None:
-    assert {str(route) for route in WRITES} == set(BODIES)
+    assert {row_of(route) for route in WRITES} == set(TOLD)
+    assert set(REFUSED) <= set(TOLD)
 
 
 @pytest.mark.parametrize("route", WRITES, ids=str)
-def test_a_write_is_recorded_with_who_and_from_where(
-    owner: ApiClient, known: Mapping[str, str], route: Route
-) -> None:
-    before = set(Event.objects.values_list("id", flat=True))
-    answer = owner.request(route.method, route.path(known), BODIES[str(route)], base="", REMOTE_ADDR=ADDRESS)
+def test_a_write_is_recorded(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
+    before = list(Event.objects.values_list("id", flat=True))
+    body, expected = TOLD[row_of(route)]
+    answer = owner.request(route.method, path_of(route, known), body, base="", REMOTE_ADDR=ADDRESS)
     assert answer.status_code < 300
     recorded = Event.objects.exclude(id__in=before)
-    assert recorded.exists()
+    assert sorted(told(event) for event in recorded) == expected
     for event in recorded:
-        assert event.details["remoteAddress"] == ADDRESS
-        assert owner.key
-        if str(route) not in UNSIGNED:
-            assert event.details["apiKeyId"] == owner.key.id
-            assert event.details["publicKey"] == owner.key.public_key
+        assert_says_who_and_from_where(event, route, owner)
+        assert_says_what_changed(event)
 
 
-@pytest.mark.parametrize("route", WRITES, ids=str)
-def test_a_refused_write_records_nothing(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
+@pytest.mark.parametrize("route", [route for route in WRITES if row_of(route) in REFUSED], ids=str)
+def test_what_a_service_refuses_records_nothing(
+    owner: ApiClient, known: Mapping[str, str], route: Route
+) -> None:
     before = Event.objects.count()
-    answer = owner.request(route.method, f"{route.path(known)}?pretty=x", BODIES[str(route)], base="")
-    assert answer.status_code == 400
+    body, code = REFUSED[row_of(route)]
+    answer = owner.request(route.method, route.path(known), body, base="")
+    assert answer.json()["errorCode"] == code
     assert Event.objects.count() == before

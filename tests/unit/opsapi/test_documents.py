@@ -7,8 +7,8 @@ import pytest
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import MOST_FAULTS, Document, LinkDocument
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.api.fields import ListOf, OneOf, Text, Whole
 
 

@@ -1,0 +1,27 @@
+"""Many rows, a few at a time."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet
+
+T = TypeVar("T")
+
+ROWS_AT_ONCE = 5_000
+"""So many rows are written by one statement: PostgreSQL takes 65,535 parameters."""
+
+
+def batches(items: Iterable[T], size: int = ROWS_AT_ONCE) -> Iterator[list[T]]:
+    """The items in their order, in lists of at most that size."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def delete_batch(rows: QuerySet[Any, Any], limit: int) -> int:
+    """Delete at most so many of the rows; answers how many they were."""
+    chosen = list(rows.order_by().values_list("pk", flat=True)[:limit])
+    if chosen:
+        rows.model._base_manager.filter(pk__in=chosen).delete()
+    return len(chosen)

@@ -1,0 +1,53 @@
+"""The whole answer to a request that never reaches the application, in the shape of all refusals."""
+
+import json
+import secrets
+from http import HTTPStatus
+
+from gunicorn.http import errors
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+
+_OF_PARSER = {
+    errors.LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
+    errors.LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    errors.ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
+    errors.UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
+}
+_HEAD = (
+    "HTTP/1.1 {status} {reason}\r\n"
+    "Connection: close\r\n"
+    "Content-Type: application/json\r\n"
+    "Content-Length: {length}\r\n"
+    "Strict-Transport-Security: max-age=300\r\n"
+    "X-Request-ID: {request_id}\r\n"
+    "\r\n"
+)
+
+
+def status_of(error: Exception) -> HTTPStatus:
+    """What gunicorn's parser refuses is the client's fault, everything else is ours."""
+    theirs = isinstance(error, errors.ParseException)
+    # These two the application tried to send.
+    if not theirs or isinstance(error, (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName)):
+        return HTTPStatus.INTERNAL_SERVER_ERROR
+    return _OF_PARSER.get(type(error), HTTPStatus.BAD_REQUEST)
+
+
+def refusal(status: HTTPStatus) -> bytes:
+    """The bytes of the answer; no part of the request is in it."""
+    request_id = secrets.token_hex(8)
+    document = {**_error(status, request_id).document(), "error": status.value, "reason": status.phrase}
+    body = json.dumps(document)
+    head = _HEAD.format(status=status.value, reason=status.phrase, length=len(body), request_id=request_id)
+    return (head + body).encode()
+
+
+def _error(status: HTTPStatus, request_id: str) -> ApiError:
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        return ApiError(ErrorCode.SERVICE_UNAVAILABLE, "too much is waiting")
+    if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
+    message = f"was refused before it was looked at ({status.phrase})"
+    return ApiError.of_fields([BadField("request", ErrorCode.INVALID_ATTRIBUTE, message)])

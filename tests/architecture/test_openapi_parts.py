@@ -1,0 +1,159 @@
+"""What the OpenAPI document tells beside the shape of answers: refusals, headers, examples, what is old."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.api.documents import Document, read_array
+from opsapi.api.schema import openapi_document, sent_example
+from tests.api.routes import ROUTES, Route
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+DESCRIBED = [route for route in ROUTES if route.template != "/api/schema"]
+ALWAYS = {"X-Request-ID", "Strict-Transport-Security"}
+PUBLIC = "/api/public/v1.0"
+
+
+def one_of(declared: Any) -> Any:
+    """The document of a body or an answer, which may be a list of it."""
+    return declared[0] if isinstance(declared, list) else declared
+
+
+def named(documents: Iterator[Any]) -> list[Any]:
+    """Each once, under its name, in one order."""
+    return sorted({one_of(each) for each in documents if each}, key=lambda each: str(each.__name__))
+
+
+BODIES = named(route.viewset.bodies.get(route.action) for route in ROUTES)
+ANSWERS = named(route.viewset.answers.get(route.action) for route in ROUTES)
+
+
+def operation_of(route: Route) -> Mapping[str, Any]:
+    """What the document says of a route."""
+    path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", route.template)
+    operation: Mapping[str, Any] = openapi_document()["paths"][path][route.method.lower()]
+    return operation
+
+
+def resolved(reference: str) -> Any:
+    """What a reference within the document stands for."""
+    found: Any = openapi_document()
+    for name in reference.removeprefix("#/").split("/"):
+        found = found[name]
+    return found
+
+
+def references(part: Any) -> Iterator[str]:
+    """Every reference in it."""
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for each in part.values():
+            yield from references(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from references(each)
+
+
+def test_every_reference_leads_somewhere() -> None:
+    found = set(references(openapi_document()))
+    assert len(found) > 50
+    for reference in found:
+        assert resolved(reference)
+
+
+@pytest.mark.parametrize("route", DESCRIBED, ids=str)
+def test_an_operation_tells_every_refusal_with_its_codes(route: Route) -> None:
+    responses = operation_of(route)["responses"]
+    expected = {"400", "500", "503"}
+    expected |= {"401", "403", "429"} if route.needs_key else set()
+    expected |= {"413", "415"} if route.takes_body else set()
+    expected |= {"404"} if route.parameters else set()
+    assert expected <= set(responses)
+    for status, response in responses.items():
+        if "$ref" in response:
+            codes = [ErrorCode(code) for code in response["description"].split(", ")]
+            assert {CATALOGUE[code].status for code in codes} == {int(status)}
+
+
+@pytest.mark.parametrize("route", DESCRIBED, ids=str)
+def test_an_operation_tells_the_headers_of_its_answers(route: Route) -> None:
+    for status, response in operation_of(route)["responses"].items():
+        whole = resolved(response["$ref"]) if "$ref" in response else response
+        assert whole["description"]
+        assert set(whole["headers"]) >= ALWAYS
+        assert ("X-Vendor-Service-Version" in whole["headers"]) is (int(status) < 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("Unauthorized", "WWW-Authenticate"),
+        ("MethodNotAllowed", "Allow"),
+        ("TooManyRequests", "Retry-After"),
+        ("Unavailable", "Retry-After"),
+    ],
+)
+def test_a_refusal_has_the_header_that_helps(name: str, header: str) -> None:
+    assert set(resolved(f"#/components/responses/{name}")["headers"]) == {*ALWAYS, header}
+
+
+def test_the_examples_of_refusals_are_error_documents() -> None:
+    for response in openapi_document()["components"]["responses"].values():
+        content = response["content"]["application/json"]
+        assert not faults(content["schema"]["$ref"], content["example"])
+        assert ErrorCode(content["example"]["errorCode"])
+
+
+@pytest.mark.parametrize("document", ANSWERS, ids=lambda document: document.__name__)
+def test_the_example_of_an_answer_fits_its_schema(document: type[Document]) -> None:
+    assert document.example
+    assert not faults(f"#/components/schemas/{document.__name__}", document.example)
+
+
+@pytest.mark.parametrize("document", BODIES, ids=lambda document: document.__name__)
+def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
+    example = sent_example(document())
+    assert example
+    assert read_array(document(context={"now": NOW}), [example])
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ("RootDocument", "throttling"),
+        ("AlertConfigDocument", "typeName"),
+        ("AlertConfigDocumentRequest", "typeName"),
+        ("MatcherDocumentRequest", "field"),
+    ],
+)
+def test_a_field_nobody_should_use_any_more_is_marked(schema: str, name: str) -> None:
+    assert openapi_document()["components"]["schemas"][schema]["properties"][name]["deprecated"] is True
+
+
+def test_older_paths_and_parameters_are_marked() -> None:
+    paths = openapi_document()["paths"]
+    (older,) = [one for one in paths[f"{PUBLIC}/unauth/users"]["post"]["parameters"] if one.get("deprecated")]
+    assert older["name"] == "whitelist"
+    marked = {
+        path for path, operations in paths.items() for one in operations.values() if one.get("deprecated")
+    }
+    assert marked == {path for path in paths if path.startswith(f"{PUBLIC}/admin/whitelist")} != set()
+
+
+def test_callers_are_told_how_to_authenticate() -> None:
+    scheme = openapi_document()["components"]["securitySchemes"]["digest"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "digest")
+    for route in DESCRIBED:
+        assert operation_of(route).get("security", []) == ([{"digest": []}] if route.needs_key else []), route
+
+
+def faults(reference: str, document: Any) -> list[str]:
+    """Why the document does not fit."""
+    schema = {"$ref": reference, "components": openapi_document()["components"]}
+    return [error.message for error in Draft202012Validator(schema).iter_errors(document)]

@@ -1,0 +1,134 @@
+"""Which errors an action can answer with, as its declaration tells."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from rest_framework import serializers
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document
+from opsapi.api.fields import EmailAddress, ListOf, OneOf, Text, Whole
+from opsapi.api.permissions import ANY_KEY, OPEN, Access, in_group, in_installation, in_org
+from opsapi.api.query import Parameter
+from opsapi.api.refusals import refusals_of
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import Role
+
+ALWAYS = {"UNEXPECTED_ERROR", "SERVICE_UNAVAILABLE", "INVALID_QUERY_PARAMETER"}
+KEYED = {"UNAUTHORIZED", "IP_ADDRESS_NOT_ON_ACCESS_LIST", "RATE_LIMITED"}
+BODY = {
+    "INVALID_JSON",
+    "MISSING_ATTRIBUTE",
+    "INVALID_ATTRIBUTE",
+    "UNSUPPORTED_MEDIA_TYPE",
+    "REQUEST_TOO_LARGE",
+}
+
+
+class Inner(Document):
+    """A document in another one."""
+
+    refusals = (ErrorCode.UNITS_MISMATCH,)
+
+    minutes = Whole(range_code=ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE)
+    address = EmailAddress()
+
+
+class Outer(Document):
+    """A body."""
+
+    parts = ListOf(Inner(), missing_code=ErrorCode.MISSING_NOTIFICATIONS)
+    kind = OneOf(["A"])
+
+
+class Stored(Document):
+    """A body with a field that says what is stored."""
+
+    id = serializers.CharField(read_only=True)
+    name = Text()
+
+
+def codes(path_parameters: tuple[str, ...] = (), **declared: Any) -> set[str]:
+    """The codes of the action `act` of a view so declared."""
+    view = type("View", (ApiViewSet,), {"access": {"act": OPEN}, **declared})
+    found = refusals_of(view, "act", path_parameters)
+    return {code.value for some in found.values() for code in some}
+
+
+@pytest.mark.parametrize(
+    ("access", "more"),
+    [
+        (OPEN, set()),
+        (ANY_KEY, KEYED),
+        (in_installation(Role.GLOBAL_OWNER), KEYED | {"USER_UNAUTHORIZED"}),
+        (
+            in_org(Role.ORG_OWNER),
+            KEYED | {"USER_UNAUTHORIZED", "INVALID_ORG_ID", "ORG_NOT_FOUND"},
+        ),
+        (
+            in_group(Role.GROUP_OWNER),
+            KEYED | {"USER_UNAUTHORIZED", "NOT_IN_GROUP", "INVALID_GROUP_ID", "GROUP_NOT_FOUND"},
+        ),
+    ],
+)
+def test_who_may_tells_how_others_are_refused(access: Access, more: set[str]) -> None:
+    assert codes(access={"act": access}) == ALWAYS | more
+
+
+@pytest.mark.parametrize(
+    ("declared", "path_parameters", "more"),
+    [
+        ({"answers": {"act": Stored}}, (), {"INVALID_ATTRIBUTE"}),
+        ({"answers": {"act": Stored}, "linked": False}, (), set()),
+        ({"answers": {"other": Stored}}, (), set()),
+        (
+            {"identifiers": {"key_id": ErrorCode.INVALID_API_KEY_ID}},
+            ("key_id",),
+            {"INVALID_API_KEY_ID", "API_KEY_NOT_FOUND"},
+        ),
+        ({"identifiers": {"key_id": ErrorCode.INVALID_API_KEY_ID}}, (), set()),
+        (
+            {"parameters": {"act": [Parameter("s", str, code=ErrorCode.INVALID_ALERT_STATUS)]}},
+            (),
+            {"INVALID_ALERT_STATUS"},
+        ),
+        ({"refusals": {"act": [ErrorCode.ORG_NOT_EMPTY]}}, (), {"ORG_NOT_EMPTY"}),
+        ({"refusals": {"other": [ErrorCode.ORG_NOT_EMPTY]}}, (), set()),
+        ({"bodies": {"act": Stored}}, (), BODY | {"ATTRIBUTE_READ_ONLY"}),
+        ({"bodies": {"act": [Stored]}}, (), BODY | {"ATTRIBUTE_READ_ONLY"}),
+        (
+            {"bodies": {"act": Outer}},
+            (),
+            BODY
+            | {
+                "INVALID_ENUM_VALUE",
+                "MISSING_NOTIFICATIONS",
+                "UNITS_MISMATCH",
+                "NOTIFICATION_INTERVAL_OUT_OF_RANGE",
+                "INVALID_EMAIL_ADDRESS",
+            },
+        ),
+    ],
+)
+def test_what_an_action_declares_tells_what_it_refuses(
+    declared: Mapping[str, Any], path_parameters: tuple[str, ...], more: set[str]
+) -> None:
+    assert codes(path_parameters, **declared) - ALWAYS == more
+
+
+def test_codes_stand_under_their_status_in_the_order_of_the_catalogue() -> None:
+    view = type("View", (ApiViewSet,), {"access": {"act": OPEN}, "bodies": {"act": Stored}})
+    assert refusals_of(view, "act", ()) == {
+        400: [
+            ErrorCode.MISSING_ATTRIBUTE,
+            ErrorCode.INVALID_ATTRIBUTE,
+            ErrorCode.ATTRIBUTE_READ_ONLY,
+            ErrorCode.INVALID_JSON,
+            ErrorCode.INVALID_QUERY_PARAMETER,
+        ],
+        413: [ErrorCode.REQUEST_TOO_LARGE],
+        415: [ErrorCode.UNSUPPORTED_MEDIA_TYPE],
+        500: [ErrorCode.UNEXPECTED_ERROR],
+        503: [ErrorCode.SERVICE_UNAVAILABLE],
+    }
