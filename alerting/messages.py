@@ -1,12 +1,14 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
 import json
+from dataclasses import replace
+from datetime import datetime
 
 from django.conf import settings
 
 from accesslist.models import Project
-from alerting.models import Alert, Notification, NotificationSetting
-from alerting.selectors.alerts import as_rows
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.selectors.alerts import alert_row
 from alerting.serializers.alerts import present_alert
 from automation.metrics import Metric, base_unit
 from events.models import Event
@@ -28,7 +30,10 @@ def message_of(notification: Notification) -> Message:
     if not notification.alert_id:
         return _of_event(notification)
     alert = Alert.objects.select_related("group").get(id=notification.alert_id)
-    document = present_alert(as_rows(Alert.objects.filter(id=alert.id)).get(), _links())
+    row = alert_row(alert.id, group_id=alert.group_id)
+    if row is None:
+        raise Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
+    document = present_alert(row, _links())
     return Message(
         delivery_id=notification.id,
         kind=MessageKind(notification.kind),
@@ -43,6 +48,15 @@ def message_of(notification: Notification) -> Message:
         current_value=_value_text(alert),
         link=document["links"][0]["href"],
     )
+
+
+def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
+    """What a test of a configuration tells: the event that records it, marked as a test (decisions 5)."""
+    # Never saved: the log is of alerts and events.
+    untold = Notification(
+        group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
+    )
+    return replace(message_of(untold), event_type_name=config.event_type, is_test=True)
 
 
 def channel_config(setting: NotificationSetting) -> dict[str, str]:
@@ -60,7 +74,7 @@ def _of_event(notification: Notification) -> Message:
     row = event_row(notification.event_id or "", group_id=notification.group_id)
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
-    document = present_event(row, _links(), in_group=True)
+    document = present_event(row, _links(), among=f"/groups/{notification.group_id}/events")
     hostname, port = document.get("hostname"), document.get("port")
     return Message(
         delivery_id=notification.id,
@@ -69,7 +83,7 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
-        project_name=Project.objects.values_list("name", flat=True).get(id=notification.group_id),
+        project_name=Project.with_deleted.values_list("name", flat=True).get(id=notification.group_id),
         target=f"{hostname}:{port}" if hostname and port else hostname,
         link=document["links"][0]["href"],
     )

@@ -26,10 +26,18 @@ def observations_of(signal: Signal) -> list[Observation]:
 
 
 def _of_report(signal: Signal) -> list[Observation]:
-    states = signal.payload["hosts"]
+    states = _of_hosts_still_there(signal.payload["hosts"])
     ids = [state["measurementId"] for state in states if state["measurementId"] is not None]
     measured = Measurement.objects.in_bulk(ids) if ids and _metrics_matter(signal.group_id) else {}
     return _of_states((state, measured.get(state["measurementId"])) for state in states)
+
+
+def _of_hosts_still_there(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without hosts deleted or moved since the report: nothing would end an alert about them."""
+    there = {
+        host.id: host.address.key for host in Host.objects.filter(id__in=[one["hostId"] for one in states])
+    }
+    return [one for one in states if there.get(one["hostId"]) == (one["hostname"].lower(), one["port"])]
 
 
 def _metrics_matter(group_id: str) -> bool:

@@ -17,6 +17,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import Exists, Min, OuterRef
 
+from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus, DropReason
 from alerting.messages import channel_config, message_of
 from alerting.models import Alert, Notification, NotificationSetting
@@ -39,6 +40,7 @@ from events.models import Signal
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import Outcome, deliver
+from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError
 
 logger = logging.getLogger("opsapi.pipeline")
@@ -48,6 +50,7 @@ EVALUATION_SECONDS = 0.5
 """After so long a transaction takes no further signal: what it changed is locked until it ends."""
 # SQLSTATE classes of what passes: connection, rollback, locks, resources, operator, system.
 _PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
+SIGNALS_DROPPED_AT_ONCE = 500
 ALERTS_AT_ONCE = 100
 _GROUPS_TRIED = 50
 
@@ -63,6 +66,10 @@ def evaluate_signals(*, now: datetime) -> bool:
     group_id = _claim_group()
     if group_id is None:
         return False
+    if not Project.objects.filter(id=group_id).exists():
+        # Deleted after they were written: nobody is to be told, and the purge takes them away.
+        delete_batch(Signal.objects.filter(group_id=group_id), SIGNALS_DROPPED_AT_ONCE)
+        return True
     until = time.monotonic() + EVALUATION_SECONDS
     for signal in Signal.objects.filter(group_id=group_id, failed=None).order_by("id")[:SIGNALS_AT_ONCE]:
         if _evaluated(signal, now):

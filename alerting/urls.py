@@ -8,5 +8,6 @@ urlpatterns = [
     route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
     route("groups/<group_id>/alertConfigs/<config_id>", AlertConfigViewSet, get="retrieve", delete="destroy"),
+    route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
     route("alertConfigs/matchers/fieldNames", MatcherFieldViewSet, get="index"),
 ]

@@ -1,11 +1,13 @@
 """Alerts and project alert configurations: endpoints 6 and 8 to 10 with their [+] siblings."""
 
+from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.throttles import throttle
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
-from alerting.selectors.alerts import AlertRow, alert_rows
+from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import ConfigRow, config_rows
 from alerting.serializers.alerts import AlertDocument, present_alert
 from alerting.serializers.configs import (
@@ -14,7 +16,9 @@ from alerting.serializers.configs import (
     MatcherFieldDocument,
     present_config,
 )
+from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import alert_config_create, alert_config_delete
+from alerting.services.testing import alert_config_test
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.paging import PlainRows
@@ -48,12 +52,12 @@ class AlertViewSet(ApiViewSet):
         """The alert of the path."""
         if "alert_id" not in self.kwargs:
             return
-        row = alert_rows(group_id=self.group.id).filter(id=self.kwargs["alert_id"]).first()
+        row = alert_row(self.kwargs["alert_id"], group_id=self.group.id)
         self.alert = found(row, ErrorCode.ALERT_NOT_FOUND, self.kwargs["alert_id"], self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Alerts, newest first."""
-        rows = alert_rows(group_id=self.group.id, status=self.query["status"])
+        rows = AlertRows(self.group.id, self.query["status"])
         return self.list(rows, lambda row: present_alert(row, self.links))
 
     def retrieve(self, request: Request, group_id: str, alert_id: str) -> Response:
@@ -69,10 +73,16 @@ class AlertConfigViewSet(ApiViewSet):
         "retrieve": in_group(Role.GROUP_READ_ONLY),
         "create": in_group(Role.GROUP_MONITORING_ADMIN),
         "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
+        "test": in_group(Role.GROUP_MONITORING_ADMIN),
     }
     parameters = {"index": LISTING, "retrieve": PAGING}
     bodies = {"create": AlertConfigDocument}
-    answers = {"index": [AlertConfigDocument], "retrieve": AlertConfigDocument, "create": AlertConfigDocument}
+    answers = {
+        "index": [AlertConfigDocument],
+        "retrieve": AlertConfigDocument,
+        "create": AlertConfigDocument,
+        "test": AlertConfigTestDocument,
+    }
     statuses = {"create": 201, "destroy": 204}
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
 
@@ -95,13 +105,22 @@ class AlertConfigViewSet(ApiViewSet):
         """A new configuration; conditions that hold already open their alerts at once."""
         values = self.body(stored={"groupId": self.group.id})
         config = alert_config_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
-        return Response(present_config(self._row(config.id), self.links, alone=True), status=201)
+        return Response(present_config(self._row(config.id), self.links, alone=True))
 
     def destroy(self, request: Request, group_id: str, config_id: str) -> Response:
         """Deletes it; its alerts are cancelled."""
-        config = AlertConfig.objects.get(id=config_id)
-        alert_config_delete(config=config, actor=self.actor, now=self.now)
-        return Response(status=204)
+        alert_config_delete(config=self._stored(config_id), actor=self.actor, now=self.now)
+        return Response()
+
+    def test(self, request: Request, group_id: str, config_id: str) -> Response:
+        """Sends each of its notifications as a test, and answers how each ended; takes no body."""
+        throttle(f"test notifications {self.group.id}", settings.OPSAPI_RATE_TEST_NOTIFICATIONS, self.now)
+        tests = alert_config_test(config=self._stored(config_id), actor=self.actor, now=self.now)
+        return Response(present_tests(tests))
+
+    def _stored(self, config_id: str) -> AlertConfig:
+        config = AlertConfig.objects.filter(id=config_id, deleted=None).first()
+        return found(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
 
     def _row(self, config_id: str) -> ConfigRow:
         row: ConfigRow | None = config_rows(self.group.id).filter(id=config_id).first()

@@ -1,8 +1,9 @@
 """The worker: runs the pipeline's steps until it is told to stop.
 
 One thread evaluates, several send, so that a slow receiver holds up neither the others nor the
-deciding; one listens for NOTIFY and wakes them. All work is claimed in the database: any number of
-workers on any number of machines share it, and what one leaves behind another takes up.
+deciding; one takes away what is gone; one listens for NOTIFY and wakes them. All work is claimed in
+the database: any number of workers on any number of machines share it, and what one leaves behind
+another takes up.
 """
 
 import logging
@@ -15,7 +16,11 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.services.housekeeping import traces_trim
 from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
+from alerting.services.configs import deleted_config_secrets_purge
+from alerting.services.purge import deleted_project_purge
 from alerting.services.workers import worker_seen
+from automation.services.hosts import deleted_host_purge
+from automation.services.measurements import measurements_trim
 from events.services import WAKE_CHANNEL
 from opsapi import clock
 
@@ -62,7 +67,10 @@ class Worker:
         `stop_within` waits so many seconds and answers whether to stop; left out, `stop` tells it.
         """
         stop_within = stop_within or self._stopping.wait
-        threads = [threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate")]
+        threads = [
+            threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate"),
+            threading.Thread(target=self._repeat, args=(_take_away,), name="take-away"),
+        ]
         threads += [
             threading.Thread(target=self._repeat, args=(_deliver,), name=f"send-{number}")
             for number in range(settings.OPSAPI_SENDERS)
@@ -106,6 +114,7 @@ class Worker:
         now = clock.now()
         worker_seen(name=self.name, now=now)
         traces_trim(now=now)
+        deleted_config_secrets_purge(now=now)
         return True
 
     def _listen(self) -> None:
@@ -147,7 +156,14 @@ _CONNECTION_PARAMETERS = frozenset(
 def _evaluate() -> bool:
     now = clock.now()
     evaluated = evaluate_signals(now=now)
-    return open_tracked(now=now) or evaluated
+    opened = open_tracked(now=now)
+    return evaluated or opened
+
+
+def _take_away() -> bool:
+    """A batch of what nobody sees any more; in a thread of its own, or signals without end would keep it."""
+    now = clock.now()
+    return deleted_project_purge(now=now) or deleted_host_purge() or measurements_trim(now=now)
 
 
 def _deliver() -> bool:

@@ -8,12 +8,32 @@ from alerting.choices import AlertStatus
 from alerting.selectors.alerts import AlertRow
 from automation.metrics import Metric, base_unit
 from events.serializers import CurrentValueDocument
+from events.types import EventType
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
 
 
 class AlertDocument(Document):
     """An alert."""
+
+    example = {
+        "id": AN_ID,
+        "alertConfigId": "69201a2b3c4d5e6f70819205",
+        "groupId": ANOTHER_ID,
+        "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
+        "created": A_TIME,
+        "updated": A_TIME,
+        "lastNotified": A_TIME,
+        "status": AlertStatus.OPEN.value,
+        "tags": [],
+        "metricName": Metric.CONNECTIONS.value,
+        "currentValue": CurrentValueDocument.example,
+        "hostId": "69201a2b3c4d5e6f70819206",
+        "hostnameAndPort": "db1.example.com:27017",
+        "replicaSetName": "rs0",
+        "links": self_link(f"/groups/{ANOTHER_ID}/alerts/{AN_ID}"),
+    }
 
     id = serializers.CharField()
     alertConfigId = serializers.CharField()

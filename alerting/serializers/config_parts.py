@@ -46,6 +46,8 @@ class MatcherDocument(Document):
 class MetricThresholdDocument(Document):
     """A threshold on a metric; units left out are the metric's base unit."""
 
+    refusals = (ErrorCode.UNITS_MISMATCH,)
+
     metricName = OneOf([one.value for one in Metric], code=ErrorCode.INVALID_METRIC_NAME)
     mode = OneOf([one.value for one in ThresholdMode], required=False, default=ThresholdMode.AVERAGE.value)
     operator = OneOf(_OPERATORS)
@@ -74,6 +76,12 @@ class ThresholdDocument(Document):
 
 class NotificationDocument(Document):
     """One notification; which fields it takes is its type's matter."""
+
+    refusals = (
+        ErrorCode.ATTRIBUTE_READ_ONLY,
+        ErrorCode.REDACTED_VALUE_UNKNOWN,
+        ErrorCode.WEBHOOK_URL_NOT_SET,
+    )
 
     id = Identifier(required=False)
     typeName = OneOf([one.value for one in ConfigNotificationType])

@@ -17,6 +17,7 @@ from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec, Needs
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.errors import BadField
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Flag, ListOf, OneOf
 from opsapi.api.links import Links
 
@@ -44,6 +45,45 @@ class AlertConfigDocument(Document):
     """A project's alert configuration."""
 
     ignored = Document.ignored | {"typeName"}
+    deprecated = frozenset({"typeName"})
+    refusals = (
+        ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT,
+        ErrorCode.GLOBAL_ALERTS_ONLY,
+        ErrorCode.METRIC_THRESHOLD_PRESENT,
+        ErrorCode.MISSING_METRIC_THRESHOLD,
+        ErrorCode.THRESHOLD_PRESENT,
+        ErrorCode.MISSING_THRESHOLD,
+    )
+    request_example = {
+        "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
+        "enabled": True,
+        "matchers": [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}],
+        "metricThreshold": {
+            "metricName": "CONNECTIONS",
+            "mode": "AVERAGE",
+            "operator": "GREATER_THAN",
+            "threshold": 1000,
+            "units": "RAW",
+        },
+        "notifications": [
+            {
+                "typeName": "EMAIL",
+                "emailAddress": "oncall@example.com",
+                "delayMin": 0,
+                "intervalMin": 60,
+            }
+        ],
+    }
+    example = {
+        **request_example,
+        "id": AN_ID,
+        "groupId": ANOTHER_ID,
+        "typeName": "HOST",
+        "notifications": [{"id": "69201a2b3c4d5e6f70819205", **request_example["notifications"][0]}],
+        "created": A_TIME,
+        "updated": A_TIME,
+        "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/{AN_ID}"),
+    }
 
     created = serializers.DateTimeField(read_only=True)
     enabled = Flag(required=False)
@@ -70,6 +110,8 @@ class AlertConfigDocument(Document):
 
 class MatcherFieldDocument(Document):
     """A field matchers can look at, and for which categories of event types."""
+
+    example = {"fieldName": MatcherField.REPLICA_SET_NAME.value, "categories": ["HOST", "REPLICA_SET"]}
 
     fieldName = serializers.CharField()
     categories = serializers.ListField(child=serializers.CharField())

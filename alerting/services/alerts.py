@@ -1,6 +1,6 @@
 """What happens to alerts: they start, open, change, end. Each with its event and its notifications."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from events.services import event_record
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM, Actor
+from opsapi.batches import batches
 
 ALERT_FACTS = (
     "clusterId",
@@ -95,19 +96,24 @@ def alert_close(*, alert: Alert, value: float | None, now: datetime) -> None:
     closing = closing_type(EventType(alert.event_type))
     if was_open and closing:
         _record(alert, closing, SYSTEM, now)
-    schedule_end(alert=alert, kind=MessageKind.CLOSE, now=now)
+    schedule_end(alerts=[alert], kind=MessageKind.CLOSE, now=now)
 
 
 @transaction.atomic
 def alerts_cancel(*, alerts: Iterable[Alert], actor: Actor, now: datetime) -> None:
-    """End alerts because their configuration or target is gone, by whom that was."""
-    for alert in alerts:
-        was_open = alert.status == AlertStatus.OPEN.value
-        alert.resolved = now
-        _change(alert, AlertStatus.CANCELLED, now)
-        if was_open:
+    """End alerts, locked by the caller, because their configuration or target is gone, by whom that was."""
+    for ending in batches(alerts):
+        _cancel(ending, actor, now)
+
+
+def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
+    Alert.objects.filter(id__in=[alert.id for alert in ending]).update(
+        status=AlertStatus.CANCELLED.value, resolved=now, updated=now
+    )
+    for alert in ending:
+        if alert.status == AlertStatus.OPEN.value:
             _record(alert, EventType.ALERT_CANCELLED_AUDIT, actor, now)
-        schedule_end(alert=alert, kind=MessageKind.CANCEL, now=now)
+    schedule_end(alerts=ending, kind=MessageKind.CANCEL, now=now)
 
 
 def _change(alert: Alert, status: AlertStatus, now: datetime) -> None:

@@ -6,9 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
-from alerting.choices import ACTIVE, ConfigNotificationType
-from alerting.models import Alert, AlertConfig, NotificationSetting
+from accesslist.services.locks import project_hold
+from alerting.choices import ACTIVE, ConfigNotificationType, NotificationStatus
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.selectors.configs import config_facts, config_rows
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
@@ -18,7 +20,7 @@ from events.facts import EventFacts
 from events.services import event_record, signal_record
 from events.types import EventType
 from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, SecretKind
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -32,7 +34,12 @@ DEFAULT_INTERVAL_MIN = 60
 def alert_config_create(
     *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
 ) -> AlertConfig:
-    """Make a configuration from a checked document and hold it against the fleet's newest state."""
+    """Make a configuration from a checked document and hold it against the fleet's newest state.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+    """
+    project_hold(group_id=group_id)
     config = AlertConfig.objects.create(
         group_id=group_id,
         event_type=values["eventTypeName"],
@@ -87,6 +94,21 @@ def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor
         _evaluate(config, now)
     else:
         alerts_cancel(alerts=_active_alerts(config), actor=actor, now=now)
+
+
+def deleted_config_secrets_purge(*, now: datetime) -> int:
+    """Remove the secrets of configurations deleted by `now` that nobody is to be told by any more.
+
+    Who was told of their alerts is still told of the end, so secrets stay while an alert is active or
+    a message due; what is told once is not sent any more and keeps nothing. Answers how many
+    notifications of configurations had theirs removed.
+    """
+    active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
+    due = Notification.objects.filter(
+        setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value
+    ).exclude(kind=MessageKind.INFORM.value)
+    deleted = NotificationSetting.objects.filter(config__deleted__lte=now).exclude(secrets=None)
+    return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None)
 
 
 def _locked(config: AlertConfig) -> AlertConfig:

@@ -1,6 +1,6 @@
 """Who is to be told, as rows written before anything is sent (decisions 6 "told of what")."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus
@@ -10,6 +10,7 @@ from alerting.selectors.configs import setting_view
 from events.services import wake_workers
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
+from opsapi.batches import ROWS_AT_ONCE
 
 _TELLING = (MessageKind.OPEN.value, MessageKind.UPDATE.value)
 
@@ -39,20 +40,26 @@ def schedule_once(*, config_id: str, group_id: str, event_id: str, now: datetime
     )
 
 
-def schedule_end(*, alert: Alert, kind: MessageKind, now: datetime) -> None:
-    """The alert is over: what was not sent is dropped, and those who were told are told so.
+def schedule_end(*, alerts: Sequence[Alert], kind: MessageKind, now: datetime) -> None:
+    """The alerts are over: what was not sent is dropped, and those who were told are told so.
 
     What is being sent this moment stays: its recording sees that the alert is over.
     """
+    over = {alert.id: alert for alert in alerts}
     waiting = Notification.objects.filter(
-        alert=alert, status=NotificationStatus.PENDING.value, lease_token=None
+        alert__in=over, status=NotificationStatus.PENDING.value, lease_token=None
     )
     waiting.update(status=NotificationStatus.DROPPED.value, reason=DropReason.ALERT_OVER.value)
     told = Notification.objects.filter(
-        alert=alert, kind__in=_TELLING, status=NotificationStatus.DELIVERED.value
+        alert__in=over, kind__in=_TELLING, status=NotificationStatus.DELIVERED.value
     )
-    settings = NotificationSetting.objects.filter(id__in=told.values("setting_id"))
-    _insert(_row(setting, kind, due=now, now=now, alert=alert) for setting in settings)
+    pairs = sorted(told.values_list("alert_id", "setting_id").distinct())
+    settings = NotificationSetting.objects.in_bulk([setting_id for _, setting_id in pairs])
+    _insert(
+        _row(settings[setting_id], kind, due=now, now=now, alert=over[alert_id])
+        for alert_id, setting_id in pairs
+        if setting_id in settings
+    )
 
 
 def schedule_follow_up(*, notification: Notification, alert: Alert, now: datetime) -> None:
@@ -85,7 +92,7 @@ def _insert(rows: Iterable[Notification]) -> None:
     """Insert what the rows' channels are told of at all; an end is told once, whoever else saw it."""
     wanted = [row for row in rows if MessageKind(row.kind) in CHANNELS[ChannelType(row.type_name)].kinds]
     if wanted:
-        Notification.objects.bulk_create(wanted, ignore_conflicts=True)
+        Notification.objects.bulk_create(wanted, ROWS_AT_ONCE, ignore_conflicts=True)
         wake_workers()
 
 

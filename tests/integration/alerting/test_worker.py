@@ -13,12 +13,14 @@ from pytest_django import Settings
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.nonces import LIFETIME
 from accesslist.services.housekeeping import traces_trim
-from alerting.models import Alert, WorkerHeartbeat
+from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
+from alerting.services.configs import alert_config_delete
 from alerting.services.workers import worker_seen
 from alerting.worker import Wakeups, Worker
 from events.models import Signal
 from events.services import wake_workers
 from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
@@ -74,6 +76,15 @@ def test_a_worker_is_seen_and_the_long_gone_are_forgotten() -> None:
     worker_seen(name="new:1", now=now)
     worker_seen(name="new:1", now=now)
     assert list(WorkerHeartbeat.objects.values_list("name", flat=True)) == ["new:1"]
+
+
+@pytest.mark.django_db
+def test_a_heartbeat_removes_the_secrets_of_deleted_configurations(project: Project) -> None:
+    config = make_config(project)
+    alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    assert NotificationSetting.objects.exclude(secrets=None).exists()
+    assert Worker("host:1")._beat()
+    assert not NotificationSetting.objects.exclude(secrets=None).exists()
 
 
 @pytest.mark.django_db

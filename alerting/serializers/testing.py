@@ -1,0 +1,54 @@
+"""How the test of a configuration ended, as the API shows it (decisions 5 "endpoints")."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework import serializers
+
+from alerting.choices import NotificationStatus
+from alerting.services.testing import NotificationTest
+from integrations.choices import DeliveryStatus
+from opsapi.api.documents import Document
+from opsapi.api.examples import AN_ID
+
+_ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]
+
+
+class NotificationTestDocument(Document):
+    """How the test of one notification ended."""
+
+    example = {
+        "notificationId": AN_ID,
+        "typeName": "WEBHOOK",
+        "status": "FAILED",
+        "reason": "the receiver could not be reached",
+    }
+
+    notificationId = serializers.CharField()
+    typeName = serializers.CharField()
+    status = serializers.ChoiceField(_ENDS)
+    reason = serializers.CharField(required=False, help_text="Why it failed; absent when it was delivered.")
+
+
+class AlertConfigTestDocument(Document):
+    """How the tests of a configuration's notifications ended, in their order."""
+
+    example = {"results": [NotificationTestDocument.example]}
+
+    results = NotificationTestDocument(many=True)
+
+
+def present_tests(tests: Iterable[NotificationTest]) -> dict[str, Any]:
+    """What came of the tests."""
+    return {"results": [_present(one) for one in tests]}
+
+
+def _present(test: NotificationTest) -> dict[str, Any]:
+    delivered = test.outcome.status is DeliveryStatus.DELIVERED
+    shown = {
+        "notificationId": test.setting.id,
+        "typeName": test.setting.type_name,
+        "status": (NotificationStatus.DELIVERED if delivered else NotificationStatus.FAILED).value,
+        "reason": test.outcome.reason,
+    }
+    return {name: value for name, value in shown.items() if value is not None}

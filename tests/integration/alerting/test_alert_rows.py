@@ -1,0 +1,124 @@
+"""The written-out statements read what the ORM would."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.choices import AlertStatus
+from alerting.models import Alert
+from alerting.selectors.alerts import AlertRows, alert_row
+from opsapi.fields import WireTime
+from opsapi.ids import new_id
+from tests.factories.accesslist import ProjectFactory
+
+NOON = datetime(2026, 11, 21, 12, 0, 0, 999_999, tzinfo=UTC)
+LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+STATUSES = [None, *AlertStatus]
+PAGES = [
+    slice(0, 1),
+    slice(0, 5),
+    slice(0, 100),
+    slice(3, 7),
+    slice(8, 9),
+    slice(100, 200),
+    slice(2**62 - 1, 2**62),
+]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def filled(project: Project) -> None:
+    """Nine alerts, some made in the same second, with and without what they may have; others elsewhere."""
+    for number in range(9):
+        make(project, number)
+    make(ProjectFactory.create(), 0)
+
+
+def make(project: Project, number: int) -> Alert:
+    """One alert; every second one has all there is."""
+    created = NOON + timedelta(seconds=number // 3)
+    full: dict[str, Any] = {
+        "facts": {"hostname": 'a "quoted" näme', "port": 27017, "clusterName": "c\\1"},
+        "metric_name": "CONNECTIONS",
+        "current_value": 0.1 + number,
+        "tags": ["production", "a, b", ""],
+        "resolved": created + timedelta(days=1),
+        "last_notified": LONG_AGO,
+        "acknowledged_until": NOON + timedelta(days=365 * 5000),
+        "acknowledgement_comment": "100 % of %(status)s",
+        "acknowledging_username": "ada",
+    }
+    return Alert.objects.create(
+        group=project,
+        config_id=new_id(),
+        event_type="HOST_DOWN",
+        status=list(AlertStatus)[number % 4].value,
+        target_key=str(number),
+        created=created,
+        updated=created,
+        opens=created,
+        **(full if number % 2 else {}),
+    )
+
+
+def by_orm(**filters: Any) -> Any:
+    """The rows as the ORM reads them."""
+    return (
+        Alert.objects.filter(**filters)
+        .order_by("-created", "-id")
+        .values(
+            "id",
+            "group_id",
+            "config_id",
+            "event_type",
+            "status",
+            "facts",
+            "metric_name",
+            "current_value",
+            "tags",
+            "acknowledgement_comment",
+            "acknowledging_username",
+            wire_created=WireTime("created"),
+            wire_updated=WireTime("updated"),
+            wire_resolved=WireTime("resolved"),
+            wire_last_notified=WireTime("last_notified"),
+            wire_acknowledged_until=WireTime("acknowledged_until"),
+        )
+    )
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
+def test_a_page_is_what_the_orm_reads(project: Project, status: AlertStatus | None, page: slice) -> None:
+    filters = {} if status is None else {"status": status.value}
+    expected = list(by_orm(group_id=project.id, **filters)[page])
+    assert AlertRows(project.id, status)[page] == expected
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_count_is_that_of_all_rows(project: Project, status: AlertStatus | None) -> None:
+    filters = {} if status is None else {"status": status.value}
+    expected = by_orm(group_id=project.id, **filters).count()
+    assert AlertRows(project.id, status).count() == expected
+    assert expected
+
+
+def test_where_nothing_is_there_is_nothing() -> None:
+    rows = AlertRows(new_id())
+    assert (rows[0:100], rows.count()) == ([], 0)
+
+
+def test_one_is_found_in_its_own_project_only(project: Project) -> None:
+    for row in by_orm(group_id=project.id):
+        assert alert_row(row["id"], group_id=project.id) == row
+        assert alert_row(row["id"], group_id=new_id()) is None
+    assert alert_row(new_id(), group_id=project.id) is None
+
+
+@pytest.mark.parametrize("text", ["' OR 1=1 --", "%s", "%(group_id)s", "\\", "OPEN'"])
+def test_a_filter_is_a_value_whatever_it_holds(project: Project, text: str) -> None:
+    assert AlertRows(project.id, text)[0:100] == []
+    assert AlertRows(text).count() == 0
+    assert alert_row(text, group_id=project.id) is None

@@ -1,0 +1,131 @@
+"""A deleted configuration keeps its secrets only as long as somebody is still to be told."""
+
+from datetime import timedelta
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.services.configs import alert_config_delete, deleted_config_secrets_purge
+from integrations.choices import DeliveryStatus
+from integrations.delivery import Outcome
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import EMAIL, WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
+    """The seam replaced."""
+    stand_in = Outside()
+    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    return stand_in
+
+
+def delete(config: AlertConfig) -> None:
+    """Delete it now."""
+    alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+
+
+def purge() -> int:
+    """Purge a little later."""
+    return deleted_config_secrets_purge(now=clock.now() + timedelta(seconds=1))
+
+
+def has_secrets(config: AlertConfig) -> bool:
+    """Whether any of its notifications has."""
+    return NotificationSetting.objects.filter(config=config).exclude(secrets=None).exists()
+
+
+def test_those_of_a_deleted_configuration_are_removed_and_what_is_shown_stays(project: Project) -> None:
+    config = make_config(project, notifications=[WEBHOOK, EMAIL])
+    shown = list(NotificationSetting.objects.values_list("fields", flat=True))
+    delete(config)
+    assert purge() == 1
+    assert not has_secrets(config)
+    assert list(NotificationSetting.objects.values_list("fields", flat=True)) == shown
+    assert purge() == 0
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_those_of_any_other_configuration_stay(project: Project, enabled: bool) -> None:
+    delete(make_config(project))
+    config = make_config(project, enabled=enabled)
+    assert purge() == 1
+    assert has_secrets(config)
+
+
+def test_one_deleted_after_that_moment_waits(project: Project) -> None:
+    config = make_config(project)
+    before = clock.now()
+    delete(config)
+    assert deleted_config_secrets_purge(now=before) == 0
+    assert has_secrets(config)
+
+
+def test_who_was_told_is_told_the_end_before_they_go(project: Project, outside: Outside) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    delete(config)
+    assert purge() == 0
+    deliver_all()
+    assert outside.kinds[-1] == "alert.cancel"
+    assert outside.sent[-1][1] == {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}
+    assert purge() == 1
+    assert not has_secrets(config)
+
+
+def test_what_is_tried_again_still_needs_them(project: Project, outside: Outside) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    delete(config)
+    outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+    deliver_all()
+    assert purge() == 0
+    outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 5)
+    deliver_all(clock.now() + timedelta(minutes=10))
+    assert purge() == 1
+
+
+def test_a_notification_of_one_setting_does_not_keep_those_of_another(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=[WEBHOOK, {**WEBHOOK, "delayMin": 5}])
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    deliver_all()
+    delete(config)
+    assert purge() == 1
+    deliver_all()
+    assert purge() == 1
+
+
+def test_an_active_alert_keeps_them(project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False))
+    evaluate()
+    AlertConfig.objects.filter(id=config.id).update(deleted=clock.now())
+    Notification.objects.all().delete()
+    assert purge() == 0
+    Alert.objects.update(status="CANCELLED")
+    assert purge() == 1
+
+
+def test_what_is_told_once_and_not_sent_any_more_keeps_nothing(project: Project, outside: Outside) -> None:
+    config = make_config(project, eventTypeName="NEW_HOST", notifications=[{**WEBHOOK, "delayMin": 60}])
+    ingest(project, host_report())
+    evaluate()
+    assert Notification.objects.get().kind == "alert.inform"
+    delete(config)
+    assert purge() == 1
+    deliver_all(clock.now() + timedelta(hours=2))
+    assert Notification.objects.get().status == "DROPPED"
+    assert outside.sent == []

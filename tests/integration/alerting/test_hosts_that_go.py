@@ -1,0 +1,104 @@
+"""What becomes of alerts about a host that is deleted or gets another address (decisions 6 "status")."""
+
+from collections.abc import Callable
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import AlertConfig
+from automation.models import Host
+from automation.reports import EventReport
+from automation.services.hosts import host_change, host_delete
+from events.models import Event
+from events.types import EventType
+from integrations.choices import MessageKind
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
+    """The seam replaced."""
+    stand_in = Outside()
+    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    return stand_in
+
+
+@pytest.fixture
+def config(project: Project, outside: Outside) -> AlertConfig:
+    """Two hosts are down, and the webhook was told of both."""
+    made = make_config(project)
+    ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False))
+    evaluate()
+    deliver_all()
+    assert statuses(made) == ["OPEN", "OPEN"]
+    return made
+
+
+def delete(hostname: str) -> None:
+    """Delete it, as the system."""
+    host = Host.objects.get(hostname=hostname)
+    host_delete(group_id=host.group_id, host_id=host.id, actor=SYSTEM, now=clock.now())
+
+
+def move(name: str, **changes: object) -> None:
+    """Give it another address."""
+    host = Host.objects.get(hostname=name)
+    host_change(group_id=host.group_id, host_id=host.id, changes=changes, actor=SYSTEM, now=clock.now())
+
+
+def test_its_alerts_are_cancelled_and_told_so_and_no_others(config: AlertConfig, outside: Outside) -> None:
+    delete("db1")
+    deliver_all()
+    assert sorted(statuses(config)) == ["CANCELLED", "OPEN"]
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.OPEN, MessageKind.CANCEL]
+    cancelled = Event.objects.filter(event_type=EventType.ALERT_CANCELLED_AUDIT.value)
+    assert [event.details["hostname"] for event in cancelled] == ["db1"]
+
+
+@pytest.mark.parametrize("changes", [{"hostname": "db3"}, {"port": 27018}], ids=["hostname", "port"])
+def test_one_that_moves_leaves_its_alert_and_gets_a_new_one(
+    config: AlertConfig, project: Project, changes: dict[str, object]
+) -> None:
+    move("db1", **changes)
+    assert sorted(statuses(config)) == ["CANCELLED", "OPEN"]
+    ingest(project, host_report("db1", reachable=False))
+    evaluate()
+    assert sorted(statuses(config)) == ["CANCELLED", "OPEN", "OPEN"]
+
+
+def test_another_spelling_of_its_name_is_no_other_address(config: AlertConfig) -> None:
+    move("db1", hostname="DB1")
+    assert statuses(config) == ["OPEN", "OPEN"]
+
+
+def test_an_alert_that_an_event_began_before_the_host_was_known_ends_too(
+    project: Project, outside: Outside
+) -> None:
+    certificate = make_config(project, eventTypeName=EventType.HOST_SSL_CERTIFICATE_STALE.value)
+    stale = EventReport(event_type=EventType.HOST_SSL_CERTIFICATE_STALE, hostname="DB1", port=27017)
+    ingest(project, events=[stale])
+    evaluate()
+    assert statuses(certificate) == ["OPEN"]
+    ingest(project, host_report("db1"))
+    delete("db1")
+    assert statuses(certificate) == ["CANCELLED"]
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda: delete("db1"), lambda: move("db1", port=27018)], ids=["del", "move"]
+)
+def test_a_report_from_before_opens_nothing_that_nothing_would_close(
+    project: Project, outside: Outside, leave: Callable[[], None]
+) -> None:
+    made = make_config(project)
+    evaluate()
+    ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False))
+    leave()
+    evaluate()
+    assert statuses(made) == ["OPEN"]
