@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check format bench demo lock openapi
+.PHONY: help install install-dev run test faults check format bench demo lock openapi
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ run: install ## start everything: embedded PostgreSQL, web, worker
 
 test: install-dev ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+faults: install-dev ## the long run against hostile requests; tells how many were answered
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile tests/hostile $(ARGS)
 
 check: install-dev ## format, lint, types, import order, migrations, OpenAPI, deployment check
 	$(BIN)/ruff format --check .

@@ -1,56 +1,204 @@
 """A secret planted in every field that can hold one turns up nowhere (architecture habit 4)."""
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
 
-from alerting.pipeline import evaluate_signals
-from events.models import Event, Signal
+from alerting.pipeline import deliver_due, evaluate_signals
 from opsapi import clock
+from opsapi.api.documents import Document
+from tests.admin.rows import make_operator
 from tests.api import bodies
-from tests.api.routes import KEYED
+from tests.api.canary import (
+    HARMLESS_FIELDS,
+    PLANTED,
+    SECRET_FIELDS,
+    Witness,
+    body_of,
+    documents,
+    kept_secrets,
+    planted_fields,
+    secret_fields,
+    spoilt,
+    suspicious_fields,
+)
+from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
-from tests.factories.accesslist import Key
 
+RAN = {"GET": 0, "POST": 1, "PUT": 2, "PATCH": 3, "DELETE": 9}
+WRITES = sorted(
+    (route for route in ROUTES if route.method != "GET"),
+    # What is made is made first, what ends something comes last, and what stands on it before it.
+    key=lambda route: (RAN[route.method], -len(route.template) if route.method == "DELETE" else 0),
+)
+_EVERYTHING = "includeRaw=true&envelope=true&granularity=PT1M&period=PT1H"
+"""A query with which every list and every document is shown, as whole as it can be."""
+
+READS = [route for route in KEYED if route.method == "GET"]
 pytestmark = pytest.mark.django_db
 
 
-def test_no_answer_event_or_log_line_shows_a_secret(
-    stranger: ApiClient, caplog: pytest.LogCaptureFixture
+@pytest.fixture
+def witness(owner: ApiClient, known: Mapping[str, str], caplog: pytest.LogCaptureFixture) -> Witness:
+    """A Global Owner to whom everything is shown, the log too."""
+    caplog.set_level(logging.DEBUG)
+    assert owner.key
+    return Witness(owner.key)
+
+
+@pytest.fixture
+def places(witness: Witness, known: Mapping[str, str]) -> Mapping[str, str]:
+    """Parameters of paths; the configuration is one that holds secrets, and its alerts were to be told."""
+    path = f"/groups/{known['group_id']}"
+    config = witness.post(f"{path}/alertConfigs", body_of(f"POST /api/public/v1.0{_CONFIGS}")).json()
+    witness.report(
+        known["group_id"], bodies.report(bodies.host(hostname="other.example.com", reachable=False))
+    )
+    while evaluate_signals(now=clock.now()) or deliver_due(clock=clock.now):
+        pass
+    return {**known, "config_id": config["id"]}
+
+
+_CONFIGS = "/groups/<group_id>/alertConfigs"
+
+
+def test_no_answer_and_no_log_line_shows_a_secret(
+    witness: Witness, places: Mapping[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for route in [route for route in WRITES if route.method != "DELETE"]:
+        _taken(witness, route, places)
+        _refused(witness, route, places)
+    for route in READS:
+        answer = witness.request("GET", f"{route.path(places)}?{_EVERYTHING}", base="")
+        assert answer.status_code == 200 or "byName" in route.template, route  # what was renamed
+    for route in [route for route in WRITES if route.method == "DELETE"]:
+        witness.request("DELETE", route.path(places), base="")
+    while evaluate_signals(now=clock.now()) or deliver_due(clock=clock.now):
+        pass
+    _assert_nowhere(witness, [*witness.shown, ("the log", caplog.text), *_records(caplog)])
+
+
+def _taken(witness: Witness, route: Route, places: Mapping[str, str]) -> None:
+    answer = witness.request(route.method, route.path(places), body_of(str(route)), base="")
+    assert answer.status_code < 500, route
+    assert str(route) not in PLANTED or answer.status_code == 201, answer.content
+
+
+def _refused(witness: Witness, route: Route, places: Mapping[str, str]) -> None:
+    """Bodies with secrets in them are refused for many reasons, none of which tells them."""
+    if str(route) in PLANTED:
+        for body in spoilt(PLANTED[str(route)]):
+            witness.request(route.method, route.path(places), body, base="")
+    stranger = {"HTTP_AUTHORIZATION": f'Digest username="x", realm="{bodies.SECRET}", response="x"'}
+    assert witness.request(route.method, route.path(places), b"{", base="", **stranger).status_code >= 400
+
+
+def test_no_event_and_no_row_holds_a_secret_in_plain(witness: Witness, places: Mapping[str, str]) -> None:
+    for route in [route for route in WRITES if route.method != "DELETE"]:
+        _taken(witness, route, places)
+    rows = list(_rows())
+    assert len({table for table, _ in rows}) > 10
+    for table, row in rows:
+        assert not [one for one in witness.secrets if one in row], table
+    sealed = kept_secrets()
+    for table, row in rows:
+        if table.startswith("events_") or table == "alerting_notification":
+            assert not [one for one in sealed if one in row], table
+
+
+def _rows() -> Iterator[tuple[str, str]]:
+    """Table and content of every row of ours, as the database shows it."""
+    with connection.cursor() as cursor:
+        for model in apps.get_models():
+            table = model._meta.db_table
+            cursor.execute(f'SELECT t::text FROM "{table}" AS t')  # noqa: S608 - our own names
+            yield from ((table, row) for (row,) in cursor.fetchall())
+
+
+def test_no_page_of_the_console_shows_a_secret(witness: Witness, places: Mapping[str, str]) -> None:
+    for route in [route for route in WRITES if route.method == "POST"]:
+        _taken(witness, route, places)
+    browser = Client()
+    browser.force_login(make_operator())
+    pages = [(url, browser.get(url).content.decode()) for url in _pages()]
+    assert len(pages) > 30
+    _assert_nowhere(witness, pages)
+
+
+def _pages() -> Iterator[str]:
+    """The console's first page, every list, and the page of every row."""
+    yield reverse("admin:index")
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        yield reverse(f"{name}_changelist")
+        for row in model._default_manager.all():
+            yield reverse(f"{name}_change", args=[row.pk])
+
+
+@pytest.mark.parametrize("command", [["access_list", "list"], ["rotate_encryption"], ["create_key"]], ids=str)
+def test_no_command_prints_a_secret_of_others(
+    witness: Witness,
+    places: Mapping[str, str],
+    command: list[str],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    call_command(*command)
+    printed = capsys.readouterr()
+    _assert_nowhere(witness, [(command[0], printed.out + printed.err), ("the log", caplog.text)])
+
+
+_TOLD = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
+
+
+@pytest.mark.parametrize("command", ["demo", "bootstrap"])
+def test_a_command_prints_only_the_secrets_it_tells_of(
+    db: None, command: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    shown: list[str] = []
-    first = stranger.post("/unauth/users", bodies.user(password=bodies.SECRET)).json()
-    key = first["programmaticApiKey"]
-    caller = ApiClient(Key(key["id"], key["publicKey"], key["privateKey"]))
-    group = caller.post("/groups", bodies.group()).json()["id"]
-    made = caller.post(f"/groups/{group}/apiKeys", bodies.api_key()).json()
-    config = caller.post(
-        f"/groups/{group}/alertConfigs", bodies.alert_config(notifications=[bodies.webhook()])
-    )
-    refused = caller.post(
-        f"/groups/{group}/alertConfigs", bodies.alert_config(notifications=[bodies.webhook(delayMin=-1)])
-    )
-    caller.report(group, bodies.report(bodies.host(reachable=False)))
-    assert evaluate_signals(now=clock.now())
-    shown += [str(first["user"]), config.content.decode(), refused.content.decode(), caplog.text]
-    known = everything(caller, group, config.json()["id"], made["id"], first["user"]["id"])
-    for route in KEYED:
-        if route.method == "GET":
-            answer = caller.request("GET", f"{route.path(known)}?includeRaw=true", base="")
-            assert answer.status_code == 200, route
-            shown.append(answer.content.decode())
-    assert caller.delete(f"/groups/{group}/alertConfigs/{known['config_id']}").status_code == 204
-    shown += [str(list(Event.objects.values())), str(list(Signal.objects.values())), caplog.text]
-    for secret in (bodies.SECRET, key["privateKey"], made["privateKey"]):
-        assert not [text for text in shown if secret in text]
+    options = {"username": "ada@example.com"} if command == "bootstrap" else {}
+    call_command(command, **options)
+    printed = capsys.readouterr()
+    told = {secret for found in _TOLD.finditer(printed.out) for secret in found.groups() if secret}
+    assert len(told) > 1
+    for secret in {*kept_secrets(), *told}:
+        assert secret not in caplog.text
+        assert secret not in printed.err
+    assert not [secret for secret in kept_secrets() if secret in printed.out]
+    for table, row in _rows():
+        assert not [secret for secret in told if secret in row], table
 
 
-def everything(caller: ApiClient, group: str, config: str, key: str, user: str) -> Mapping[str, str]:
-    """The parameters of every path."""
-    first = {
-        name: caller.get(f"/groups/{group}/{path}").json()["results"][0]["id"]
-        for name, path in (("host_id", "hosts"), ("alert_id", "alerts"), ("event_id", "events"))
-    }
-    return {"group_id": group, "config_id": config, "key_id": key, "user_id": user, **first}
+def _records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """Log records with all they carry beside their message."""
+    return [(f"log of {record.name}", str(vars(record))) for record in caplog.records]
+
+
+def _assert_nowhere(witness: Witness, shown: list[tuple[str, str]]) -> None:
+    secrets = witness.secrets | kept_secrets()
+    assert len(secrets) > 8
+    found = [(place, secret[:8]) for place, text in shown for secret in secrets if secret in text]
+    assert not found
+
+
+# --- the tables are whole -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", list(documents()), ids=lambda one: one.__name__)
+def test_a_field_that_looks_secret_is_known_for_what_it_is(document: type[Document]) -> None:
+    assert suspicious_fields(document) <= SECRET_FIELDS | set(HARMLESS_FIELDS)
+
+
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.takes_body], ids=str)
+def test_every_field_that_takes_a_secret_is_planted(route: Route) -> None:
+    wanted: Any = secret_fields(route.viewset.bodies[route.action])
+    assert planted_fields(PLANTED.get(str(route))) == wanted

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import http.client
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -21,7 +22,7 @@ from tests.client import authorization
 from tests.factories.accesslist import Key
 from tests.processes.clients import CLIENTS, CLIENTS_WITH_MEMORY, Call, Client, parameter
 from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import installation
+from tests.processes.platform import Platform, installation
 
 pytestmark = pytest.mark.processes
 
@@ -202,6 +203,27 @@ def test_the_form_without_qop_is_refused(forger: Forger) -> None:
     )
     assert _is_refused(forger.send(header), stale=False)
     assert _is_refused(forger.send(forger.header().replace("qop=auth, ", "")), stale=False)
+
+
+def test_what_is_wrong_counts_in_all_web_processes_together() -> None:
+    with installation(
+        OPSAPI_WORKERS="3", OPSAPI_RATE_FAILED_AUTH="20", OPSAPI_RATE_FIRST_USER="5"
+    ) as platform:
+        platform.start()
+        forger = Forger(make_first_user(platform))
+        wrong = _with_wrong_response(forger.header())
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            answers = list(threads.map(lambda _: forger.send(wrong), range(60)))
+            calls = list(threads.map(lambda _: _call_first_user(platform), range(10)))
+        assert Counter(status for status, _ in answers) == {401: 20, 429: 40}
+        assert Counter(calls) == {400: 4, 429: 6}
+        assert forger.send(forger.header())[0] == 200
+        assert platform.stop() == 0
+
+
+def _call_first_user(platform: Platform) -> int:
+    """The status of a call without a body worth the name."""
+    return requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json={}, timeout=20).status_code
 
 
 def _with_wrong_response(header: str) -> str:

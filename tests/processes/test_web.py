@@ -1,8 +1,10 @@
 """The web server itself: slow clients, malformed requests, TLS, and requests that arrive in pieces."""
 
+import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.client import HTTPResponse
 
 import pytest
 
@@ -22,6 +24,7 @@ SLOW = [
     POST + JSON + b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n{",
     GET + b"\r\n" + b"GET /health/live HT",
 ]
+ERROR_FIELDS = {"error", "reason", "errorCode", "detail", "parameters"}
 MALFORMED = [
     (b"GARBAGE\r\n\r\n", {400}),
     (b"GET /\r\n", {400}),
@@ -66,7 +69,14 @@ def test_a_malformed_request_is_refused_at_once(
 ) -> None:
     connection = connect.enter_context(_open(running))
     connection.sendall(request_)
-    assert _status(connection) in statuses
+    answer = HTTPResponse(connection)
+    answer.begin()
+    document = json.loads(answer.read())
+    assert answer.status in statuses
+    assert (document["error"], set(document) - {"badFields"}) == (answer.status, ERROR_FIELDS)
+    assert answer.headers.get_content_type() == "application/json"
+    assert answer.headers["Strict-Transport-Security"] == "max-age=300"
+    assert answer.headers["X-Request-ID"]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])

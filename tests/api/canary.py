@@ -1,0 +1,165 @@
+"""Secrets planted wherever one can be, and everything that was shown while they were used."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.conf import settings
+from rest_framework import serializers
+
+from accesslist import digest
+from accesslist.authentication import nonce_key
+from accesslist.models import ApiKey, User
+from alerting.models import NotificationSetting
+from integrations.models import Integration
+from opsapi.api.documents import Document
+from opsapi.api.renderers import render
+from tests.api import bodies
+from tests.architecture.test_writes_are_recorded import BODIES
+from tests.client import ApiClient
+from tests.factories.accesslist import Key
+
+PUBLIC = "/api/public/v1.0"
+# The guard refuses the address at once, so that delivery fails and says why.
+GUARDED = f"http://127.0.0.1:9/in/{bodies.SECRET}"
+_WEBHOOK = bodies.webhook(webhookUrl=GUARDED)
+
+PLANTED: Mapping[str, Any] = {
+    f"POST {PUBLIC}/unauth/users": bodies.user(password=bodies.SECRET),
+    f"POST {PUBLIC}/users": bodies.user(username="mary@example.com", password=bodies.SECRET),
+    f"POST {PUBLIC}/groups/<group_id>/alertConfigs": bodies.alert_config(notifications=[_WEBHOOK]),
+}
+"""Route → a body with the secret in each of its fields that can hold one."""
+
+SECRET_FIELDS = {
+    "apiKey",
+    "apiToken",
+    "notificationToken",
+    "password",
+    "privateKey",
+    "routingKey",
+    "secret",
+    "serviceKey",
+    "url",
+    "webhookSecret",
+    "webhookUrl",
+}
+"""Fields of documents that hold a secret."""
+
+HARMLESS_FIELDS = {
+    "apiKeyId": "the id of a key",
+    "programmaticApiKey": "a key's document, whose fields are looked at by themselves",
+    "publicKey": "the half of a key that everybody may know",
+    "targetPublicKey": "the half of a key that everybody may know",
+}
+"""Fields of documents whose names only look like it → why they may be shown."""
+
+_LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)
+
+
+def documents(kind: type[Document] = Document) -> Iterator[type[Document]]:
+    """Every document there is."""
+    for below in kind.__subclasses__():
+        yield below
+        yield from documents(below)
+
+
+def suspicious_fields(document: type[Document]) -> set[str]:
+    """Names of its fields that look as if they held a secret."""
+    return {str(name) for name in document().fields if _LOOKS_SECRET.search(str(name))}
+
+
+def secret_fields(field: Any) -> set[str]:
+    """Names of the fields a client writes secrets into, in this document and those inside it."""
+    if isinstance(field, list):
+        return secret_fields(field[0]())
+    if isinstance(field, type):
+        return secret_fields(field())
+    if isinstance(field, (serializers.ListField, serializers.ListSerializer)):
+        return secret_fields(field.child)
+    found: set[str] = set()
+    for name, inner in getattr(field, "fields", {}).items():
+        if not inner.read_only:
+            found |= ({name} & SECRET_FIELDS) | secret_fields(inner)
+    return found
+
+
+def planted_fields(body: Any) -> set[str]:
+    """Names under which the body holds the secret."""
+    if isinstance(body, list):
+        return {name for item in body for name in planted_fields(item)}
+    if not isinstance(body, dict):
+        return set()
+    here = {name for name, value in body.items() if isinstance(value, str) and bodies.SECRET in value}
+    return here.union(*(planted_fields(value) for value in body.values()))
+
+
+def body_of(route: str) -> Any:
+    """The body with secrets in it, where it can have some."""
+    return PLANTED.get(route, BODIES.get(route))
+
+
+def spoilt(body: Any) -> Iterator[bytes]:
+    """The body so that it is refused: by another field, by the form of the secret itself, by its JSON."""
+    text = render(body).decode()
+    yield text.replace("{", '{"no such field": 1, ', 1).encode()
+    yield text.replace("{", '{"a": 1, "a": 2, ', 1).encode()
+    yield text[:-1].encode()
+    secret = json.dumps(bodies.SECRET)[1:-1]
+    quoted = re.compile(rf'"[^"]*{re.escape(secret)}[^"]*"')
+    for other in ("[{}]", '{{"x": {}}}', '{}, "x": 1e999'):
+        yield quoted.sub(lambda found, form=other: form.format(found[0]), text).encode()  # type: ignore[misc]  # a default binds the loop's value
+    for longer in (secret + "\\u0000", secret * 100, "\\r" + secret, "é://" + secret):
+        yield text.replace(secret, longer).encode()
+
+
+class Witness(ApiClient):
+    """A client that keeps everything it is shown, and every secret it is given or makes use of."""
+
+    def __init__(self, key: Key | None = None) -> None:
+        super().__init__(key)
+        self.shown: list[tuple[str, str]] = []
+        self.secrets: set[str] = {bodies.SECRET}
+        if key:
+            self.learn(key)
+
+    def learn(self, key: Key) -> None:
+        """A key's private part, and what is made of it."""
+        self.secrets |= {key.private_key, digest.ha1(key.public_key, digest.REALM, key.private_key)}
+
+    def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """As any request; a key made by it is a secret from then on, shown this once."""
+        answer = super().request(method, path, body, **options)
+        text = answer.content.decode()
+        for public, private in _keys_in(answer.json() if text else {}):
+            self.learn(Key("", public, private))
+            assert text.count(private) == 1
+            text = text.replace(private, "")
+        self.shown.append((f"{method} {path}", f"{text} {dict(answer.headers)}"))
+        return answer
+
+
+def _keys_in(document: Any) -> Iterator[tuple[str, str]]:
+    """Public and private part of every key that is shown in full."""
+    if isinstance(document, list):
+        for item in document:
+            yield from _keys_in(item)
+    elif isinstance(document, dict):
+        private = document.get("privateKey", "")
+        if private and "*" not in private:
+            yield document["publicKey"], private
+        for value in document.values():
+            yield from _keys_in(value)
+
+
+def kept_secrets() -> set[str]:
+    """What the platform keeps to itself: its own keys, and all that is sealed or hashed, as stored."""
+    stored = {
+        *ApiKey.objects.values_list("ha1", flat=True),
+        *User.objects.values_list("password", flat=True),
+        *Integration.objects.values_list("secrets", flat=True),
+        *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
+    }
+    own = {settings.SECRET_KEY, nonce_key(settings.SECRET_KEY).hex(), *settings.OPSAPI_ENCRYPTION_KEYS}
+    return {str(one) for one in stored | own if one}

@@ -1,0 +1,1 @@
+"""What nobody means well: any values, requests made to break things, octets on the real server's sockets."""

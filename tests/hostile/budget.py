@@ -1,0 +1,33 @@
+"""How much is tried: little in every run of the tests, much in `make faults`."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+MARK = "OPSAPI_TEST_FAULTS"
+LONG = os.environ.get(MARK) == "long"
+_LONG_FACTOR = 6
+
+COUNTED = "requests tried"
+"""Under which name a test records how many requests it made."""
+
+
+def budget(ordinary: int) -> int:
+    """So many tries in an ordinary run; several times as many in the long one."""
+    return ordinary * _LONG_FACTOR if LONG else ordinary
+
+
+def share(total: int, parts: int) -> int:
+    """What one of the parts may spend of a total, at least two tries."""
+    return max(2, budget(total) // max(1, parts))
+
+
+def tries(ordinary: int) -> settings:
+    """Hypothesis with so many examples: the same ones in every run, no clock, nothing kept on disk."""
+    return settings(
+        max_examples=budget(ordinary),
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )

@@ -1,0 +1,51 @@
+"""A project with one of everything, and the number of requests that were tried."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import client
+from hypothesis import configuration
+
+from alerting.services.workers import worker_seen
+from opsapi import clock
+from opsapi.api.wsgi import Request
+from tests.api.conftest import known
+from tests.client import ApiClient
+from tests.hostile.assailant import Assailant
+from tests.hostile.budget import COUNTED
+
+__all__ = ["known"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hypothesis_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What Hypothesis keeps for itself goes where the run's other files go."""
+    home: Path = tmp_path_factory.mktemp("hypothesis")
+    configuration.set_hypothesis_home_dir(home)
+
+
+@pytest.fixture
+def assailant(
+    owner: ApiClient, known: Mapping[str, str], record_property: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Assailant]:
+    """A Global Owner who means no good, and whose requests are read as the web server's are."""
+    monkeypatch.setattr(client, "WSGIRequest", Request)
+    worker_seen(name="worker", now=clock.now())  # else the platform is not ready, which is no fault
+    made = Assailant(owner, known)
+    yield made
+    record_property(COUNTED, made.tried)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tell how many requests were tried; workers of pytest-xdist send theirs with each test's report."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    counted = sum(
+        number
+        for report in reports
+        if getattr(report, "when", None) == "teardown"
+        for name, number in report.user_properties
+        if name == COUNTED
+    )
+    terminalreporter.write_line(f"{counted} hostile requests were answered")

@@ -1,0 +1,69 @@
+"""The console and those who type into its address bar: pages, refusals, redirects, never a fault."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from accesslist.models import Project, User
+from tests.admin.rows import fill, make_operator, record_event
+from tests.hostile.budget import COUNTED, budget
+from tests.hostile.requests import ODD_QUERIES, ODD_SEGMENTS, ODD_TEXTS
+
+PAGES = [f"/admin/{model._meta.app_label}/{model._meta.model_name}" for model in admin.site._registry]
+RecordProperty = Callable[[str, object], None]
+PER_PAGE = 15
+NAMES = ["q", "p", "o", "e", "all", "_popup", "_to_field", "_changelist_filters", "id__exact", "next"]
+NAMES += ["created__gte", "created__range", "group__org__name", "status__exact", "pk__in", "username"]
+COOKIES = ['"\\000aaaaaaaaaa"', "a" * 4000, "a" * 32, "é" * 10, "'; --aaaaaaa", "", '"\\377\\377\\377aaaaa"']
+pytestmark = [
+    pytest.mark.django_db,
+    # A date typed into the address bar has no zone: Django takes the console's, and says so.
+    pytest.mark.filterwarnings("ignore:DateTimeField .* received a naive datetime:RuntimeWarning"),
+]
+
+
+@pytest.fixture
+def browser(project: Project) -> Client:
+    """The browser of a Global Owner, who has logged in; something of everything is there."""
+    fill(project)
+    record_event(project)
+    operator: User = make_operator()
+    made = Client(raise_request_exception=False)
+    made.force_login(operator)
+    return made
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_odd_addresses_are_answered(browser: Client, page: str, record_property: RecordProperty) -> None:
+    rng = random.Random(page)
+    for _ in range(budget(PER_PAGE)):
+        odd = rng.choice(
+            ["", "", f"{rng.choice(ODD_SEGMENTS)}/change/", f"{rng.choice(ODD_SEGMENTS)}/", "add/"]
+        )
+        query = "&".join(f"{rng.choice(NAMES)}={rng.choice(ODD_TEXTS)}" for _ in range(rng.choice([1, 2, 3])))
+        target = f"{page}/{odd}?{rng.choice(ODD_QUERIES) if rng.random() < 0.1 else query}"
+        method = rng.choice(["GET", "GET", "GET", "POST", "HEAD", "PUT", "OPTIONS"])
+        answer = browser.generic(method, target)
+        assert answer.status_code < 500, f"{method} {target}"
+    record_property(COUNTED, budget(PER_PAGE))
+
+
+@pytest.mark.parametrize("cookie", COOKIES)
+@pytest.mark.parametrize("name", ["sessionid", "csrftoken", "messages", "django_language"])
+def test_odd_cookies_are_answered(project: Project, name: str, cookie: str) -> None:
+    answer = Client(raise_request_exception=False).get("/admin/", HTTP_COOKIE=f"{name}={cookie}")
+    assert answer.status_code in {200, 302}
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "\ud800", "a" * 100_000, "é\u0301", "' OR 1=1 --"])
+def test_odd_log_ins_are_refused(project: Project, text: str) -> None:
+    browser = Client(raise_request_exception=False)
+    fields = {
+        "username": text.encode("utf-8", "surrogatepass"),
+        "password": text.encode("utf-8", "surrogatepass"),
+    }
+    answer = browser.post("/admin/login/?next=//evil.example/", fields)
+    assert answer.status_code in {200, 400, 403}

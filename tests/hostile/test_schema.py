@@ -1,0 +1,92 @@
+"""The OpenAPI document, taken at its word and against it: cases Schemathesis makes of each operation.
+
+The answers are held against the document by the client that sends them (`tests.client`).
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+import requests
+import schemathesis.openapi
+from hypothesis import given
+from hypothesis import strategies as st
+from schemathesis import APIOperation, Case, GenerationMode
+
+from opsapi.api.renderers import render
+from opsapi.api.schema import openapi_document
+from opsapi.ids import ID_PATTERN
+from tests.hostile.assailant import Assailant
+from tests.hostile.budget import share, tries
+
+COVERED, DRAWN = 800, 400
+"""How many cases of each kind are sent over all operations."""
+
+SCHEMA = schemathesis.openapi.from_dict(json.loads(render(openapi_document())))
+Operation = APIOperation[Any, Any, Any, Any]
+OPERATIONS: list[Operation] = [cast(Any, result).ok() for result in SCHEMA.get_all_operations()]
+BY_PATH: Mapping[str, list[Operation]] = {
+    path: [one for one in OPERATIONS if one.path == path]
+    for path in dict.fromkeys(op.path for op in OPERATIONS)
+}
+_BASE = "http://testserver"
+_OF_THE_CLIENT = {"authorization", "content-length", "content-type", "connection", "host", "cookie"}
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("path", BY_PATH)
+def test_cases_made_of_the_schema_are_answered(assailant: Assailant, path: str) -> None:
+    for operation in BY_PATH[path]:
+        _send_edges(assailant, operation)
+        _send_drawn(assailant, operation)
+
+
+def _send_edges(assailant: Assailant, operation: Operation) -> None:
+    config = SCHEMA.config.generation_for(operation=operation, phase="coverage")
+    for mode in GenerationMode:
+        cases = SCHEMA.iter_coverage_cases(operation, generation_modes=[mode], generation_config=config)
+        for case in itertools.islice(cases, share(COVERED, 2 * len(OPERATIONS))):
+            send(assailant, case)
+
+
+def _send_drawn(assailant: Assailant, operation: Operation) -> None:
+    cases = st.one_of([operation.as_strategy(generation_mode=mode) for mode in GenerationMode])
+
+    @tries(max(2, DRAWN // len(OPERATIONS)))
+    @given(case=cases)
+    def draw(case: Case[Any]) -> None:
+        send(assailant, case)
+
+    draw()
+
+
+def send(assailant: Assailant, case: Case[Any]) -> Any:
+    """The answer to a case; well-formed ids stand for things that exist."""
+    case.path_parameters = {
+        name: _existing(name, value, assailant.known) for name, value in (case.path_parameters or {}).items()
+    }
+    sent = case.as_transport_kwargs(base_url=_BASE)
+    names = ("method", "url", "params", "data", "json", "files")
+    prepared = requests.Request(**{name: sent[name] for name in names if name in sent}).prepare()
+    body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body
+    content_type = case.media_type or "application/json"
+    return assailant.attempt(
+        prepared.method or "", prepared.path_url, body, content_type=content_type, **_headers(case)
+    )
+
+
+def _existing(name: str, value: Any, known: Mapping[str, str]) -> Any:
+    well_formed = isinstance(value, str) and re.fullmatch(ID_PATTERN, value)
+    return known.get(name, value) if well_formed else value
+
+
+def _headers(case: Case[Any]) -> dict[str, Any]:
+    """The case's own headers as WSGI names them."""
+    return {
+        f"HTTP_{name.upper().replace('-', '_')}": str(value)
+        for name, value in (case.headers or {}).items()
+        if name.lower() not in _OF_THE_CLIENT
+    }

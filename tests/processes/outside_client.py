@@ -1,0 +1,170 @@
+"""Every call of the opsmanager package that is ours: what it asks for and what it has to bring."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opsmanager import OpsManagerClient
+
+Call = Callable[[OpsManagerClient, "Scene"], Any]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The ids and names of what was made."""
+
+    org: str
+    group: str
+    group_name: str
+    user: str
+    username: str
+    team: str
+    team_name: str
+    key: str
+    entry: str
+    config: str
+    alert: str
+    event: str
+    host: str
+    router: str
+    owner_key: str
+
+
+CALLS: Mapping[str, tuple[Call, str]] = {
+    "organizations.list": (lambda c, s: c.organizations.list(items_per_page=1), "org"),
+    "organizations.list_iter": (lambda c, s: list(c.organizations.list_iter(items_per_page=1)), "org"),
+    "organizations.get": (lambda c, s: c.organizations.get(s.org), "org"),
+    "organizations.list_projects": (lambda c, s: c.organizations.list_projects(s.org, 1), "group"),
+    "organizations.list_projects_iter": (
+        lambda c, s: list(c.organizations.list_projects_iter(s.org, 1)),
+        "group",
+    ),
+    "organizations.list_users": (lambda c, s: c.organizations.list_users(s.org, 1), "user"),
+    "projects.list": (lambda c, s: c.projects.list(items_per_page=1), "group"),
+    "projects.list_iter": (lambda c, s: list(c.projects.list_iter(items_per_page=1)), "group"),
+    "projects.get": (lambda c, s: c.projects.get(s.group), "group"),
+    "projects.get_by_name": (lambda c, s: c.projects.get_by_name(s.group_name), "group"),
+    "projects.list_users": (lambda c, s: c.projects.list_users(s.group, 1), "user"),
+    "users.get": (lambda c, s: c.users.get(s.user), "user"),
+    "users.get_by_name": (lambda c, s: c.users.get_by_name(s.username), "user"),
+    "teams.list": (lambda c, s: c.teams.list(s.org, 1), "team"),
+    "teams.list_iter": (lambda c, s: list(c.teams.list_iter(s.org, 1)), "team"),
+    "teams.get": (lambda c, s: c.teams.get(s.org, s.team), "team"),
+    "teams.get_by_name": (lambda c, s: c.teams.get_by_name(s.org, s.team_name), "team"),
+    "teams.list_users": (lambda c, s: c.teams.list_users(s.org, s.team, 1), "user"),
+    "api_keys.list_organization_keys": (lambda c, s: c.api_keys.list_organization_keys(s.org, 1), "key"),
+    "api_keys.list_organization_keys_iter": (
+        lambda c, s: list(c.api_keys.list_organization_keys_iter(s.org, 1)),
+        "key",
+    ),
+    "api_keys.get_organization_key": (lambda c, s: c.api_keys.get_organization_key(s.org, s.key), "key"),
+    "api_keys.list_project_keys": (lambda c, s: c.api_keys.list_project_keys(s.group, 1), "key"),
+    "global_admin.list_api_keys": (lambda c, s: c.global_admin.list_api_keys(1), "owner_key"),
+    "global_admin.list_api_keys_iter": (
+        lambda c, s: list(c.global_admin.list_api_keys_iter(1)),
+        "owner_key",
+    ),
+    "global_admin.get_api_key": (lambda c, s: c.global_admin.get_api_key(s.key), "key"),
+    "global_admin.list_whitelist": (lambda c, s: c.global_admin.list_whitelist(1), "entry"),
+    "global_admin.list_whitelist_iter": (
+        lambda c, s: list(c.global_admin.list_whitelist_iter(1)),
+        "entry",
+    ),
+    "global_admin.get_whitelist_entry": (lambda c, s: c.global_admin.get_whitelist_entry(s.entry), "entry"),
+    "alerts.list": (lambda c, s: c.alerts.list(s.group, items_per_page=1), "alert"),
+    "alerts.list_iter": (lambda c, s: list(c.alerts.list_iter(s.group, items_per_page=1)), "alert"),
+    "alerts.list_open": (lambda c, s: c.alerts.list_open(s.group, 1), "alert"),
+    "alerts.get": (lambda c, s: c.alerts.get(s.group, s.alert), "alert"),
+    "alert_configurations.list": (lambda c, s: c.alert_configurations.list(s.group, 1), "config"),
+    "alert_configurations.list_iter": (
+        lambda c, s: list(c.alert_configurations.list_iter(s.group, 1)),
+        "config",
+    ),
+    "alert_configurations.get": (lambda c, s: c.alert_configurations.get(s.group, s.config), "config"),
+    "events.list_organization_events": (
+        lambda c, s: c.events.list_organization_events(s.org, min_date="2026-01-01", items_per_page=1),
+        "event",
+    ),
+    "events.list_organization_events_iter": (
+        lambda c, s: list(c.events.list_organization_events_iter(s.org, event_type="GROUP_CREATED")),
+        "event",
+    ),
+    "events.get_organization_event": (lambda c, s: c.events.get_organization_event(s.org, s.event), "event"),
+    "events.list_project_events": (
+        lambda c, s: c.events.list_project_events(s.group, max_date="2199-12-31", items_per_page=2),
+        "event",
+    ),
+    "events.list_project_events_iter": (
+        lambda c, s: list(c.events.list_project_events_iter(s.group, event_type="GROUP_CREATED")),
+        "event",
+    ),
+    "events.get_project_event": (lambda c, s: c.events.get_project_event(s.group, s.event), "event"),
+    "deployments.list_hosts": (lambda c, s: c.deployments.list_hosts(s.group, items_per_page=1), "host"),
+    "deployments.list_hosts_iter": (
+        lambda c, s: list(c.deployments.list_hosts_iter(s.group, items_per_page=1)),
+        "host",
+    ),
+    "deployments.get_host": (lambda c, s: c.deployments.get_host(s.group, s.host), "host"),
+    "deployments.get_host_by_name": (
+        lambda c, s: c.deployments.get_host_by_name(s.group, "db1.example.com", 27017),
+        "host",
+    ),
+    "deployments.get_mongos_hosts": (lambda c, s: c.deployments.get_mongos_hosts(s.group), "router"),
+}
+"""Call → how it is made (with the smallest pages it takes), and which of the scene's ids it has to bring."""
+
+OTHERWISE = {
+    "projects.get_teams",
+    "alert_configurations.list_matcher_fields",
+    "deployments.list_databases",
+    "deployments.get_database",
+    "measurements.host",
+    "measurements.database",
+    "measurements.get_opcounters",
+    "measurements.get_query_targeting",
+}
+"""Calls that bring something without an id: each has a test of its own."""
+
+_G = "/groups/<group_id>"
+LATER: Mapping[str, tuple[str, str]] = {
+    "alerts.acknowledge": ("PATCH", f"{_G}/alerts/<alert_id>"),
+    "alert_configurations.get_open_alerts": ("GET", f"{_G}/alertConfigs/<config_id>/alerts"),
+    "maintenance_windows.list": ("GET", f"{_G}/maintenanceWindows"),
+    "maintenance_windows.get": ("GET", f"{_G}/maintenanceWindows/<window_id>"),
+    "automation.get_config": ("GET", f"{_G}/automationConfig"),
+    "automation.get_status": ("GET", f"{_G}/automationStatus"),
+    "global_alerts.list": ("GET", "/globalAlerts"),
+    "global_alerts.list_iter": ("GET", "/globalAlerts"),
+    "global_alerts.list_open": ("GET", "/globalAlerts"),
+    "global_alerts.get": ("GET", "/globalAlerts/<alert_id>"),
+}
+"""Call → the route it waits for; once that is there, the call belongs to CALLS."""
+
+NOT_OURS = {
+    "automation.get_backup_agent_config": "the contract has no configuration of agents",
+    "automation.get_monitoring_agent_config": "the contract has no configuration of agents",
+    "deployments.get_disk": "the contract has no disks",
+    "deployments.list_disks": "the contract has no disks",
+    "measurements.disk": "the contract has no disks",
+    "measurements.get_replication_metrics": "it asks for OPLOG_REPLICATION_LAG_TIME, which is no metric",
+    "deployments.get_primaries": "it looks for replicaStateName, which the contract's hosts do not have",
+}
+"""Call → why the contract has nothing for it."""
+
+SERVICES = (
+    "organizations",
+    "projects",
+    "users",
+    "teams",
+    "api_keys",
+    "global_admin",
+    "alerts",
+    "alert_configurations",
+    "events",
+    "maintenance_windows",
+    "deployments",
+    "measurements",
+    "automation",
+    "global_alerts",
+)
+"""The package's services that speak of what the contract has."""

@@ -1,0 +1,274 @@
+"""A client others wrote, opsmanager 0.5.3, unchanged against a running platform."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import opsmanager
+import pytest
+from opsmanager import OpsManagerClient
+
+from opsapi.api.links import PUBLIC
+from tests.api.routes import ROUTES
+from tests.eventually import eventually
+from tests.processes.conftest import Caller, make_first_user
+from tests.processes.outside_client import CALLS, LATER, NOT_OURS, OTHERWISE, SERVICES, Scene
+from tests.processes.platform import Platform, installation
+
+pytestmark = pytest.mark.processes
+
+NOBODY = "0123456789abcdef01234567"
+TEMPLATES = {
+    (route.method, re.sub(r"<(?:\w+:)?\w+>", "<>", route.template.removeprefix(PUBLIC))) for route in ROUTES
+}
+
+
+@pytest.fixture(scope="module")
+def owner() -> Iterator[Caller]:
+    """The first user of a platform of its own."""
+    with installation(OPSAPI_RATE_FIRST_USER="2") as platform:
+        platform.start()
+        yield make_first_user(platform)
+        assert platform.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def client(owner: Caller) -> Iterator[OpsManagerClient]:
+    """The outside client with the first user's key."""
+    with connect(owner.platform, owner.public_key, owner.private_key) as made:
+        yield made
+
+
+def connect(platform: Platform, public_key: str, private_key: str) -> OpsManagerClient:
+    """The client as its README says, without its pauses."""
+    return OpsManagerClient(platform.base_url, public_key, private_key, rate_limit=0, retry_count=0)
+
+
+@pytest.fixture(scope="module")
+def scene(owner: Caller, client: OpsManagerClient) -> Scene:
+    """Something of everything, and of most things two, so that pages follow each other."""
+    made = _Maker(client)
+    group_name = "päyments eu 1"
+    group = made.post("groups", {"name": group_name})
+    made.post("groups", {"name": "another"})
+    org = group["orgId"]
+    made.post("groups", {"name": "staging", "orgId": org})
+    grace = made.user("grace@example.com", org)
+    made.user("edsger@example.com", org)
+    team = made.post(f"orgs/{org}/teams", {"name": "on call", "usernames": [grace["username"]]})
+    made.post(f"orgs/{org}/teams", {"name": "night shift", "usernames": ["edsger@example.com"]})
+    made.post(f"groups/{group['id']}/teams", [{"teamId": team["id"], "roleNames": ["GROUP_READ_ONLY"]}])
+    keys = [made.post(f"groups/{group['id']}/apiKeys", {"desc": "x", "roles": ["GROUP_AGENT"]}) for _ in "ab"]
+    for block in ("192.0.2.0/24", "198.51.100.0/24"):
+        made.post("admin/whitelist", {"cidrBlock": block, "description": "office"})
+    config = made.post(f"groups/{group['id']}/alertConfigs", _config())
+    owner.with_key(keys[0]).report(group["id"], _report())
+    alerts = eventually(
+        lambda: made.results(f"groups/{group['id']}/alerts?status=OPEN")[1:], message="alerts"
+    )
+    hosts = {host["hostname"]: host["id"] for host in made.results(f"groups/{group['id']}/hosts")}
+    return Scene(
+        org=org,
+        group=group["id"],
+        group_name=group_name,
+        user=grace["id"],
+        username=grace["username"],
+        team=team["id"],
+        team_name=team["name"],
+        key=keys[0]["id"],
+        entry=made.results("admin/whitelist")[0]["id"],
+        config=config["id"],
+        alert=alerts[0]["id"],
+        event=made.results(f"groups/{group['id']}/events?eventType=GROUP_CREATED")[0]["id"],
+        host=hosts["db1.example.com"],
+        router=hosts["router.example.com"],
+        owner_key=made.results("admin/apiKeys")[0]["id"],
+    )
+
+
+class _Maker:
+    """Makes things through the client's own session."""
+
+    def __init__(self, client: OpsManagerClient) -> None:
+        self._session = client._session
+
+    def post(self, path: str, body: Any) -> Any:
+        """What POST answers."""
+        return self._session.post(f"{PUBLIC}/{path}", json=body)
+
+    def results(self, path: str) -> list[Any]:
+        """The first page of a list."""
+        found: list[Any] = self._session.get(f"{PUBLIC}/{path}")["results"]
+        return found
+
+    def user(self, username: str, org: str) -> Any:
+        """A member of the organization."""
+        names = {"username": username, "firstName": "A", "lastName": "B", "password": "a long enough phrase"}
+        return self.post("users", {**names, "roles": [{"roleName": "ORG_READ_ONLY", "orgId": org}]})
+
+
+def _config() -> dict[str, Any]:
+    notification = {"typeName": "EMAIL", "emailAddress": "oncall@example.com"}
+    return {"eventTypeName": "HOST_DOWN", "notifications": [notification]}
+
+
+def _report() -> dict[str, Any]:
+    hosts: list[dict[str, Any]] = [
+        {"hostname": f"db{number}.example.com", "port": 27017, "typeName": "STANDALONE", "reachable": False}
+        for number in (1, 2)
+    ]
+    sample = {"metricName": "OPCOUNTER_QUERY", "number": 7}
+    size = {"metricName": "DB_DATA_SIZE_TOTAL", "number": 4096}
+    databases = [{"databaseName": name, "measurements": [size]} for name in ("orders", "users")]
+    hosts[0] |= {"measurements": [sample], "databases": databases}
+    router = {"hostname": "router.example.com", "port": 27016, "typeName": "SHARD_MONGOS", "reachable": True}
+    return {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": [*hosts, router]}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_brings_what_is_there(client: OpsManagerClient, scene: Scene, name: str) -> None:
+    call, wanted = CALLS[name]
+    brought = call(client, scene)
+    found = [one.id for one in (brought if isinstance(brought, list) else [brought])]
+    assert getattr(scene, wanted) in found
+    assert len(set(found)) == len(found)
+
+
+def test_its_pages_bring_every_row_once(client: OpsManagerClient, scene: Scene) -> None:
+    for list_all in (client.projects.list, client.organizations.list, client.global_admin.list_whitelist):
+        whole = [one.id for one in list_all(items_per_page=500)]
+        assert len(whole) > 1
+        assert [one.id for one in list_all(items_per_page=1)] == whole
+    pages = client.projects.list_iter(items_per_page=1)
+    assert len(list(pages)) == pages.total_count
+
+
+def test_its_objects_hold_what_was_written(client: OpsManagerClient, scene: Scene) -> None:
+    project = client.projects.get(scene.group)
+    assert (project.name, project.org_id) == (scene.group_name, scene.org)
+    user = client.users.get(scene.user)
+    assert (user.username, user.first_name, user.team_ids) == (scene.username, "A", [scene.team])
+    entry = client.global_admin.get_whitelist_entry(scene.entry)
+    assert (entry.cidr_block, entry.description, entry.type) == ("192.0.2.0/24", "office", "GLOBAL_ROLE")
+    alert = client.alerts.get(scene.group, scene.alert)
+    assert (alert.event_type_name, alert.status) == ("HOST_DOWN", "OPEN")
+    config = client.alert_configurations.get(scene.group, scene.config)
+    assert [one.email_address for one in config.notifications] == ["oncall@example.com"]
+    key = client.api_keys.get_organization_key(scene.org, scene.key)
+    assert (key.private_key or "").startswith("******")
+    host = client.deployments.get_host(scene.group, scene.host)
+    assert host.host_port == "db1.example.com:27017"
+
+
+def test_the_teams_of_a_project_are_read(client: OpsManagerClient, scene: Scene) -> None:
+    teams: list[Any] = list(client.projects.get_teams(scene.group, as_obj=False))
+    assert [(one["teamId"], one["roleNames"]) for one in teams] == [(scene.team, ["GROUP_READ_ONLY"])]
+
+
+def test_the_matcher_fields_are_read(client: OpsManagerClient, scene: Scene) -> None:
+    fields: list[Any] = list(client.alert_configurations.list_matcher_fields())
+    assert "HOSTNAME" in [field["fieldName"] for field in fields]
+
+
+def test_the_databases_of_a_host_are_read(client: OpsManagerClient, scene: Scene) -> None:
+    databases = client.deployments.list_databases(scene.group, scene.host, items_per_page=1)
+    assert [one.database_name for one in databases] == ["orders", "users"]
+    assert client.deployments.get_database(scene.group, scene.host, "orders").database_name == "orders"
+
+
+def test_what_was_measured_is_read(client: OpsManagerClient, scene: Scene) -> None:
+    of_host: Any = client.measurements.host(scene.group, scene.host, period="PT1H")
+    of_database: Any = client.measurements.database(scene.group, scene.host, "orders", period="PT1H")
+    opcounters: Any = client.measurements.get_opcounters(scene.group, scene.host, period="PT1H")
+    assert of_host.host_id == scene.host
+    assert _measured(of_host) == _measured(opcounters) == {"OPCOUNTER_QUERY": [7.0]}
+    assert _measured(of_database) == {"DB_DATA_SIZE_TOTAL": [4096.0]}
+    assert _measured(client.measurements.get_query_targeting(scene.group, scene.host, period="PT1H")) == {}
+
+
+def _measured(found: Any) -> dict[str, list[float]]:
+    """Metric → the values of those that have any."""
+    values = {one.name: [point.value for point in one.data_points] for one in found.measurements}
+    return {name: points for name, points in values.items() if points}
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+Refused = Callable[[OpsManagerClient, Scene], Any]
+REFUSALS: list[tuple[Refused, str, str]] = [
+    (lambda c, s: c.projects.get("x"), "OpsManagerNotFoundError", "INVALID_GROUP_ID"),
+    (lambda c, s: c.projects.get(NOBODY), "OpsManagerNotFoundError", "GROUP_NOT_FOUND"),
+    (lambda c, s: c.projects.get_by_name("no such"), "OpsManagerNotFoundError", "GROUP_NAME_NOT_FOUND"),
+    (lambda c, s: c.users.get_by_name("nobody"), "OpsManagerNotFoundError", "USERNAME_NOT_FOUND"),
+    (lambda c, s: c.alerts.get(s.group, NOBODY), "OpsManagerNotFoundError", "ALERT_NOT_FOUND"),
+    (lambda c, s: c.alerts.list(s.group, status="X"), "OpsManagerBadRequestError", "INVALID_ALERT_STATUS"),
+    (
+        lambda c, s: c.projects.list(items_per_page=501),
+        "OpsManagerBadRequestError",
+        "INVALID_QUERY_PARAMETER",
+    ),
+    (
+        lambda c, s: c._session.post(f"{PUBLIC}/groups", json={"name": s.group_name}),
+        "OpsManagerConflictError",
+        "GROUP_ALREADY_EXISTS",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "code"), REFUSALS, ids=[code for *_, code in REFUSALS])
+def test_a_refusal_is_its_own_error(
+    client: OpsManagerClient, scene: Scene, call: Refused, error: str, code: str
+) -> None:
+    with pytest.raises(getattr(opsmanager, error)) as raised:
+        call(client, scene)
+    assert raised.value.error_code == code
+    assert raised.value.detail
+
+
+def test_a_wrong_key_is_an_authentication_error(owner: Caller) -> None:
+    refused = pytest.raises(opsmanager.OpsManagerAuthenticationError)
+    with connect(owner.platform, owner.public_key, "x") as stranger, refused as raised:
+        stranger.projects.list()
+    assert raised.value.error_code == "UNAUTHORIZED"
+
+
+def test_a_missing_role_is_a_forbidden_error(owner: Caller, scene: Scene) -> None:
+    key = owner.post(f"/groups/{scene.group}/apiKeys", {"desc": "reader", "roles": ["GROUP_READ_ONLY"]})
+    with connect(owner.platform, key["publicKey"], key["privateKey"]) as reader:
+        assert [project.id for project in reader.projects.list()] == [scene.group]
+        with pytest.raises(opsmanager.OpsManagerForbiddenError) as raised:
+            reader.global_admin.list_api_keys()
+    assert raised.value.error_code == "USER_UNAUTHORIZED"
+
+
+def test_a_throttle_is_a_rate_limit_error(client: OpsManagerClient, scene: Scene) -> None:
+    def ask() -> None:
+        for _ in range(6):  # twice the limit, should a new minute begin in between
+            with pytest.raises(opsmanager.OpsManagerBadRequestError):
+                client._session.post(f"{PUBLIC}/unauth/users", json={})
+
+    with pytest.raises(opsmanager.OpsManagerRateLimitError) as raised:
+        ask()
+    assert 0 < (raised.value.retry_after or 0) <= 60
+
+
+# --- the tables are whole -------------------------------------------------------------------------
+
+
+def test_every_call_is_in_one_of_the_tables(client: OpsManagerClient) -> None:
+    calls = {
+        f"{service}.{name}"
+        for service in SERVICES
+        for name, member in vars(type(getattr(client, service))).items()
+        if callable(member) and not name.startswith("_")
+    }
+    tables = [set(CALLS), OTHERWISE, set(LATER), set(NOT_OURS)]
+    assert set.union(*tables) == calls
+    assert sum(map(len, tables)) == len(calls)
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_waits_for_a_route_has_none_yet(name: str) -> None:
+    method, template = LATER[name]
+    wanted = re.sub(r"<\w+>", "<>", template)
+    assert (method, wanted) not in TEMPLATES, f"{name} has its route: move it to CALLS"
