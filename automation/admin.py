@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from automation.models import Agent, Database, Host, Measurement
+from automation.models import Agent, Cluster, Database, Host, Measurement, ProcessStatus
 from opsapi.console.display import json_field
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 
@@ -44,6 +44,18 @@ class HostAdmin(ConsoleAdmin):
     ]
     inlines = [DatabaseInline]
     empty_text = _AS_REPORTED
+
+
+@admin.register(Cluster)
+class ClusterAdmin(ConsoleAdmin):
+    """Clusters as agents name them."""
+
+    list_display = ["name", "group", "created"]
+    list_select_related = ["group"]
+    search_fields = ["name", "group__name", "group__id__exact"]
+    ordering = ["name", "id"]
+    fields = ["id", "group", "name", "created"]
+    empty_text = "Clusters appear here when agents report hosts with a cluster name."
 
 
 @admin.register(Database)
@@ -91,3 +103,15 @@ class MeasurementAdmin(ConsoleAdmin):
     def metric_names(self, measurement: Measurement) -> str | None:
         """Which metrics of the host were measured."""
         return ", ".join(measurement.metrics) or None
+
+
+@admin.register(ProcessStatus)
+class ProcessStatusAdmin(ConsoleAdmin):
+    """How far automation has brought each process."""
+
+    list_display = ["name", "hostname", "goal_version", "error", "group", "reported"]
+    list_select_related = ["group"]
+    search_fields = ["name", "hostname", "group__name"]
+    ordering = ["name", "id"]
+    fields = ["group", "name", "hostname", "goal_version", "error", "reported"]
+    empty_text = "No automation agent has reported a process yet."

@@ -25,3 +25,19 @@ class AgentType(StrEnum):
     MONITORING = "MONITORING"
     BACKUP = "BACKUP"
     AUTOMATION = "AUTOMATION"
+
+
+class ClusterType(StrEnum):
+    """What a cluster is, as far as its hosts tell."""
+
+    REPLICA_SET = "REPLICA_SET"
+    SHARDED_REPLICA_SET = "SHARDED_REPLICA_SET"
+
+
+class Granularity(StrEnum):
+    """How long the buckets of a series of measurements are, as ISO 8601 durations."""
+
+    PT1M = "PT1M"
+    PT5M = "PT5M"
+    PT1H = "PT1H"
+    P1D = "P1D"

@@ -1,15 +1,49 @@
 """The fleet: hosts, their databases, the agents that report them, and what was measured."""
 
+from typing import ClassVar
+
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Lower
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
+from automation.reports import Address
 from opsapi.fields import PrimaryIdField
 
 
+class Cluster(models.Model):
+    """Hosts that agents report under one cluster name; it is there for others while it has hosts."""
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clusters")
+    name = models.CharField(max_length=200)
+    created = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Also finds the clusters a report names, and lists them.
+            models.UniqueConstraint("group", Lower("name"), name="cluster_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class LiveHostManager(models.Manager["Host"]):
+    """Hosts that were not deleted: what everybody but the purge sees."""
+
+    def get_queryset(self) -> models.QuerySet["Host"]:
+        """Without those the worker is still taking away."""
+        return super().get_queryset().filter(deleted=None)
+
+
 class Host(models.Model):
-    """A database process at hostname:port, with its state as last reported (decisions 8 "hosts")."""
+    """A database process at hostname:port, with its state as last reported (decisions 8 "hosts").
+
+    A deleted one is gone for everybody at once, gives its address free, and its row stays until the
+    worker has taken away what was measured on it.
+    """
 
     id = PrimaryIdField()
     group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="hosts")
@@ -21,20 +55,39 @@ class Host(models.Model):
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
     replica_set_name = models.CharField(max_length=200, null=True)
-    cluster_name = models.CharField(max_length=200, null=True)
+    cluster = models.ForeignKey(Cluster, null=True, on_delete=models.SET_NULL, related_name="hosts")
+    cluster_name = models.CharField(max_length=200, null=True, help_text="The name of its cluster.")
     shard_name = models.CharField(max_length=200, null=True)
     uptime_seconds = models.BigIntegerField(null=True)
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
+    deleted = models.DateTimeField(null=True)
+
+    objects = LiveHostManager()
+    with_deleted: ClassVar[models.Manager["Host"]] = models.Manager()
 
     class Meta:
+        base_manager_name = "with_deleted"
+        # Every report changes every host it names: none of that may stand in an index, so that the
+        # new version of a row fits into the page of the old one and no index is touched (HOT).
         constraints = [
-            # Also finds the hosts a report names.
-            models.UniqueConstraint("group", Lower("hostname"), "port", name="host_once"),
+            # Also finds the hosts a report names, and lists them.
+            models.UniqueConstraint(
+                "group", Lower("hostname"), "port", name="host_once", condition=Q(deleted=None)
+            ),
+        ]
+        indexes = [
+            # What the worker has to take away.
+            models.Index(fields=["deleted"], name="host_deleted", condition=Q(deleted__isnull=False)),
         ]
 
     def __str__(self) -> str:
-        return f"{self.hostname}:{self.port}"
+        return str(self.address)
+
+    @property
+    def address(self) -> Address:
+        """Where it is."""
+        return Address(self.hostname, self.port)
 
 
 class Database(models.Model):
@@ -79,14 +132,38 @@ class Measurement(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="measurements")
+    # No index of its own: one that begins with the host stands below.
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="measurements", db_index=False)
     reported = models.DateTimeField()
     metrics = models.JSONField(default=dict)
     databases = models.JSONField(default=dict)
 
     class Meta:
-        # The measurements of a host in a range of time, newest first.
-        indexes = [models.Index(fields=["host", "-reported"], name="measurement_host_newest")]
+        indexes = [
+            # The measurements of a host in a range of time, newest first.
+            models.Index(fields=["host", "-reported"], name="measurement_host_newest"),
+            # The oldest, which retention takes away.
+            models.Index(fields=["reported"], name="measurement_oldest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.host_id} {self.reported:%Y-%m-%dT%H:%M:%SZ}"
+
+
+class ProcessStatus(models.Model):
+    """How far automation has brought a process, as last reported (decisions 8 "agent report", 9)."""
+
+    id = models.BigAutoField(primary_key=True)
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="process_statuses")
+    name = models.CharField(max_length=200)
+    hostname = models.CharField(max_length=253)
+    goal_version = models.PositiveIntegerField()
+    error = models.TextField(null=True)
+    reported = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="process_status_once", fields=["group", "name"])]
+        verbose_name_plural = "process statuses"
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,17 +1,16 @@
 """The report as agents send it, read strictly into `automation.reports` (decisions 8 "agent report")."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from ipaddress import ip_address
 from math import isfinite
 from typing import Any
 
 from rest_framework import serializers
 
 from automation.choices import AgentType, HostType
+from automation.fields import Hostname, Port
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.reports import Address, EventReport, HostReport, Report, Samples
+from automation.reports import Address, EventReport, HostReport, ProcessReport, Report, Samples
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
@@ -22,26 +21,10 @@ from opsapi.api.fields import Flag, ListOf, Moment, Number, OneOf, Text, Whole
 OLDEST = timedelta(hours=1)
 NEWEST = timedelta(minutes=5)
 
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOSTNAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _METRICS = [metric.value for metric in Metric]
 _UNITS = [unit.value for unit in Unit]
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
 _HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
-
-
-class Hostname(Text):
-    """A name of RFC 1123, or an IP address."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=253, **options)
-
-    def run_validation(self, data: Any = serializers.empty) -> str:
-        """The name."""
-        text = super().run_validation(data)
-        if not _HOSTNAME.fullmatch(text) and not _is_address(text):
-            raise invalid("must be a host name (RFC 1123) or an IP address")
-        return text
 
 
 class RecentMoment(Moment):
@@ -58,6 +41,8 @@ class RecentMoment(Moment):
 
 class SampleDocument(Document):
     """One measured value."""
+
+    refusals = (ErrorCode.UNITS_MISMATCH,)
 
     metricName = OneOf(_METRICS, code=ErrorCode.INVALID_METRIC_NAME)
     number = Number()
@@ -90,7 +75,7 @@ class ReportedHostDocument(Document):
     """What is said of one host."""
 
     hostname = Hostname()
-    port = Whole(min_value=1, max_value=65535)
+    port = Port()
     typeName = OneOf(_HOST_TYPES)
     reachable = Flag()
     version = Text(max_length=50, required=False)
@@ -98,7 +83,13 @@ class ReportedHostDocument(Document):
     clusterName = Text(max_length=200, required=False)
     shardName = Text(max_length=200, required=False)
     uptimeSeconds = Whole(max_value=10**12, required=False)
-    databases = ListOf(ReportedDatabaseDocument(), max_length=10_000, required=False)
+    databases = ListOf(
+        ReportedDatabaseDocument(),
+        max_length=10_000,
+        clearable=True,
+        required=False,
+        help_text="Replaces the host's list, `[]` empties it; left out it stays.",
+    )
     measurements = ListOf(SampleDocument(), max_length=10_000, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -112,7 +103,7 @@ class ReportedEventDocument(Document):
 
     eventTypeName = OneOf(_REPORTED_TYPES)
     hostname = Hostname(required=False)
-    port = Whole(min_value=1, max_value=65535, required=False)
+    port = Port(required=False)
     replicaSetName = Text(max_length=200, required=False)
     clusterName = Text(max_length=200, required=False)
     shardName = Text(max_length=200, required=False)
@@ -123,19 +114,49 @@ class ReportedEventDocument(Document):
     created = RecentMoment(required=False)
 
 
+class ReportedProcessDocument(Document):
+    """How far an automation agent has brought one process."""
+
+    name = Text(max_length=200)
+    hostname = Hostname()
+    lastGoalVersionAchieved = Whole()
+    errorString = Text(max_length=10_000, single_line=False, required=False)
+
+
 class ReportDocument(Document):
     """One report of one agent."""
+
+    example = {
+        "agentType": AgentType.MONITORING.value,
+        "hostname": "agent1.example.com",
+        "version": "1.0",
+        "hosts": [
+            {
+                "hostname": "db1.example.com",
+                "port": 27017,
+                "typeName": HostType.REPLICA_PRIMARY.value,
+                "reachable": True,
+                "replicaSetName": "rs0",
+                "measurements": [{"metricName": Metric.CONNECTIONS.value, "number": 812}],
+            }
+        ],
+    }
 
     agentType = OneOf([one.value for one in AgentType])
     hostname = Hostname()
     version = Text(max_length=50)
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
+    processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is reported once."""
+        """A host is reported once, and a process is."""
         addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
-        return _named_twice("hosts", "hostname", addresses)
+        names = [one["name"] for one in values.get("processes", ())]
+        return [
+            *_named_twice("hosts", "hostname", addresses),
+            *_named_twice("processes", "name", names),
+        ]
 
 
 class AcceptedDocument(Document):
@@ -149,6 +170,8 @@ class AcceptedDocument(Document):
 class ReportAnswerDocument(Document):
     """The answer to a report."""
 
+    example = {"accepted": {"hosts": 1, "measurements": 1, "events": 0}}
+
     accepted = AcceptedDocument()
 
 
@@ -160,6 +183,7 @@ def read_report(values: Mapping[str, Any], now: datetime) -> Report:
         version=values["version"],
         hosts=[_host(one, now) for one in values.get("hosts", ())],
         events=[_event(one) for one in values.get("events", ())],
+        processes=[_process(one) for one in values.get("processes", ())],
     )
 
 
@@ -205,6 +229,15 @@ def _event(values: Mapping[str, Any]) -> EventReport:
     )
 
 
+def _process(values: Mapping[str, Any]) -> ProcessReport:
+    return ProcessReport(
+        name=values["name"],
+        hostname=values["hostname"],
+        goal_version=values["lastGoalVersionAchieved"],
+        error=values.get("errorString"),
+    )
+
+
 def _named_twice(path: str, field: str, names: Sequence[Any]) -> list[BadField]:
     seen: set[Any] = set()
     bad = []
@@ -215,11 +248,3 @@ def _named_twice(path: str, field: str, names: Sequence[Any]) -> list[BadField]:
             )
         seen.add(name)
     return bad
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text

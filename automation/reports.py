@@ -24,6 +24,11 @@ class Address:
         """What makes two addresses the same host."""
         return self.hostname.lower(), self.port
 
+    def __str__(self) -> str:
+        """`hostname:port`, IPv6 in brackets."""
+        name = f"[{self.hostname}]" if ":" in self.hostname else self.hostname
+        return f"{name}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
@@ -59,6 +64,16 @@ class EventReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReport:
+    """How far an automation agent has brought one process."""
+
+    name: str
+    hostname: str
+    goal_version: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One report of one agent."""
 
@@ -67,6 +82,7 @@ class Report:
     version: str
     hosts: Sequence[HostReport]
     events: Sequence[EventReport]
+    processes: Sequence[ProcessReport] = ()
 
     @property
     def sample_count(self) -> int:

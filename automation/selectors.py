@@ -3,19 +3,24 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Lower
 
-from automation.models import Host, Measurement
+from automation.models import Agent, Cluster, Database, Host, Measurement
+from automation.reports import Address
 from events.facts import EventFacts
 from opsapi.fields import WireTime
 
 HostRow = dict[str, Any]
+ClusterRow = dict[str, Any]
+DatabaseRow = dict[str, Any]
+AgentRow = dict[str, Any]
 
 
 def host_rows(group_id: str) -> QuerySet[Host, Any]:
     """The hosts of a project, by hostname and port."""
-    hosts = Host.objects.filter(group_id=group_id).order_by("hostname", "port")
+    hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
     return hosts.values(
         "id",
         "group_id",
@@ -26,6 +31,7 @@ def host_rows(group_id: str) -> QuerySet[Host, Any]:
         "version",
         "replica_set_name",
         "cluster_name",
+        "cluster_id",
         "shard_name",
         "uptime_seconds",
         wire_created=WireTime("created"),
@@ -33,31 +39,94 @@ def host_rows(group_id: str) -> QuerySet[Host, Any]:
     )
 
 
-def hosts_by_address(
-    group_id: str, keys: Collection[tuple[str, int]], *, lock: bool = False
-) -> dict[tuple[str, int], Host]:
-    """Hosts of a project by (lower-case hostname, port); `lock` takes them in one order for update."""
-    if not keys:
-        return {}
-    hosts = Host.objects.filter(group_id=group_id).annotate(key=Lower("hostname"))
-    hosts = hosts.filter(key__in={name for name, _ in keys})
-    if lock:
-        hosts = hosts.order_by("id").select_for_update(of=("self",))
-    return {
-        (host.hostname.lower(), host.port): host
-        for host in hosts
-        if (host.hostname.lower(), host.port) in keys
-    }
+def host_row(host_id: str, *, group_id: str) -> HostRow | None:
+    """One host of a project; None when there is none."""
+    return host_rows(group_id).filter(id=host_id).first()
+
+
+def host_row_at(address: Address, *, group_id: str) -> HostRow | None:
+    """The host of a project at an address, whose name counts without regard to case."""
+    name, port = address.key
+    return host_rows(group_id).alias(key=Lower("hostname")).filter(key=name, port=port).first()
+
+
+def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Those of the addresses, as (lower-case hostname, port), at which the project has a host."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    return set(named.values_list(Lower("hostname"), "port")).intersection(keys)
+
+
+def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
+    """The hosts of a project at these addresses, by them, taken in one order for update."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    hosts = named.order_by("id").select_for_update(of=("self",))
+    return {host.address.key: host for host in hosts if host.address.key in keys}
+
+
+def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[Host]:
+    hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
+    return hosts.filter(key__in={name for name, _ in keys})
+
+
+def database_rows(host_id: str) -> QuerySet[Database, Any]:
+    """The databases of a host, by name."""
+    return Database.objects.filter(host_id=host_id).order_by("name").values("name")
+
+
+def database_row(name: str, *, host_id: str) -> DatabaseRow | None:
+    """One database of a host; None when there is none."""
+    # PostgreSQL refuses a NUL, and no name holds one.
+    return None if "\0" in name else database_rows(host_id).filter(name=name).first()
+
+
+def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
+    """The clusters of a project that have hosts, by name, with what their hosts tell of them."""
+    hosts = Host.objects.filter(cluster=OuterRef("pk"))
+    sharded = Q(type_name__startswith="SHARD_") | Q(shard_name__isnull=False)
+    replicated = Q(type_name__startswith="REPLICA_") | Q(replica_set_name__isnull=False)
+    clusters = Cluster.objects.filter(Exists(hosts), group_id=group_id).order_by(Lower("name"))
+    return clusters.values(
+        "id",
+        "group_id",
+        "name",
+        sharded=Exists(hosts.filter(sharded)),
+        replicated=Exists(hosts.filter(replicated)),
+        replica_set_names=_distinct(hosts, "replica_set_name"),
+        shard_names=_distinct(hosts, "shard_name"),
+    )
+
+
+def cluster_row(cluster_id: str, *, group_id: str) -> ClusterRow | None:
+    """One cluster of a project; None when there is none."""
+    return cluster_rows(group_id).filter(id=cluster_id).first()
+
+
+def _distinct(hosts: QuerySet[Host], column: str) -> ArraySubquery:
+    known = hosts.filter(**{f"{column}__isnull": False})
+    return ArraySubquery(known.order_by(column).values(column).distinct())
+
+
+def agent_rows(group_id: str) -> QuerySet[Agent, Any]:
+    """The agents of a project, by type and hostname."""
+    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+    return agents.values(
+        "agent_type",
+        "hostname",
+        "version",
+        wire_created=WireTime("created"),
+        wire_last_report=WireTime("last_report"),
+    )
 
 
 def facts_of_host(host: Host) -> EventFacts:
     """A host as events name it."""
     return EventFacts(
+        cluster_id=host.cluster_id,
+        cluster_name=host.cluster_name,
         host_id=host.id,
         hostname=host.hostname,
         port=host.port,
         replica_set_name=host.replica_set_name,
-        cluster_name=host.cluster_name,
         shard_name=host.shard_name,
     )
 
@@ -69,5 +138,7 @@ def host_state(host: Host) -> dict[str, Any]:
 
 def newest_measurements(host_ids: Iterable[str]) -> dict[str, Measurement]:
     """The newest measurement of each host that has one, by host id."""
-    newest = Measurement.objects.filter(host_id__in=list(host_ids)).order_by("host_id", "-reported")
-    return {one.host_id: one for one in newest.distinct("host_id")}
+    # One look into the index per host; DISTINCT ON would read all that was ever measured.
+    of_host = Measurement.objects.filter(host=OuterRef("pk")).order_by("-reported", "-id")
+    newest = Host.objects.filter(id__in=list(host_ids)).values(newest=Subquery(of_host.values("id")[:1]))
+    return {one.host_id: one for one in Measurement.objects.filter(id__in=newest)}

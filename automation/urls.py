@@ -1,10 +1,28 @@
 """Routes of the fleet, below the public base."""
 
-from automation.views import HostViewSet, MetricViewSet
+from automation.views.agents import AgentViewSet
+from automation.views.clusters import ClusterViewSet
+from automation.views.databases import DatabaseViewSet
+from automation.views.hosts import HostViewSet
+from automation.views.measurements import MeasurementViewSet
+from automation.views.metrics import MetricViewSet
 from opsapi.api.routing import route
 
+_HOSTS = "groups/<group_id>/hosts"
+_HOST = f"{_HOSTS}/<host_id>"
+_DATABASE = f"{_HOST}/databases/<path:database_name>"
+
 urlpatterns = [
-    route("groups/<group_id>/hosts", HostViewSet, get="index"),
-    route("groups/<group_id>/hosts/<host_id>", HostViewSet, get="retrieve"),
+    route(_HOSTS, HostViewSet, get="index", post="create"),
+    route(f"{_HOSTS}/byName/<path:host_name>", HostViewSet, get="by_name"),
+    route(_HOST, HostViewSet, get="retrieve", patch="update", delete="destroy"),
+    route(f"{_HOST}/measurements", MeasurementViewSet, get="of_host"),
+    route(f"{_HOST}/databases", DatabaseViewSet, get="index"),
+    # Names hold slashes, so what stands below a database is looked for first.
+    route(f"{_DATABASE}/measurements", MeasurementViewSet, get="of_database"),
+    route(_DATABASE, DatabaseViewSet, get="retrieve"),
+    route("groups/<group_id>/clusters", ClusterViewSet, get="index"),
+    route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
+    route("groups/<group_id>/agents", AgentViewSet, get="index"),
     route("metricNames", MetricViewSet, get="index"),
 ]

@@ -1,51 +1,77 @@
-"""Taking an agent's report: heartbeat, inventory, measurements, events, all or nothing (decisions 8)."""
+"""Taking an agent's report: heartbeat, inventory, measurements, events, all or nothing (decisions 8).
+
+However much a report holds, the number of statements is the same.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Lower
 
-from accesslist.services.projects import project_hosts_counted
-from automation.models import Agent, Database, Host, Measurement
+from accesslist.services.locks import project_hold
+from automation.models import Agent, Host, Measurement, ProcessStatus
 from automation.reports import Address, EventReport, HostReport, Report, Samples
 from automation.rules import reachability_event
-from automation.selectors import facts_of_host, host_state, hosts_by_address
+from automation.selectors import facts_of_host, host_state
+from automation.services.inventory import (
+    ClustersByKey,
+    HostsByKey,
+    clusters_named,
+    databases_replace,
+    hosts_named,
+    hosts_update,
+    known_clusters,
+)
 from events.choices import SignalKind
 from events.facts import EventFacts
-from events.services import event_record, signal_record
+from events.services import NewEvent, events_record, signal_record
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
 
-Row = TypeVar("Row", Host, Agent)
-HostsByKey = Mapping[tuple[str, int], Host]
+ROWS_AT_ONCE = 5_000
+"""So many rows go in one statement: one has at most 65,535 parameters."""
 
 
 @transaction.atomic
 def report_ingest(*, group_id: str, report: Report, actor: Actor, now: datetime) -> None:
-    """Take one report. What it said can be read when this returns; alerts follow from its signals."""
-    _agent_seen(group_id, report, actor, now)
-    hosts = _hosts_for_update(group_id, report, actor, now)
+    """Take one report. What it said can be read when this returns; alerts follow from its signals.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+    """
+    project_hold(group_id=group_id)
+    new_agent = _agent_seen(group_id, report, now)
+    names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
+    clusters = clusters_named(group_id=group_id, names=names, now=now)
+    hosts, added = hosts_named(
+        group_id=group_id,
+        reported=[one.address for one in report.hosts],
+        mentioned=_mentioned(report.events),
+        now=now,
+    )
     edges = _reachability_edges(hosts, report.hosts)
-    _update_hosts(hosts, report.hosts, now)
-    _record_reachability(edges, actor, now)
-    _replace_databases(hosts, report.hosts)
+    hosts_update(hosts=hosts, reports=report.hosts, clusters=clusters, now=now)
+    databases_replace(hosts=hosts, reports=report.hosts)
     measurements = _insert_measurements(hosts, report.hosts, now)
-    for event in report.events:
-        _record_event(group_id, event, hosts, actor, now)
+    _replace_processes(group_id, report, now)
+    derived = [*new_agent, *_new_hosts(added), *_reachability(edges)]
+    told = _reported(group_id, report.events, hosts)
+    events_record(events=[*derived, *told], actor=actor, now=now, group_id=group_id)
     if report.hosts:
         states = [_state(hosts[one.address.key], measurements) for one in report.hosts]
         signal_record(group_id=group_id, kind=SignalKind.HOSTS, payload={"hosts": states}, now=now)
 
 
-def _agent_seen(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
-    known = Agent.objects.filter(group_id=group_id, agent_type=report.agent_type.value).annotate(
-        key=Lower("hostname")
-    )
-    if known.filter(key=report.hostname.lower()).update(last_report=now, version=report.version):
-        return
+def _agent_seen(group_id: str, report: Report, now: datetime) -> list[NewEvent]:
+    """Its heartbeat; an agent that was not known is added, and told of."""
+    known = Agent.objects.filter(group_id=group_id, agent_type=report.agent_type.value)
+    named = known.annotate(key=Lower("hostname")).filter(key=report.hostname.lower())
+    if named.update(last_report=now, version=report.version):
+        return []
     agent = Agent(
         group_id=group_id,
         agent_type=report.agent_type.value,
@@ -54,51 +80,19 @@ def _agent_seen(group_id: str, report: Report, actor: Actor, now: datetime) -> N
         created=now,
         last_report=now,
     )
-    if _insert_missing([agent]):
-        facts = EventFacts(hostname=report.hostname, source_type_name=report.agent_type.value)
-        event_record(event_type=EventType.NEW_AGENT, actor=actor, now=now, group_id=group_id, facts=facts)
+    Agent.objects.bulk_create([agent], ignore_conflicts=True)
+    if not Agent.objects.filter(id=agent.id).exists():
+        return []
+    facts = EventFacts(hostname=report.hostname, source_type_name=report.agent_type.value)
+    return [NewEvent(event_type=EventType.NEW_AGENT, facts=facts)]
 
 
-def _hosts_for_update(group_id: str, report: Report, actor: Actor, now: datetime) -> HostsByKey:
-    """The hosts the report names, locked in one order, the unknown ones added."""
-    addresses = {one.address.key: one.address for one in report.hosts}
-    named = addresses | _addresses_of_events(report.events)
-    known = hosts_by_address(group_id, named)
-    missing = [address for key, address in addresses.items() if key not in known]
-    if missing:
-        _add_hosts(group_id, missing, actor, now)
-    return hosts_by_address(group_id, named, lock=True)
-
-
-def _addresses_of_events(events: Iterable[EventReport]) -> dict[tuple[str, int], Address]:
-    found = [
+def _mentioned(events: Iterable[EventReport]) -> list[Address]:
+    return [
         Address(event.hostname, event.port)
         for event in events
         if event.hostname is not None and event.port is not None
     ]
-    return {address.key: address for address in found}
-
-
-def _add_hosts(group_id: str, addresses: Sequence[Address], actor: Actor, now: datetime) -> None:
-    """Add hosts not yet known; of two reports that race for one, one adds it."""
-    fresh = [
-        Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now)
-        for one in sorted(addresses, key=lambda one: one.key)
-    ]
-    added = _insert_missing(fresh)
-    project_hosts_counted(group_id=group_id, difference=len(added))
-    for host in added:
-        event_record(
-            event_type=EventType.NEW_HOST, actor=actor, now=now, group_id=group_id, facts=facts_of_host(host)
-        )
-
-
-def _insert_missing(rows: Sequence[Row]) -> list[Row]:
-    """Insert those that are not there; answers the inserted ones."""
-    model = type(rows[0])
-    model.objects.bulk_create(rows, ignore_conflicts=True)
-    inserted = set(model.objects.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
-    return [row for row in rows if row.id in inserted]
 
 
 def _reachability_edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
@@ -112,56 +106,19 @@ def _reachability_edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> lis
     return edges
 
 
-def _record_reachability(edges: Sequence[tuple[Host, EventType]], actor: Actor, now: datetime) -> None:
-    for host, event_type in edges:
-        event_record(
-            event_type=event_type,
-            actor=actor,
-            now=now,
-            group_id=host.group_id,
-            facts=facts_of_host(host),
-            signals=False,  # the report's own signal carries the state
-        )
-
-
-def _update_hosts(hosts: HostsByKey, reports: Sequence[HostReport], now: datetime) -> None:
-    """The inventory as reported; what a report leaves out stays as it was."""
-    updated = []
-    for report in reports:
-        host = hosts[report.address.key]
-        host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
-        for name in ("version", "replica_set_name", "cluster_name", "shard_name", "uptime_seconds"):
-            value = getattr(report, name)
-            if value is not None:
-                setattr(host, name, value)
-        updated.append(host)
-    if updated:
-        Host.objects.bulk_update(updated, _REPORTED_FIELDS)
-
-
-_REPORTED_FIELDS = (
-    "type_name",
-    "down",
-    "last_report",
-    "version",
-    "replica_set_name",
-    "cluster_name",
-    "shard_name",
-    "uptime_seconds",
-)
-
-
-def _replace_databases(hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
-    """`databases` replaces the host's list; left out it stays."""
-    wanted = {hosts[one.address.key].id: set(one.databases) for one in reports if one.databases is not None}
-    stored = Database.objects.filter(host_id__in=wanted).values_list("id", "host_id", "name")
-    gone = [key for key, host_id, name in stored if name not in wanted[host_id]]
-    if gone:
-        Database.objects.filter(id__in=gone).delete()
-    fresh = [
-        Database(host_id=host_id, name=name) for host_id, names in wanted.items() for name in sorted(names)
+def _new_hosts(added: Iterable[Host]) -> list[NewEvent]:
+    return [
+        NewEvent(event_type=EventType.NEW_HOST, facts=facts_of_host(host), signal_facts=host_state(host))
+        for host in added
     ]
-    Database.objects.bulk_create(fresh, ignore_conflicts=True)
+
+
+def _reachability(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
+    # They make no signals: the report's own carries the state.
+    return [
+        NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)
+        for host, event_type in edges
+    ]
 
 
 def _insert_measurements(
@@ -178,43 +135,82 @@ def _insert_measurements(
         for one in reports
         if one.samples or any((one.databases or {}).values())
     }
-    Measurement.objects.bulk_create(rows.values())
+    Measurement.objects.bulk_create(rows.values(), batch_size=ROWS_AT_ONCE)
     return rows
+
+
+# Most of the samples of a report were taken at a few moments.
+_wire_time = lru_cache(maxsize=128)(wire_time)
 
 
 def _stored(samples: Samples) -> dict[str, list[list[Any]]]:
     return {
-        metric.value: [[wire_time(moment), number] for moment, number in taken]
+        metric.value: [[_wire_time(moment), number] for moment, number in taken]
         for metric, taken in samples.items()
     }
 
 
-def _record_event(group_id: str, event: EventReport, hosts: HostsByKey, actor: Actor, now: datetime) -> None:
-    """Record what an agent saw; of a known host we know more than the agent has to repeat."""
-    key = (event.hostname.lower(), event.port) if event.hostname and event.port is not None else None
-    host = hosts.get(key) if key else None
+def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
+    """What is said of a process takes the place of what was said of it before."""
+    rows = [
+        ProcessStatus(
+            group_id=group_id,
+            name=one.name,
+            hostname=one.hostname,
+            goal_version=one.goal_version,
+            error=one.error,
+            reported=now,
+        )
+        # In one order, so that reports that race do not wait for each other in a circle.
+        for one in sorted(report.processes, key=lambda one: one.name)
+    ]
+    ProcessStatus.objects.bulk_create(
+        rows,
+        batch_size=ROWS_AT_ONCE,
+        update_conflicts=True,
+        unique_fields=["group", "name"],
+        update_fields=["hostname", "goal_version", "error", "reported"],
+    )
+
+
+def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:
+    """What an agent saw."""
+    names = {event.cluster_name for event in events if event.cluster_name is not None}
+    clusters = known_clusters(group_id=group_id, names=names)
+    return [_new_event(event, hosts, clusters) for event in events]
+
+
+def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByKey) -> NewEvent:
+    """Of a known host, and of a known cluster, we know more than the agent has to repeat."""
+    address = Address(event.hostname, event.port) if event.hostname and event.port is not None else None
+    host = hosts.get(address.key) if address else None
     told = {
         "hostname": event.hostname,
         "port": event.port,
         "replicaSetName": event.replica_set_name,
-        "clusterName": event.cluster_name,
         "shardName": event.shard_name,
         "sourceTypeName": event.source_type_name,
         "database": event.database,
         "collection": event.collection,
         "opType": event.op_type,
+        **_cluster_facts(event.cluster_name, clusters),
     }
     known = host_state(host) if host else {}
+    if event.cluster_name is not None:
+        known.pop("clusterId", None)
     facts = {**known, **{name: value for name, value in told.items() if value is not None}}
-    event_record(
+    return NewEvent(
         event_type=event.event_type,
-        actor=actor,
-        now=now,
-        happened=event.created,
-        group_id=group_id,
         facts=EventFacts.of_document(facts),
+        happened=event.created,
         signal_facts=facts,
     )
+
+
+def _cluster_facts(name: str | None, clusters: ClustersByKey) -> dict[str, str | None]:
+    """A cluster as it is known; one that is not, as it was told."""
+    cluster = clusters.get(name.lower()) if name else None
+    return {"clusterName": cluster.name, "clusterId": cluster.id} if cluster else {"clusterName": name}
 
 
 def _state(host: Host, measurements: Mapping[str, Measurement]) -> dict[str, Any]:

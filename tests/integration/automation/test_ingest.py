@@ -1,18 +1,25 @@
-"""What an agent's report leaves behind."""
+"""What an agent's report leaves behind, and what that costs."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from automation.choices import AgentType
-from automation.models import Agent
-from automation.reports import Report
+from automation.choices import AgentType, HostType
+from automation.metrics import Metric
+from automation.models import Agent, Database, Host, Measurement, ProcessStatus
+from automation.reports import EventReport, HostReport, ProcessReport, Report
 from automation.services.ingest import report_ingest
-from events.models import Event
+from events.models import Event, Signal
+from events.types import EventType
 from opsapi import clock
-from tests.factories.automation import AGENT
+from tests.factories.automation import AGENT, host_report, ingest, process_report
 
+MINUTE = timedelta(minutes=1)
+METRICS: dict[str, Any] = {metric.value: 1.0 for metric in list(Metric)[:20]}
 pytestmark = pytest.mark.django_db
 
 
@@ -26,10 +33,167 @@ def test_a_second_report_updates_the_agents_version_and_moves_its_heartbeat(
     project: Project, hostname: str
 ) -> None:
     first = clock.now()
-    second = first + timedelta(minutes=1)
+    second = first + MINUTE
     report_ingest(group_id=project.id, report=agent_report(version="1.0"), actor=AGENT, now=first)
     again = agent_report(version="1.1", hostname=hostname)
     report_ingest(group_id=project.id, report=again, actor=AGENT, now=second)
     agent = Agent.objects.get()
     assert (agent.version, agent.last_report, agent.created) == ("1.1", second, first)
     assert Event.objects.filter(event_type="NEW_AGENT").count() == 1
+
+
+def test_every_host_of_a_report_keeps_what_was_said_of_it(project: Project) -> None:
+    now = datetime(2099, 1, 1, tzinfo=UTC)
+    said = [
+        host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c", databases=["x", "y"]),
+        host_report("b", reachable=False, CONNECTIONS=5.0),
+    ]
+    ingest(project, *said, now=now)
+    first, second = Host.objects.order_by("hostname")
+    assert (first.type_name, first.down, first.cluster_name, first.last_report) == (
+        "REPLICA_PRIMARY",
+        False,
+        "c",
+        now,
+    )
+    assert first.cluster
+    assert (second.type_name, second.down, second.cluster, second.last_report) == (
+        "STANDALONE",
+        True,
+        None,
+        now,
+    )
+    assert sorted(first.databases.values_list("name", flat=True)) == ["x", "y"]
+    assert Measurement.objects.get().host == second
+
+
+def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> None:
+    ingest(project, host_report("a", databases=["x", "y"]), host_report("b", databases=["x"]))
+    kept = Database.objects.get(host__hostname="a", name="y").pk
+    ingest(project, host_report("a", databases=["y", "z"]), host_report("b"))
+    ingest(project, host_report("b", databases=[]))
+    stored = Database.objects.order_by("name").values_list("host__hostname", "name")
+    assert list(stored) == [("a", "y"), ("a", "z")]
+    assert Database.objects.get(name="y").pk == kept
+
+
+def test_a_process_is_what_was_last_said_of_it(project: Project) -> None:
+    first, second = clock.now(), clock.now() + MINUTE
+    failed = ProcessReport(name="orders_1", hostname="db1", goal_version=2, error="no disk\nleft")
+    ingest(project, processes=[failed, process_report("orders_2", goal_version=3)], now=first)
+    ingest(project, processes=[process_report("orders_1", goal_version=4)], now=second)
+    stored = ProcessStatus.objects.order_by("name")
+    assert [(one.name, one.goal_version, one.error, one.reported) for one in stored] == [
+        ("orders_1", 4, None, second),
+        ("orders_2", 3, None, first),
+    ]
+
+
+class TestCost:
+    """Statements do not grow with what a report holds; heartbeats touch no index."""
+
+    def statements(self, project: Project, *hosts: HostReport, events: int = 0, processes: int = 0) -> int:
+        """How many a report takes."""
+        seen = [
+            EventReport(event_type=EventType.HOST_ROLLBACK, hostname=f"h{number}", port=27017)
+            for number in range(events)
+        ]
+        named = [process_report(f"p{number}") for number in range(processes)]
+        with CaptureQueriesContext(connection) as queries:
+            ingest(project, *hosts, events=seen, processes=named)
+        return len(queries)
+
+    def hosts(self, count: int, prefix: str = "h", *, reachable: bool = True) -> list[HostReport]:
+        """That many hosts with databases and metrics, three to a cluster."""
+        return [
+            host_report(
+                f"{prefix}{number}",
+                reachable=reachable,
+                cluster_name=f"{prefix}{number // 3}",
+                databases=[f"{prefix}{number}", "y"],
+                **METRICS,
+            )
+            for number in range(count)
+        ]
+
+    def test_new_hosts_cost_the_same_however_many(self, project: Project) -> None:
+        one, many = self.hosts(1, "x"), self.hosts(200, "z")
+        ingest(project)
+        assert self.statements(project, *one) == self.statements(project, *many)
+        assert Event.objects.filter(event_type="NEW_HOST").count() == 201
+
+    def test_known_hosts_events_and_processes_cost_the_same_however_many(self, project: Project) -> None:
+        ingest(project, *self.hosts(200))
+        one = self.statements(project, *self.hosts(1, reachable=False), events=1, processes=1)
+        many = self.statements(project, *self.hosts(200, reachable=False), events=200, processes=200)
+        assert one == many
+        assert Event.objects.filter(event_type="HOST_DOWN").count() == 200
+        assert Event.objects.filter(event_type="HOST_ROLLBACK").count() == 201
+
+    def test_a_report_of_nothing_new_writes_neither_clusters_nor_databases(self, project: Project) -> None:
+        ingest(project, *self.hosts(3))
+        with CaptureQueriesContext(connection) as queries:
+            ingest(project, *self.hosts(3))
+        texts = [one["sql"].lstrip() for one in queries.captured_queries]
+        assert not [text for text in texts if text.startswith('INSERT INTO "automation_cluster"')]
+        assert Database.objects.count() == 6
+
+    @pytest.mark.django_db(transaction=True)
+    def test_heartbeats_touch_no_index(self, project: Project) -> None:
+        tables = ("automation_host", "automation_agent")
+        before = [self.updates(table) for table in tables]
+        for minute in range(20):
+            ingest(project, *self.hosts(200), now=clock.now() + minute * MINUTE)
+        for table, (old_all, old_hot) in zip(tables, before, strict=True):
+            updates, without_index = self.updates(table)
+            assert updates - old_all >= 19, table
+            # With full pages it is about a quarter.
+            assert without_index - old_hot >= 0.75 * (updates - old_all), table
+
+    def updates(self, table: str) -> tuple[int, int]:
+        """All updates of the table's rows so far, and those that touched no index."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")
+            cursor.execute(
+                "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s", [table]
+            )
+            updates, without_index = cursor.fetchone()
+        return updates, without_index
+
+
+class TestEvents:
+    """Many events at once are recorded as each alone would be."""
+
+    def test_they_carry_who_reported_and_signal_what_is_alertable(self, project: Project) -> None:
+        now = datetime(2099, 1, 1, tzinfo=UTC)
+        earlier = now - MINUTE
+        told = [
+            EventReport(event_type=EventType.HOST_ROLLBACK, hostname="A", port=27017, created=earlier),
+            EventReport(event_type=EventType.SHARD_ADDED, created=now + MINUTE),
+        ]
+        ingest(project, host_report("a"), events=told, now=now)
+        rollback = Event.objects.get(event_type="HOST_ROLLBACK")
+        assert rollback.created == earlier
+        assert rollback.details["hostId"] == Host.objects.get().id
+        assert rollback.raw["actor"] == "key"
+        for event in Event.objects.all():
+            assert (event.group_id, event.details["publicKey"]) == (project.id, "agent1")
+            assert event.details["remoteAddress"] == "192.0.2.7"
+        signals = {one.payload["eventTypeName"]: one for one in Signal.objects.filter(kind="event")}
+        assert set(signals) == {"NEW_AGENT", "NEW_HOST", "HOST_ROLLBACK", "SHARD_ADDED"}
+        assert signals["HOST_ROLLBACK"].payload["eventId"] == rollback.id
+        assert signals["HOST_ROLLBACK"].payload["typeName"] == "STANDALONE"
+        assert signals["HOST_ROLLBACK"].created == earlier
+        # A reporter's clock is ahead of ours.
+        assert signals["SHARD_ADDED"].created == now
+
+    def test_a_new_host_is_told_with_what_its_first_report_says(self, project: Project) -> None:
+        ingest(project, host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c"))
+        signal = Signal.objects.get(kind="event", payload__eventTypeName="NEW_HOST")
+        assert (signal.payload["clusterName"], signal.payload["typeName"]) == ("c", "REPLICA_PRIMARY")
+
+    def test_down_and_up_are_left_to_the_signal_of_the_report(self, project: Project) -> None:
+        ingest(project, host_report("a"))
+        ingest(project, host_report("a", reachable=False))
+        assert Event.objects.filter(event_type="HOST_DOWN").exists()
+        assert not Signal.objects.filter(payload__eventTypeName="HOST_DOWN").exists()

@@ -1,0 +1,114 @@
+"""Which measurements a query asks for: from when to when, in what buckets (decisions 8 "measurements")."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from automation.choices import Granularity
+from automation.durations import bucket_start, read_duration, span_of
+from automation.metrics import Metric
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+from opsapi.api.query import Parameter, read_choice
+from opsapi.clock import parse_time
+
+MOST_POINTS = 5_000
+"""Of one metric in one answer."""
+
+_GRANULARITIES = [one.value for one in Granularity]
+_METRICS = [metric.value for metric in Metric]
+
+
+def _read_moment(text: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise ValueError("must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z") from None
+
+
+PARAMETERS: Sequence[Parameter] = (
+    Parameter(
+        "granularity",
+        read_choice(_GRANULARITIES),
+        schema={"type": "string", "enum": _GRANULARITIES},
+        description="Required. How long a bucket is; buckets begin at whole minutes, hours, days of UTC.",
+        code=ErrorCode.INVALID_ENUM_VALUE,
+        allowed=_GRANULARITIES,
+    ),
+    Parameter("period", read_duration, description="ISO 8601 duration that ends now; or start."),
+    Parameter("start", _read_moment, description="ISO 8601; or period."),
+    Parameter("end", _read_moment, description="ISO 8601, inclusive; only with start, left out: now."),
+    Parameter(
+        "m",
+        read_choice(_METRICS),
+        schema={"type": "string", "enum": _METRICS},
+        description="Metric; repeatable, left out: all that were measured.",
+        repeatable=True,
+        code=ErrorCode.INVALID_METRIC_NAME,
+        allowed=_METRICS,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesQuery:
+    """Buckets from `start`, where a bucket begins, to `end`, inclusive; no metrics: all of them."""
+
+    granularity: Granularity
+    start: datetime
+    end: datetime
+    metrics: Sequence[Metric] = ()
+
+
+def read_series_query(query: Mapping[str, Any], *, now: datetime, retention: timedelta | None) -> SeriesQuery:
+    """What the checked parameters ask for together.
+
+    Raises:
+        ApiError: with everything that is missing or does not go together in `badFields`.
+    """
+    _refuse([*_missing(query), *_contradictions(query)])
+    span = span_of(Granularity(query["granularity"]))
+    end = query["end"] or now
+    length = query["period"] or end - query["start"]
+    _refuse(list(_out_of_bounds("period" if query["period"] else "start", length, span, retention)))
+    return SeriesQuery(
+        granularity=Granularity(query["granularity"]),
+        start=bucket_start(end - length, span),
+        end=end,
+        metrics=[metric for metric in Metric if metric.value in query["m"]],
+    )
+
+
+def _missing(query: Mapping[str, Any]) -> Iterator[BadField]:
+    missing = ErrorCode.MISSING_QUERY_PARAMETER
+    if query["granularity"] is None:
+        yield BadField("granularity", missing, "is required", _GRANULARITIES)
+    if query["period"] is None and query["start"] is None:
+        name = "period" if query["end"] is None else "start"
+        yield BadField(name, missing, "is required: either period, or start with or without end")
+
+
+def _contradictions(query: Mapping[str, Any]) -> Iterator[BadField]:
+    wrong = ErrorCode.INVALID_QUERY_PARAMETER
+    if query["period"] is not None:
+        for name in ("start", "end"):
+            if query[name] is not None:
+                yield BadField(name, wrong, "does not go with period")
+
+
+def _out_of_bounds(
+    name: str, length: timedelta, span: timedelta, retention: timedelta | None
+) -> Iterator[BadField]:
+    wrong = ErrorCode.INVALID_QUERY_PARAMETER
+    if length <= timedelta():
+        yield BadField(name, wrong, "must be before end, and before now where end is left out")
+    if length > MOST_POINTS * span:
+        yield BadField(name, wrong, f"asks for more than {MOST_POINTS} buckets of that granularity")
+    elif retention is not None and length > retention:
+        yield BadField(name, wrong, f"asks for more than the {retention.days} days measurements are kept")
+
+
+def _refuse(bad: Sequence[BadField]) -> None:
+    if bad:
+        raise ApiError.of_fields(bad)

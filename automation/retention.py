@@ -1,0 +1,11 @@
+"""How long measurements are kept."""
+
+from datetime import timedelta
+
+from django.conf import settings
+
+
+def measurement_retention() -> timedelta | None:
+    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None when they are kept for good."""
+    days: int = settings.OPSAPI_MEASUREMENT_RETENTION_DAYS
+    return timedelta(days=days) if days else None

@@ -1,0 +1,42 @@
+"""Agents as the API shows them (decisions 10)."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.choices import AgentType
+from automation.selectors import AgentRow
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME
+
+
+class AgentDocument(Document):
+    """An agent, and when it last reported."""
+
+    example = {
+        "agentType": AgentType.MONITORING.value,
+        "hostname": "agent1.example.com",
+        "version": "1.0",
+        "created": A_TIME,
+        "lastReport": A_TIME,
+        "links": [],
+    }
+
+    agentType = serializers.ChoiceField([one.value for one in AgentType])
+    hostname = serializers.CharField()
+    version = serializers.CharField()
+    created = serializers.DateTimeField()
+    lastReport = serializers.DateTimeField()
+    links = LinkDocument(many=True, help_text="None: an agent has no address of its own.")
+
+
+def present_agent(row: AgentRow) -> dict[str, Any]:
+    """An agent."""
+    return {
+        "agentType": row["agent_type"],
+        "hostname": row["hostname"],
+        "version": row["version"],
+        "created": row["wire_created"],
+        "lastReport": row["wire_last_report"],
+        "links": [],
+    }

@@ -1,0 +1,58 @@
+"""Clusters as the API shows them (decisions 10)."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.choices import ClusterType
+from automation.selectors import ClusterRow
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
+from opsapi.api.links import Links
+
+
+class ClusterDocument(Document):
+    """Hosts that agents report under one cluster name."""
+
+    example = {
+        "id": AN_ID,
+        "groupId": ANOTHER_ID,
+        "clusterName": "orders",
+        "typeName": ClusterType.SHARDED_REPLICA_SET.value,
+        "replicaSetNames": ["rs0", "rs1"],
+        "shardNames": ["shard0", "shard1"],
+        "links": self_link(f"/groups/{ANOTHER_ID}/clusters/{AN_ID}"),
+    }
+
+    id = serializers.CharField()
+    groupId = serializers.CharField()
+    clusterName = serializers.CharField()
+    typeName = serializers.ChoiceField(
+        [one.value for one in ClusterType],
+        required=False,
+        help_text="Absent while no host tells whether it is a member of a replica set or shard.",
+    )
+    replicaSetNames = serializers.ListField(child=serializers.CharField())
+    shardNames = serializers.ListField(child=serializers.CharField())
+    links = LinkDocument(many=True)
+
+
+def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+    """A cluster."""
+    group = f"/groups/{row['group_id']}"
+    shown = {
+        "id": row["id"],
+        "groupId": row["group_id"],
+        "clusterName": row["name"],
+        "typeName": _type_name(row),
+        "replicaSetNames": row["replica_set_names"],
+        "shardNames": row["shard_names"],
+        "links": links.related(f"{group}/clusters/{row['id']}", {"group": group} if alone else {}),
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _type_name(row: ClusterRow) -> str | None:
+    if row["sharded"]:
+        return ClusterType.SHARDED_REPLICA_SET.value
+    return ClusterType.REPLICA_SET.value if row["replicated"] else None

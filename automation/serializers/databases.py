@@ -1,0 +1,40 @@
+"""Databases as the API shows them (contract 2.11)."""
+
+from typing import Any
+from urllib.parse import quote
+
+from rest_framework import serializers
+
+from automation.selectors import DatabaseRow, HostRow
+from automation.serializers.hosts import host_path, last_hour
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
+from opsapi.api.links import Links
+
+
+class DatabaseDocument(Document):
+    """A database of a host."""
+
+    example = {
+        "databaseName": "orders",
+        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/databases/orders"),
+    }
+
+    databaseName = serializers.CharField()
+    links = LinkDocument(many=True)
+
+
+def database_path(host: HostRow, name: str) -> str:
+    """Where the API has the database."""
+    return f"{host_path(host)}/databases/{quote(name, safe='')}"
+
+
+def present_database(row: DatabaseRow, host: HostRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+    """A database."""
+    path = database_path(host, row["name"])
+    relations = {
+        "group": f"/groups/{host['group_id']}",
+        "host": host_path(host),
+        "measurements": last_hour(path),
+    }
+    return {"databaseName": row["name"], "links": links.related(path, relations if alone else {})}

@@ -1,0 +1,124 @@
+"""Hosts as the API shows and takes them (decisions 8 "hosts")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.choices import Granularity, HostType
+from automation.fields import Hostname, Port
+from automation.selectors import HostRow
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.links import Links
+
+_TYPES = [one.value for one in HostType]
+
+
+class HostDocument(Document):
+    """A host with its state as last reported."""
+
+    example = {
+        "id": AN_ID,
+        "groupId": ANOTHER_ID,
+        "hostname": "db1.example.com",
+        "port": 27017,
+        "typeName": HostType.REPLICA_PRIMARY.value,
+        "reachable": True,
+        "version": "7.0.14",
+        "replicaSetName": "rs0",
+        "uptimeSeconds": 86400,
+        "created": A_TIME,
+        "lastReport": A_TIME,
+        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}"),
+    }
+
+    id = serializers.CharField()
+    groupId = serializers.CharField()
+    hostname = serializers.CharField()
+    port = serializers.IntegerField()
+    typeName = serializers.ChoiceField(_TYPES)
+    reachable = serializers.BooleanField(required=False, help_text="Absent until the first report.")
+    version = serializers.CharField(required=False)
+    replicaSetName = serializers.CharField(required=False)
+    clusterName = serializers.CharField(required=False)
+    clusterId = serializers.CharField(required=False)
+    shardName = serializers.CharField(required=False)
+    uptimeSeconds = serializers.IntegerField(required=False)
+    created = serializers.DateTimeField()
+    lastReport = serializers.DateTimeField(required=False)
+    links = LinkDocument(many=True)
+
+
+class NewHost(Document):
+    """What makes a host."""
+
+    example = {"hostname": "db1.example.com", "port": 27017}
+
+    hostname = Hostname()
+    port = Port()
+
+
+class HostChange(Document):
+    """What gives a host another address; what is left out stays, and only agents say the rest."""
+
+    example = HostDocument.example
+
+    id = serializers.CharField(read_only=True)
+    groupId = serializers.CharField(read_only=True)
+    hostname = Hostname(required=False)
+    port = Port(required=False)
+    typeName = serializers.ChoiceField(_TYPES, read_only=True)
+    reachable = serializers.BooleanField(read_only=True)
+    version = serializers.CharField(read_only=True)
+    replicaSetName = serializers.CharField(read_only=True)
+    clusterName = serializers.CharField(read_only=True)
+    clusterId = serializers.CharField(read_only=True)
+    shardName = serializers.CharField(read_only=True)
+    uptimeSeconds = serializers.IntegerField(read_only=True)
+    created = serializers.DateTimeField(read_only=True)
+    lastReport = serializers.DateTimeField(read_only=True)
+    links = LinkDocument(many=True, read_only=True)
+
+
+def host_path(row: HostRow) -> str:
+    """Where the API has the host."""
+    return f"/groups/{row['group_id']}/hosts/{row['id']}"
+
+
+def last_hour(path: str) -> str:
+    """The measurements of what is at the path, as a link that answers: they are asked for with a query."""
+    return f"{path}/measurements?granularity={Granularity.PT1M.value}&period=PT1H"
+
+
+def present_host(row: HostRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+    """A host."""
+    reported = row["wire_last_report"] is not None
+    shown = {
+        "id": row["id"],
+        "groupId": row["group_id"],
+        "hostname": row["hostname"],
+        "port": row["port"],
+        "typeName": row["type_name"],
+        "reachable": not row["down"] if reported else None,
+        "version": row["version"],
+        "replicaSetName": row["replica_set_name"],
+        "clusterName": row["cluster_name"],
+        "clusterId": row["cluster_id"],
+        "shardName": row["shard_name"],
+        "uptimeSeconds": row["uptime_seconds"],
+        "created": row["wire_created"],
+        "lastReport": row["wire_last_report"],
+        "links": links.related(host_path(row), _relations(row) if alone else {}),
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _relations(row: HostRow) -> dict[str, str]:
+    group, path = f"/groups/{row['group_id']}", host_path(row)
+    cluster = {"cluster": f"{group}/clusters/{row['cluster_id']}"} if row["cluster_id"] else {}
+    return {
+        "group": group,
+        **cluster,
+        "databases": f"{path}/databases",
+        "measurements": last_hour(path),
+    }

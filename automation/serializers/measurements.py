@@ -1,0 +1,93 @@
+"""Measurements over time as the API shows them (decisions 8 "measurements")."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.choices import Granularity
+from automation.measurement_query import SeriesQuery
+from automation.metrics import Metric, base_unit
+from automation.reports import Address
+from automation.selectors import HostRow
+from automation.series import Series
+from automation.units import Unit
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.clock import wire_time
+
+
+class DataPointDocument(Document):
+    """The mean of what was measured in one bucket."""
+
+    timestamp = serializers.DateTimeField(help_text="Where the bucket begins.")
+    value = serializers.FloatField()
+
+
+class SeriesDocument(Document):
+    """One metric over time; buckets in which nothing was measured are left out."""
+
+    name = serializers.ChoiceField([metric.value for metric in Metric])
+    units = serializers.ChoiceField([unit.value for unit in Unit])
+    dataPoints = DataPointDocument(many=True)
+
+
+class MeasurementsDocument(Document):
+    """What was measured on a host, or of one of its databases."""
+
+    example = {
+        "groupId": ANOTHER_ID,
+        "hostId": AN_ID,
+        "processId": "db1.example.com:27017",
+        "granularity": Granularity.PT1M.value,
+        "start": A_TIME,
+        "end": A_TIME,
+        "measurements": [
+            {
+                "name": Metric.CONNECTIONS.value,
+                "units": Unit.RAW.value,
+                "dataPoints": [{"timestamp": A_TIME, "value": 812.0}],
+            }
+        ],
+        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/measurements?granularity=PT1M&period=PT1H"),
+    }
+
+    groupId = serializers.CharField()
+    hostId = serializers.CharField()
+    processId = serializers.CharField(help_text="The host's address.")
+    databaseName = serializers.CharField(required=False)
+    granularity = serializers.ChoiceField([one.value for one in Granularity])
+    start = serializers.DateTimeField(help_text="Where the first bucket begins.")
+    end = serializers.DateTimeField()
+    measurements = SeriesDocument(many=True)
+    links = LinkDocument(many=True)
+
+
+def present_measurements(
+    host: HostRow,
+    query: SeriesQuery,
+    series: Iterable[Series],
+    links: list[dict[str, str]],
+    *,
+    database: str | None = None,
+) -> dict[str, Any]:
+    """What was measured."""
+    return {
+        "groupId": host["group_id"],
+        "hostId": host["id"],
+        "processId": str(Address(host["hostname"], host["port"])),
+        **({} if database is None else {"databaseName": database}),
+        "granularity": query.granularity.value,
+        "start": wire_time(query.start),
+        "end": wire_time(query.end),
+        "measurements": [_present_series(one) for one in series],
+        "links": links,
+    }
+
+
+def _present_series(series: Series) -> dict[str, Any]:
+    return {
+        "name": series.metric.value,
+        "units": base_unit(series.metric).value,
+        "dataPoints": [{"timestamp": moment, "value": value} for moment, value in series.points],
+    }

@@ -1,0 +1,148 @@
+"""Hosts made, renamed and deleted by people; agents bring theirs with reports (decisions 8 "hosts")."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accesslist.models import Project
+from accesslist.services.locks import project_hold
+from accesslist.services.projects import project_hosts_counted
+from automation.hooks import host_deleting, host_moving
+from automation.models import Database, Host, Measurement
+from automation.reports import Address
+from automation.selectors import facts_of_host, host_state
+from events.choices import DiffType
+from events.diffs import diff
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import Actor
+from opsapi.batches import delete_batch
+
+MEASUREMENTS_AT_ONCE = 5_000
+"""So many rows go in one transaction: it stays short, however long a host was there."""
+
+
+@transaction.atomic
+def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime) -> Host:
+    """Add a host nothing is known of yet.
+
+    Raises:
+        ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    """
+    project_hold(group_id=group_id)
+    with _address_once(address):
+        host = Host.objects.create(
+            group_id=group_id, hostname=address.hostname, port=address.port, created=now
+        )
+    project_hosts_counted(group_id=group_id, difference=1)
+    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_described(host))
+    return host
+
+
+@transaction.atomic
+def host_change(
+    *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
+) -> None:
+    """Give a host another `hostname` or `port`; nothing happens when they are so.
+
+    Raises:
+        ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
+    """
+    host = _live(group_id, host_id)
+    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
+    if wanted == host.address:
+        return
+    if wanted.key != host.address.key:
+        host_moving.send(sender=Host, host=host, actor=actor, now=now)
+    host = _alone(group_id, host_id)
+    old = _described(host)
+    host.hostname, host.port = wanted.hostname, wanted.port
+    with _address_once(wanted):
+        host.save(update_fields=["hostname", "port"])
+    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
+
+
+@transaction.atomic
+def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> None:
+    """Delete a host for everybody at once; the worker takes away what was measured on it.
+
+    Raises:
+        ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
+    """
+    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
+    host = _alone(group_id, host_id)
+    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_described(host))
+    Database.objects.filter(host=host).delete()
+    host.deleted = now
+    host.save(update_fields=["deleted"])
+    project_hosts_counted(group_id=group_id, difference=-1)
+
+
+@transaction.atomic
+def deleted_host_purge() -> bool:
+    """Take away one batch of a deleted host's measurements, at the end the host; False when there is none.
+
+    Any number of workers share the work: each takes a host nobody else has in hand.
+    """
+    deleted = Host.with_deleted.filter(deleted__isnull=False).order_by("deleted")
+    host = deleted.select_for_update(skip_locked=True).first()
+    if host is None:
+        return False
+    if not delete_batch(Measurement.objects.filter(host=host), MEASUREMENTS_AT_ONCE):
+        host.delete()
+    return True
+
+
+@contextmanager
+def _address_once(address: Address) -> Iterator[None]:
+    """What is written inside is refused when a host is there: nothing else in it is unique."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError:
+        raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
+
+
+def _live(group_id: str, host_id: str) -> Host:
+    host = Host.objects.filter(group_id=group_id, id=host_id).first()
+    return found(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
+
+
+def _alone(group_id: str, host_id: str) -> Host:
+    """The host as it is now, while no report is being taken: those hold on to the project."""
+    project = Project.objects.select_for_update().filter(id=group_id).first()
+    found(project, ErrorCode.GROUP_NOT_FOUND, group_id)
+    return _live(group_id, host_id)
+
+
+def _described(host: Host) -> dict[str, Any]:
+    """What a diff compares: what people say of a host, and the last that agents said of its place."""
+    state = {name: value for name, value in host_state(host).items() if name != "reachable"}
+    return {**state, "version": host.version}
+
+
+def _record(
+    host: Host,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    *,
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=host.group_id,
+        facts=facts_of_host(host),
+        # Of the closed set of diff types PROCESS is the nearest: a host is a database process.
+        diffs=diff(DiffType.PROCESS, host.id, old=old, new=new),
+        signal_facts=host_state(host),
+    )

@@ -1,0 +1,148 @@
+"""The inventory as reports tell it: clusters, hosts, databases. A report of many hosts costs no more
+statements than one of a single host."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models.functions import Lower
+
+from accesslist.services.projects import project_hosts_counted
+from automation.models import Cluster, Host
+from automation.reports import Address, HostReport
+from automation.selectors import hosts_locked, known_addresses
+
+HostsByKey = Mapping[tuple[str, int], Host]
+ClustersByKey = Mapping[str, Cluster]
+
+_REPORTED_COLUMNS: Mapping[str, str] = {
+    "type_name": "text",
+    "down": "boolean",
+    "version": "text",
+    "replica_set_name": "text",
+    "cluster_id": "text",
+    "cluster_name": "text",
+    "shard_name": "text",
+    "uptime_seconds": "bigint",
+    "last_report": "timestamptz",
+}
+"""Columns a report changes, with their types."""
+
+_ARRAYS = ", ".join(f"%({name})s::{kind}[]" for name, kind in _REPORTED_COLUMNS.items())
+# The ORM would send a CASE per column with a branch per host.
+_UPDATE_HOSTS = f"""
+UPDATE automation_host AS host
+   SET {", ".join(f"{name} = said.{name}" for name in _REPORTED_COLUMNS)}
+  FROM unnest(%(id)s::text[], {_ARRAYS})
+       AS said (id, {", ".join(_REPORTED_COLUMNS)})
+ WHERE host.id = said.id
+"""  # noqa: S608 - made of the names above
+
+_DELETE_DATABASES = """
+DELETE FROM automation_database AS known
+ WHERE host_id = ANY(%(hosts)s)
+   AND NOT EXISTS (SELECT FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
+                    WHERE said.host_id = known.host_id AND said.name = known.name)
+"""
+_INSERT_DATABASES = """
+INSERT INTO automation_database (host_id, name)
+SELECT said.host_id, said.name
+  FROM unnest(%(of)s::text[], %(names)s::text[]) AS said (host_id, name)
+ WHERE NOT EXISTS (SELECT FROM automation_database AS known
+                    WHERE known.host_id = said.host_id AND known.name = said.name)
+    ON CONFLICT DO NOTHING
+"""
+
+
+def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByKey:
+    """The clusters of these names, by lower-case name; those not yet known are added."""
+    if not names:
+        return {}
+    keys = {name.lower(): name for name in names}
+    known = _clusters(group_id, keys)
+    missing = [
+        Cluster(group_id=group_id, name=keys[key], created=now) for key in sorted(keys.keys() - known.keys())
+    ]
+    if not missing:
+        return known
+    Cluster.objects.bulk_create(missing, ignore_conflicts=True)
+    return _clusters(group_id, keys)
+
+
+def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByKey:
+    """The clusters of these names that are there, by lower-case name."""
+    return _clusters(group_id, {name.lower() for name in names}) if names else {}
+
+
+def hosts_named(
+    *, group_id: str, reported: Collection[Address], mentioned: Collection[Address], now: datetime
+) -> tuple[HostsByKey, Sequence[Host]]:
+    """The hosts at these addresses, locked in one order, and which of them were not known before.
+
+    Of those only mentioned the unknown ones stay unknown. Of two reports that race for one, one adds it.
+    """
+    addresses = {one.key: one for one in reported}
+    keys = addresses.keys() | {one.key for one in mentioned}
+    known = known_addresses(group_id, addresses.keys())
+    missing = [addresses[key] for key in sorted(addresses.keys() - known)]
+    added = _add_hosts(group_id, missing, now) if missing else set()
+    hosts = hosts_locked(group_id, keys)
+    return hosts, [host for host in hosts.values() if host.id in added]
+
+
+def hosts_update(
+    *, hosts: HostsByKey, reports: Sequence[HostReport], clusters: ClustersByKey, now: datetime
+) -> None:
+    """The state as reported; what a report leaves out stays as it was."""
+    if not reports:
+        return
+    updated = [hosts[report.address.key] for report in reports]
+    for host, report in zip(updated, reports, strict=True):
+        _take(host, report, clusters, now)
+    columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
+    _execute(_UPDATE_HOSTS, columns)
+
+
+def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
+    """`databases` replaces the host's list; left out it stays."""
+    wanted = {hosts[one.address.key].id: one.databases for one in reports if one.databases is not None}
+    if not wanted:
+        return
+    pairs = [(host_id, name) for host_id, databases in wanted.items() for name in sorted(databases)]
+    said = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
+    _execute(_DELETE_DATABASES, {"hosts": list(wanted), **said})
+    if pairs:
+        _execute(_INSERT_DATABASES, said)
+
+
+def _clusters(group_id: str, keys: Collection[str]) -> ClustersByKey:
+    named = Cluster.objects.filter(group_id=group_id).alias(key=Lower("name")).filter(key__in=list(keys))
+    return {cluster.name.lower(): cluster for cluster in named}
+
+
+def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
+    """Add hosts, those aside that are there by now; answers the ids of the added ones."""
+    fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
+    Host.objects.bulk_create(fresh, ignore_conflicts=True)
+    added = set(Host.objects.filter(id__in=[host.id for host in fresh]).values_list("id", flat=True))
+    if added:
+        project_hosts_counted(group_id=group_id, difference=len(added))
+    return added
+
+
+def _take(host: Host, report: HostReport, clusters: ClustersByKey, now: datetime) -> None:
+    host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
+    for name in ("version", "replica_set_name", "shard_name", "uptime_seconds"):
+        value = getattr(report, name)
+        if value is not None:
+            setattr(host, name, value)
+    if report.cluster_name is not None:
+        host.cluster = clusters[report.cluster_name.lower()]
+        # One spelling for all its hosts: alerts tell clusters by their names.
+        host.cluster_name = host.cluster.name
+
+
+def _execute(statement: str, parameters: Mapping[str, Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)

@@ -1,0 +1,20 @@
+"""Taking away the fleet of a deleted project, a batch at a time (decisions 3)."""
+
+from automation.models import Agent, Cluster, Database, Host, Measurement, ProcessStatus
+from opsapi.batches import delete_batch
+
+
+def fleet_purge(*, group_id: str, limit: int) -> int:
+    """Delete at most so many rows of the project's fleet; answers how many they were, 0 at the end.
+
+    Children go first: deleting a host finds nothing left that hangs on it.
+    """
+    of_hosts = {"host__group_id": group_id}
+    return (
+        delete_batch(Measurement.objects.filter(**of_hosts), limit)
+        or delete_batch(Database.objects.filter(**of_hosts), limit)
+        or delete_batch(Host._base_manager.filter(group_id=group_id), limit)
+        or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
+        or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
+        or delete_batch(Agent.objects.filter(group_id=group_id), limit)
+    )

@@ -1,0 +1,1 @@
+"""Routes of the fleet, a file per noun."""

@@ -1,0 +1,38 @@
+"""Clusters, as the names agents report make them (decisions 10)."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from automation.selectors import ClusterRow, cluster_row, cluster_rows
+from automation.serializers.clusters import ClusterDocument, present_cluster
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.permissions import in_group
+from opsapi.api.query import LISTING
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import Role
+
+
+class ClusterViewSet(ApiViewSet):
+    """`/groups/{id}/clusters[/{cluster_id}]`."""
+
+    access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
+    parameters = {"index": LISTING}
+    answers = {"index": [ClusterDocument], "retrieve": ClusterDocument}
+    identifiers = {"cluster_id": ErrorCode.INVALID_CLUSTER_ID}
+
+    cluster: ClusterRow
+
+    def load(self) -> None:
+        """The cluster of the path."""
+        if "cluster_id" in self.kwargs:
+            row = cluster_row(self.kwargs["cluster_id"], group_id=self.group.id)
+            self.cluster = found(row, ErrorCode.CLUSTER_NOT_FOUND, self.kwargs["cluster_id"], self.group.id)
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """Clusters by name."""
+        return self.list(cluster_rows(self.group.id), lambda row: present_cluster(row, self.links))
+
+    def retrieve(self, request: Request, group_id: str, cluster_id: str) -> Response:
+        """One cluster."""
+        return Response(present_cluster(self.cluster, self.links, alone=True))

@@ -1,0 +1,152 @@
+"""Hosts that go or move: who is told, what is left, what races (decisions 8 "hosts")."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.dispatch import Signal
+
+from accesslist.models import Project
+from automation.hooks import host_deleting, host_moving
+from automation.models import Host, Measurement
+from automation.reports import Address
+from automation.selectors import newest_measurements
+from automation.services import hosts as hosts_service
+from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
+from events.models import Event
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM
+from tests.api.racing import THREADS, at_once
+from tests.factories.automation import host_report, ingest, make_host
+
+Told = list[tuple[Signal, str]]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def told() -> Iterator[Told]:
+    """What the hooks say: which, and the address of the host as it was."""
+    heard: Told = []
+
+    def listen(signal: Signal, host: Host, **_: Any) -> None:
+        assert transaction.get_connection().in_atomic_block
+        heard.append((signal, str(host)))
+
+    for hook in (host_deleting, host_moving):
+        hook.connect(listen)
+    yield heard
+    for hook in (host_deleting, host_moving):
+        hook.disconnect(listen)
+
+
+def delete(host: Host) -> None:
+    """Delete it."""
+    host_delete(group_id=host.group_id, host_id=host.id, actor=SYSTEM, now=clock.now())
+
+
+def change(host: Host, **changes: Any) -> None:
+    """Change it."""
+    host_change(group_id=host.group_id, host_id=host.id, changes=changes, actor=SYSTEM, now=clock.now())
+
+
+def test_who_reacts_is_told_of_a_host_that_is_deleted(project: Project, told: Told) -> None:
+    delete(make_host(project))
+    assert told == [(host_deleting, "db1:27017")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "moves"),
+    [
+        ({"port": 1}, True),
+        ({"hostname": "db2"}, True),
+        ({"hostname": "DB1"}, False),
+        ({"port": 27017}, False),
+        ({}, False),
+    ],
+)
+def test_who_reacts_is_told_of_a_host_that_moves(
+    project: Project, told: Told, changes: dict[str, Any], moves: bool
+) -> None:
+    change(make_host(project), **changes)
+    assert told == ([(host_moving, "db1:27017")] if moves else [])
+
+
+def test_what_was_measured_goes_a_batch_at_a_time_and_the_host_last(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts_service, "MEASUREMENTS_AT_ONCE", 2)
+    for _ in range(5):
+        ingest(project, host_report("a", CONNECTIONS=1.0), host_report("b", CONNECTIONS=1.0))
+    assert not deleted_host_purge()
+    delete(Host.objects.get(hostname="a"))
+    left = []
+    while deleted_host_purge():
+        left.append((Measurement.objects.filter(host__hostname="a").count(), Host.with_deleted.count()))
+    assert left == [(3, 2), (1, 2), (0, 2), (0, 1)]
+    assert Measurement.objects.filter(host__hostname="b").count() == 5
+
+
+def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
+    for number in (1.0, 2.0):
+        ingest(project, host_report("a", CONNECTIONS=number), host_report("b", CONNECTIONS=-number))
+    ingest(project, host_report("c"))
+    newest = newest_measurements(Host.objects.values_list("id", flat=True))
+    values = {one.host.hostname: one.metrics["CONNECTIONS"][0][1] for one in newest.values()}
+    assert values == {"a": 2.0, "b": -2.0}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRaces:
+    """Whoever comes first, nothing is counted twice and no report falls over a host that goes."""
+
+    def counts(self, project: Project) -> tuple[int, int]:
+        """Hosts there are, and hosts that are counted."""
+        project.refresh_from_db()
+        return Host.objects.count(), project.host_count
+
+    def outcome(self, act: Any) -> str:
+        """How it ended."""
+        try:
+            act()
+        except ApiError as error:
+            return error.code.value
+        return "done"
+
+    def test_a_host_is_deleted_once(self, project: Project) -> None:
+        host = make_host(project)
+        ended = at_once(lambda _: self.outcome(lambda: delete(host)))
+        assert sorted(ended) == ["HOST_NOT_FOUND"] * (THREADS - 1) + ["done"]
+        assert self.counts(project) == (0, 0)
+        assert Event.objects.filter(event_type="DELETE_HOST_AUDIT").count() == 1
+
+    def test_an_address_is_given_once(self, project: Project) -> None:
+        address = Address("db1", 27017)
+
+        def make(_: int) -> str:
+            return self.outcome(
+                lambda: host_create(group_id=project.id, address=address, actor=SYSTEM, now=clock.now())
+            )
+
+        assert sorted(at_once(make)) == ["HOST_ALREADY_EXISTS"] * (THREADS - 1) + ["done"]
+        assert self.counts(project) == (1, 1)
+
+    def test_reports_deletions_and_renames_do_not_trip_over_each_other(self, project: Project) -> None:
+        ingest(project, *(host_report(f"h{number}") for number in range(4)))
+        known = list(Host.objects.order_by("hostname"))
+
+        def act(number: int) -> str:
+            if number % 4 == 0:
+                return self.outcome(lambda: delete(known[number // 4 % 4]))
+            if number % 4 == 1:
+                return self.outcome(lambda: change(known[2], hostname=f"moved{number}"))
+            names = [f"h{(number + place) % 4}" for place in range(4)]
+            return self.outcome(
+                lambda: ingest(project, *(host_report(name, CONNECTIONS=1.0) for name in names))
+            )
+
+        assert set(at_once(act)) <= {"done", "HOST_NOT_FOUND"}
+        there, counted = self.counts(project)
+        assert there == counted
+        assert Host.objects.filter(hostname="h3").exists()
