@@ -1,1 +1,1 @@
-"""The outside: channels, and the delivery of one message."""
+"""The outside: integrations, channels, the delivery of one message, and what scrapers are told."""

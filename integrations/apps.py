@@ -7,3 +7,4 @@ class IntegrationsConfig(AppConfig):
     """The outside."""
 
     name = "integrations"
+    verbose_name = "Integrations"

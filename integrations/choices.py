@@ -18,6 +18,27 @@ class ChannelType(StrEnum):
     TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
 
 
+class IntegrationType(StrEnum):
+    """The kinds of outside services a project can be integrated with (decisions 7)."""
+
+    PAGER_SERVICE = "PAGER_SERVICE"
+    CHAT_SERVICE = "CHAT_SERVICE"
+    METRICS_SERVICE = "METRICS_SERVICE"
+    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
+    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
+    ON_CALL_SERVICE = "ON_CALL_SERVICE"
+    WEBHOOK = "WEBHOOK"
+    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
+    SCRAPER = "SCRAPER"
+
+
+class Region(StrEnum):
+    """Where a service that has several addresses is reached."""
+
+    US = "US"
+    EU = "EU"
+
+
 class MessageKind(StrEnum):
     """What a message tells; the values stand in `X-Ops-Event` (decisions 7)."""
 

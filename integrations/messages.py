@@ -27,6 +27,7 @@ class Message:
 
     `delivery_id` is the same on every retry; `thread_key` the same for all messages of one alert.
     `document` is the alert or event document as the API shows it; the rest is for people to read.
+    `is_test`: nothing happened, somebody tries whether messages arrive.
     """
 
     delivery_id: str
@@ -39,11 +40,12 @@ class Message:
     target: str | None = None
     current_value: str | None = None
     link: str | None = None
+    is_test: bool = False
 
     @property
     def label(self) -> str:
         """The state in a word or two, for a title."""
-        return _LABELS[self.kind]
+        return "TEST" if self.is_test else _LABELS[self.kind]
 
     @property
     def title(self) -> str:

@@ -2,6 +2,9 @@
 
 The process the developer started owns it; workers of pytest-xdist inherit its place through the
 environment, and pytest-django gives each of them a database of its own in it.
+
+Tests that need a program the machine may lack are left out unless OPSAPI_TEST_REQUIRE names it; then its
+absence fails them.
 """
 
 import logging
@@ -21,6 +24,9 @@ from opsapi.embedded.server import Server
 MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
 FOREIGN = ("DATABASE_URL", "SECRET_KEY", "EMAIL_URL", "PGHOSTADDR", "PGOPTIONS", "PGSERVICE")
+REQUIRE = "OPSAPI_TEST_REQUIRE"
+PROGRAMS = frozenset({"chromium", "prometheus"})
+"""Programs that tests are marked with."""
 
 data_dir_key = pytest.StashKey[Path]()
 
@@ -52,6 +58,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         server.wait_ready()
     except EmbeddedDatabaseError as error:
         pytest.exit(f"the database of the tests: {error}", returncode=3)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what needs a program nobody required, and says so."""
+    required = frozenset(os.environ.get(REQUIRE, "").replace(",", " ").split())
+    if unknown := required - PROGRAMS:
+        raise pytest.UsageError(f"{REQUIRE}: no test needs {', '.join(sorted(unknown))}")
+    for item in items:
+        for name in (PROGRAMS - required) & {marker.name for marker in item.iter_markers()}:
+            item.add_marker(pytest.mark.skip(reason=f"needs {name}; {REQUIRE}={name} runs it"))
 
 
 def _make_data_dir() -> Path:

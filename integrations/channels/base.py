@@ -1,20 +1,13 @@
 """What a channel is: its config fields, what it is told of, and how it sends."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message
-from opsapi.redaction import redact_secret, redact_token, redact_url
-
-_REDACTIONS: Mapping[SecretKind, Callable[[str], str]] = {
-    SecretKind.PLAIN: str,
-    SecretKind.TOKEN: redact_token,
-    SecretKind.SECRET: redact_secret,
-    SecretKind.URL: redact_url,
-}
+from integrations.redaction import redact
 
 
 class DeliveryError(Exception):
@@ -46,7 +39,7 @@ class ConfigField:
 
     def redact(self, value: str) -> str:
         """The value as it may be shown (contract 2.1)."""
-        return _REDACTIONS[self.secret](value)
+        return redact(self.secret, value)
 
 
 class Send(Protocol):

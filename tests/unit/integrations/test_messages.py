@@ -14,6 +14,10 @@ from tests.unit.integrations.messages import make_message
         ({"target": None}, "[OPEN] HOST_DOWN (project payments)"),
         ({"project_name": None}, "[OPEN] HOST_DOWN db1.example.com:27017"),
         ({"kind": MessageKind.UPDATE}, "[STILL OPEN] HOST_DOWN db1.example.com:27017 (project payments)"),
+        (
+            {"kind": MessageKind.INFORM, "is_test": True, "target": None},
+            "[TEST] HOST_DOWN (project payments)",
+        ),
         ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] HOST_DOWN (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},

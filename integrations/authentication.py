@@ -1,0 +1,75 @@
+"""How scrapers authenticate: HTTP Basic, sent unasked, because none can do Digest (decisions 2, row 15)."""
+
+import base64
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from accesslist.authentication import DigestAuthentication, refused
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from integrations.principal import ScraperPrincipal
+from integrations.selectors import integration_values, live_integration
+from opsapi import clock
+from opsapi.api.addresses import client_address
+from opsapi.api.principal import Principal
+from opsapi.ids import is_id
+
+_NOBODY: Mapping[str, str] = {"username": secrets.token_hex(), "password": secrets.token_hex()}
+
+
+class DiscoveryAuthentication(BaseAuthentication):
+    """A key by Digest, as everywhere; or the project's own SCRAPER credentials by Basic (RFC 7617).
+
+    No access list applies to the latter. Wrong ones count as wrong keys do, and get the same answer.
+    """
+
+    def authenticate(self, request: Request) -> tuple[object, Principal]:
+        """Answer (actor, principal).
+
+        Raises:
+            ApiError: UNAUTHORIZED with a digest challenge, RATE_LIMITED, IP_ADDRESS_NOT_ON_ACCESS_LIST.
+        """
+        http_request: HttpRequest = request._request
+        scheme, _, encoded = http_request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return DigestAuthentication().authenticate(request)
+        username, password = _decoded(encoded.strip(" "))
+        scraper = _scraper(request.parser_context["kwargs"].get("group_id"))
+        if not _known(scraper, username, password) or scraper is None:
+            raise refused(http_request, clock.now())
+        http_request.actor_name = username  # type: ignore[attr-defined]  # read by the request log
+        address = client_address(http_request)
+        principal = ScraperPrincipal(scraper, username, str(address) if address else None)
+        return principal.actor(), principal
+
+
+def _decoded(encoded: str) -> tuple[str, str]:
+    """User name and password; both empty, which nobody's are, when there are none to be read."""
+    try:
+        text = base64.b64decode(encoded, validate=True).decode()
+    except ValueError:
+        return "", ""
+    username, _, password = text.partition(":")
+    return username, password
+
+
+def _scraper(group_id: str | None) -> Integration | None:
+    """The enabled SCRAPER integration of the path's project."""
+    if group_id is None or not is_id(group_id):
+        return None
+    found = live_integration(group_id, IntegrationType.SCRAPER)
+    return found if found and found.fields["enabled"] else None
+
+
+def _known(scraper: Integration | None, username: str, password: str) -> bool:
+    """Whether these are its credentials, in constant time; the same comparisons where there is none."""
+    known: Mapping[str, Any] = integration_values(scraper) if scraper else _NOBODY
+    right_name = hmac.compare_digest(known["username"].encode(), username.encode())
+    right_password = hmac.compare_digest(known["password"].encode(), password.encode())
+    return right_name and right_password

@@ -1,0 +1,42 @@
+"""What a scraper is told of a project's hosts (contract 2.12, decisions 8 "discovery"). Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from automation.reports import Address
+from opsapi.api.principal import Group
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A database process of the project; on its host an exporter is asked in its place."""
+
+    address: Address
+    cluster_name: str | None = None
+    replica_set_name: str | None = None
+
+
+def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: int) -> list[dict[str, Any]]:
+    """One object per process, by target and then by the process's own port.
+
+    Scrapers refuse any key but `targets` and `labels`, and any label that is no string.
+    """
+
+    def target(process: Process) -> str:
+        return str(Address(process.address.hostname, exporter_port))
+
+    ordered = sorted(processes, key=lambda one: (target(one), one.address.port))
+    return [{"targets": [target(one)], "labels": _labels(one, group)} for one in ordered]
+
+
+def _labels(process: Process, group: Group) -> dict[str, str]:
+    labels = {
+        "group_id": group.id,
+        "group_name": group.name,
+        "org_id": group.org_id,
+        "process_port": str(process.address.port),
+        "cl_name": process.cluster_name,
+        "rs_nm": process.replica_set_name,
+    }
+    return {name: value for name, value in labels.items() if value}

@@ -1,0 +1,6 @@
+"""Routes of scrapers, below their base."""
+
+from integrations.views.discovery import DiscoveryViewSet
+from opsapi.api.routing import route
+
+urlpatterns = [route("groups/<group_id>/discovery", DiscoveryViewSet, get="retrieve")]

@@ -1,0 +1,51 @@
+"""Integrations of a project; only what is sent to the outside sees their secrets."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from integrations.types import INTEGRATION_TYPES
+from opsapi.encryption import decrypt
+
+IntegrationRow = dict[str, Any]
+
+
+def integration_rows(group_id: str) -> QuerySet[Integration, Any]:
+    """A project's integrations, in the order they were made, without their secrets."""
+    rows = Integration.objects.filter(group_id=group_id).order_by("created", "id")
+    return rows.values("group_id", "type", "fields")
+
+
+def integration_row(group_id: str, integration_type: IntegrationType) -> IntegrationRow | None:
+    """The project's integration of that type; None when there is none."""
+    return integration_rows(group_id).filter(type=integration_type.value).first()
+
+
+def integration_facts(row: IntegrationRow) -> dict[str, Any]:
+    """An integration without its links, secrets redacted: what answers show and diffs compare."""
+    kind = INTEGRATION_TYPES[IntegrationType(row["type"])]
+    stored = row["fields"]
+    shown = {field.name: stored[field.name] for field in kind.fields if field.name in stored}
+    return {"type": row["type"], **shown}
+
+
+def live_integration(group_id: str, integration_type: IntegrationType) -> Integration | None:
+    """The integration with its project, for use: None when there is none or the project was deleted."""
+    live = Integration.objects.filter(group__deleted=None).select_related("group")
+    return live.filter(group_id=group_id, type=integration_type.value).first()
+
+
+def integration_secrets(integration: Integration) -> Mapping[str, str]:
+    """The secrets in full, by field."""
+    sealed = integration.secrets
+    opened: dict[str, str] = json.loads(decrypt(sealed, owner=integration.id)) if sealed else {}
+    return opened
+
+
+def integration_values(integration: Integration) -> Mapping[str, Any]:
+    """All fields in full: the configuration as it was given."""
+    return {**integration.fields, **integration_secrets(integration)}

@@ -1,0 +1,1 @@
+"""Documents of integrations and of discovery."""

@@ -1,0 +1,49 @@
+"""What discovery answers: a bare array, as scrapers take it (contract 2.12, decisions 8)."""
+
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from integrations.serializers.shapes import Reference, ShapedDocument
+from opsapi.api.documents import Document
+from opsapi.api.examples import AN_ID, ANOTHER_ID
+
+
+class TargetLabels(Document):
+    """What a target is labelled with."""
+
+    example = {
+        "group_id": AN_ID,
+        "group_name": "payments",
+        "org_id": ANOTHER_ID,
+        "process_port": "27017",
+        "cl_name": "orders",
+        "rs_nm": "orders_0",
+    }
+
+    group_id = serializers.CharField()
+    group_name = serializers.CharField()
+    org_id = serializers.CharField()
+    process_port = serializers.CharField(required=False)
+    cl_name = serializers.CharField(required=False, help_text="Name of the cluster.")
+    rs_nm = serializers.CharField(required=False, help_text="Name of the replica set.")
+
+
+class TargetGroup(Document):
+    """A target and its labels."""
+
+    example = {"targets": ["db1.example.com:9216"], "labels": TargetLabels.example}
+
+    targets = serializers.ListField(child=serializers.CharField())
+    labels = TargetLabels()
+
+
+class DiscoveryDocument(ShapedDocument):
+    """The targets of a project."""
+
+    example: ClassVar[Any] = [TargetGroup.example]
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:
+        """An array of targets."""
+        return {"type": "array", "items": reference(TargetGroup)}

@@ -1,0 +1,142 @@
+"""Integrations: made, replaced, deleted (decisions 7). One at a time per project."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.models import Project
+from events.choices import DiffType
+from events.diffs import diff
+from events.services import event_record
+from events.types import EventType
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from integrations.selectors import (
+    IntegrationRow,
+    integration_facts,
+    integration_secrets,
+    integration_values,
+)
+from integrations.types import INTEGRATION_TYPES
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import Actor
+from opsapi.encryption import encrypt
+
+Values = Mapping[str, Any]
+Read = Callable[[Mapping[str, str]], Values]
+"""Checks the values asked for, given the stored secrets in full, which redacted values stand for."""
+
+
+@transaction.atomic
+def integration_create(
+    *, group_id: str, integration_type: IntegrationType, values: Values, actor: Actor, now: datetime
+) -> IntegrationRow:
+    """Make an integration from a checked document.
+
+    Raises:
+        ApiError: INTEGRATION_ALREADY_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    """
+    if _locked(group_id, integration_type):
+        raise ApiError(ErrorCode.INTEGRATION_ALREADY_CONFIGURED, integration_type.value, group_id)
+    return _create(group_id, integration_type, values, actor, now)
+
+
+@transaction.atomic
+def integration_put(
+    *, group_id: str, integration_type: IntegrationType, read: Read, actor: Actor, now: datetime
+) -> IntegrationRow:
+    """Make the integration, or replace the one there is; nothing happens when it is so already.
+
+    The document is read once nobody else writes the integration: what is redacted in it stands for
+    what is stored at that moment.
+
+    Raises:
+        ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    """
+    stored = _locked(group_id, integration_type)
+    if stored is None:
+        return _create(group_id, integration_type, read({}), actor, now)
+    values = read(integration_secrets(stored))
+    if values != integration_values(stored):
+        _change(stored, values, actor, now)
+    return _row(stored)
+
+
+@transaction.atomic
+def integration_delete(
+    *, group_id: str, integration_type: IntegrationType, actor: Actor, now: datetime
+) -> None:
+    """Delete an integration and its secrets.
+
+    Raises:
+        ApiError: INTEGRATION_NOT_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    """
+    stored = _locked(group_id, integration_type)
+    integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type.value, group_id)
+    facts = integration_facts(_row(integration))
+    _record(integration, EventType.INTEGRATION_DELETED_AUDIT, actor, now, old=facts)
+    integration.delete()
+
+
+def _locked(group_id: str, integration_type: IntegrationType) -> Integration | None:
+    """The integration, once nobody else writes one of the project; None when there is none."""
+    # The weaker lock: reports go on meanwhile. There may be no row of the integration's own to lock.
+    live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
+    found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
+    return Integration.objects.filter(group_id=group_id, type=integration_type.value).first()
+
+
+def _create(
+    group_id: str, integration_type: IntegrationType, values: Values, actor: Actor, now: datetime
+) -> IntegrationRow:
+    integration = Integration(group_id=group_id, type=integration_type.value, created=now)
+    _write(integration, values, now)
+    facts = integration_facts(_row(integration))
+    _record(integration, EventType.INTEGRATION_ADDED_AUDIT, actor, now, new=facts)
+    return _row(integration)
+
+
+def _change(integration: Integration, values: Values, actor: Actor, now: datetime) -> None:
+    old, old_secrets = integration_facts(_row(integration)), integration_secrets(integration)
+    _write(integration, values, now)
+    new, new_secrets = integration_facts(_row(integration)), integration_secrets(integration)
+    # A secret can be another and look the same: the event has to say so without showing either.
+    alike = (name for name in old_secrets if old.get(name) == new.get(name))
+    replaced = {name: f"{new[name]} (replaced)" for name in alike if old_secrets[name] != new_secrets[name]}
+    _record(integration, EventType.INTEGRATION_CHANGED_AUDIT, actor, now, old=old, new={**new, **replaced})
+
+
+def _write(integration: Integration, values: Values, now: datetime) -> None:
+    """Keep the values: secrets sealed, and redacted among the fields shown."""
+    kind = INTEGRATION_TYPES[IntegrationType(integration.type)]
+    integration.fields = kind.shown(values)
+    integration.secrets = encrypt(json.dumps(kind.secrets(values)), owner=integration.id)
+    integration.updated = now
+    integration.save()
+
+
+def _row(integration: Integration) -> IntegrationRow:
+    return {"group_id": integration.group_id, "type": integration.type, "fields": integration.fields}
+
+
+def _record(
+    integration: Integration,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    *,
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=integration.group_id,
+        # In its project an integration is known by its type.
+        diffs=diff(DiffType.INTEGRATION, integration.type, old=old, new=new),
+    )

@@ -1,0 +1,18 @@
+"""Routes of integrations, below the public base."""
+
+from integrations.views.integrations import IntegrationViewSet
+from opsapi.api.routing import route
+
+_INTEGRATIONS = "groups/<group_id>/integrations"
+
+urlpatterns = [
+    route(_INTEGRATIONS, IntegrationViewSet, get="index"),
+    route(
+        f"{_INTEGRATIONS}/<path:integration_type>",
+        IntegrationViewSet,
+        get="retrieve",
+        post="create",
+        put="replace",
+        delete="destroy",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Routes of integrations and of discovery."""

@@ -1,0 +1,64 @@
+"""Scraper discovery: endpoint 15 (decisions 8 "discovery")."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from automation.reports import Address
+from automation.selectors import host_rows
+from integrations.authentication import DiscoveryAuthentication
+from integrations.choices import IntegrationType
+from integrations.discovery import Process, target_groups
+from integrations.selectors import integration_row
+from integrations.serializers.discovery import DiscoveryDocument
+from integrations.types.scraper import DEFAULT_LISTEN_ADDRESS, exporter_port
+from opsapi.api.permissions import in_group
+from opsapi.api.query import ITEMS_PER_PAGE, PAGE_NUM, Parameter
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import Role
+
+
+def _optional(parameter: Parameter) -> Parameter:
+    """Left out, it is None: the whole list is answered unless a page is asked for."""
+    schema = {name: value for name, value in (parameter.schema or {}).items() if name != "default"}
+    return replace(parameter, default=None, schema=schema)
+
+
+class DiscoveryViewSet(ApiViewSet):
+    """`/groups/{id}/discovery` below the scrapers' base."""
+
+    authentication_classes = [DiscoveryAuthentication]
+    access = {"retrieve": in_group(Role.GROUP_READ_ONLY)}
+    parameters = {"retrieve": (_optional(PAGE_NUM), _optional(ITEMS_PER_PAGE))}
+    answers = {"retrieve": DiscoveryDocument}
+    linked = False
+
+    def retrieve(self, request: Request, group_id: str) -> Response:
+        """Where the exporters of the project's hosts are, as Prometheus' HTTP service discovery takes it.
+
+        Besides a key by HTTP Digest, the user name and password of the project's SCRAPER integration
+        are taken by HTTP Basic, sent unasked.
+        """
+        found = target_groups(self._processes(), group=self.group, exporter_port=self._exporter_port())
+        return Response(found[_page(self.query)])
+
+    def _processes(self) -> list[Process]:
+        named = ("hostname", "port", "cluster_name", "replica_set_name")
+        rows = host_rows(self.group.id).order_by().values_list(*named)
+        return [Process(Address(hostname, port), *names) for hostname, port, *names in rows]
+
+    def _exporter_port(self) -> int:
+        row = integration_row(self.group.id, IntegrationType.SCRAPER)
+        return exporter_port(row["fields"]["listenAddress"] if row else DEFAULT_LISTEN_ADDRESS)
+
+
+def _page(query: Mapping[str, Any]) -> slice:
+    number, size = query["pageNum"], query["itemsPerPage"]
+    if number is None and size is None:
+        return slice(None)
+    size = size or ITEMS_PER_PAGE.default
+    start = ((number or PAGE_NUM.default) - 1) * size
+    return slice(start, start + size)

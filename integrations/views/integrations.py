@@ -1,0 +1,108 @@
+"""Integrations of a project: endpoints 12 to 14, and writing them (decisions 7)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from integrations.choices import IntegrationType
+from integrations.selectors import IntegrationRow, integration_row, integration_rows
+from integrations.serializers.integrations import IntegrationDocument, present_integration
+from integrations.services.integrations import integration_create, integration_delete, integration_put
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.permissions import in_group
+from opsapi.api.query import LISTING, PAGING
+from opsapi.api.views import ApiViewSet
+from opsapi.roles import Role
+
+_READ, _WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_MONITORING_ADMIN)
+_TYPES = {one.value: one for one in IntegrationType}
+_OF_TYPE = (ErrorCode.INVALID_INTEGRATION_TYPE,)
+_OF_ONE = (*_OF_TYPE, ErrorCode.INTEGRATION_NOT_CONFIGURED)
+
+
+class IntegrationViewSet(ApiViewSet):
+    """`/groups/{id}/integrations` and `/groups/{id}/integrations/{TYPE}`."""
+
+    access = {"index": _READ, "retrieve": _READ, "create": _WRITE, "replace": _WRITE, "destroy": _WRITE}
+    parameters = {"index": LISTING, "retrieve": PAGING, "destroy": PAGING}
+    bodies = {"create": IntegrationDocument, "replace": IntegrationDocument}
+    answers = {
+        "index": [IntegrationDocument],
+        "retrieve": IntegrationDocument,
+        "create": IntegrationDocument,
+        "replace": IntegrationDocument,
+    }
+    statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        "retrieve": _OF_ONE,
+        "create": (*_OF_TYPE, ErrorCode.INTEGRATION_ALREADY_CONFIGURED),
+        "replace": _OF_TYPE,
+        "destroy": _OF_ONE,
+    }
+
+    integration: IntegrationRow
+
+    def check_permissions(self, request: Request) -> None:
+        """What is no type is refused where a malformed id is: before any role."""
+        named = self.kwargs.get("integration_type", IntegrationType.SCRAPER.value)
+        if named not in _TYPES:
+            raise ApiError(ErrorCode.INVALID_INTEGRATION_TYPE, named)
+        super().check_permissions(request)
+
+    def load(self) -> None:
+        """The integration of the path, where one has to be there."""
+        if self.action in {"retrieve", "destroy"}:
+            row = integration_row(self.group.id, self._type)
+            self.integration = found(
+                row, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type.value, self.group.id
+            )
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """The project's integrations, in the order they were made."""
+        return self.list(integration_rows(self.group.id), lambda row: present_integration(row, self.links))
+
+    def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
+        """The integration of a type: one of those the answer lists."""
+        return self._answer(self.integration)
+
+    def create(self, request: Request, group_id: str, integration_type: str) -> Response:
+        """Integrates the project with a service; there is one integration of a type."""
+        made = integration_create(
+            group_id=self.group.id,
+            integration_type=self._type,
+            values=self._read({}),
+            actor=self.actor,
+            now=self.now,
+        )
+        return self._answer(made)
+
+    def replace(self, request: Request, group_id: str, integration_type: str) -> Response:
+        """Makes the integration or replaces it; a secret sent back redacted stays what it is."""
+        written = integration_put(
+            group_id=self.group.id,
+            integration_type=self._type,
+            read=self._read,
+            actor=self.actor,
+            now=self.now,
+        )
+        return self._answer(written)
+
+    def destroy(self, request: Request, group_id: str, integration_type: str) -> Response:
+        """Deletes the integration and its secrets."""
+        integration_delete(
+            group_id=self.group.id, integration_type=self._type, actor=self.actor, now=self.now
+        )
+        return Response()
+
+    @property
+    def _type(self) -> IntegrationType:
+        return _TYPES[self.kwargs["integration_type"]]
+
+    def _read(self, secrets: Mapping[str, str]) -> Mapping[str, Any]:
+        return self.body(type=self._type, secrets=secrets)
+
+    def _answer(self, row: IntegrationRow) -> Response:
+        return Response(present_integration(row, self.links, alone=True))

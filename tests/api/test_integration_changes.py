@@ -1,0 +1,123 @@
+"""What writing an integration tells, and what happens when several do it at once (decisions 3, 4)."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+import time_machine
+
+from accesslist.models import Project
+from events.models import Event
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from integrations.types import INTEGRATION_TYPES
+from tests.api import bodies
+from tests.api.racing import THREADS, at_once
+from tests.client import ApiClient
+from tests.factories.integrations import make_integration
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def path(project: Project) -> str:
+    """Where the project's integrations are."""
+    return f"/groups/{project.id}/integrations"
+
+
+def changes(event: Event) -> tuple[str, dict[str, tuple[str | None, str | None]]]:
+    """What the event's only diff is about, and old and new of each field."""
+    (diff,) = event.diffs
+    assert diff["type"] == "INTEGRATION"
+    params = {one["param"]: (one.get("old"), one.get("new")) for one in diff["params"]}
+    return f"{diff['id']} {diff['status']}", params
+
+
+def test_a_put_that_changes_nothing_changes_nothing(owner: ApiClient, path: str) -> None:
+    with time_machine.travel("2099-01-01T12:00:00Z", tick=False):
+        owner.put(f"{path}/SCRAPER", bodies.scraper())
+    events = Event.objects.count()
+    with time_machine.travel("2099-01-02T12:00:00Z", tick=False):
+        read_back = owner.get(f"{path}/SCRAPER").json()
+        assert owner.put(f"{path}/SCRAPER", read_back).json() == read_back
+        assert owner.put(f"{path}/SCRAPER", bodies.scraper()).json() == read_back
+    assert Event.objects.count() == events
+    kept = Integration.objects.get()
+    assert kept.updated == kept.created == datetime.fromisoformat("2099-01-01T12:00:00Z")
+
+
+def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, project: Project) -> None:
+    owner.post(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-7890", "channelName": "ops"})
+    owner.put(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-1234", "channelName": "ops"})
+    owner.delete(f"{path}/CHAT_SERVICE")
+    told = [(event.event_type, event.group_id, *changes(event)) for event in Event.objects.order_by("id")]
+    assert told == [
+        (
+            "INTEGRATION_ADDED_AUDIT",
+            project.id,
+            "CHAT_SERVICE NEW",
+            {
+                "type": (None, "CHAT_SERVICE"),
+                "apiToken": (None, "******7890"),
+                "channelName": (None, "ops"),
+            },
+        ),
+        (
+            "INTEGRATION_CHANGED_AUDIT",
+            project.id,
+            "CHAT_SERVICE MODIFIED",
+            {"apiToken": ("******7890", "******1234")},
+        ),
+        (
+            "INTEGRATION_DELETED_AUDIT",
+            project.id,
+            "CHAT_SERVICE REMOVED",
+            {
+                "type": ("CHAT_SERVICE", None),
+                "apiToken": ("******1234", None),
+                "channelName": ("ops", None),
+            },
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("SCRAPER", "password", "a first passphrase", "a second passphrase", "******"),
+        ("PAGER_SERVICE", "serviceKey", "first-key-7890", "second-key-7890", "******7890"),
+        (
+            "WEBHOOK",
+            "url",
+            "https://a.example/1/abcd",
+            "https://a.example/2/abcd",
+            "https://a.example/******abcd",
+        ),
+    ],
+)
+def test_a_secret_that_looks_the_same_is_told_to_be_another(
+    owner: ApiClient, path: str, project: Project, row: tuple[str, str, str, str, str]
+) -> None:
+    name, field, old, new, shown = row
+    before = make_integration(project, IntegrationType(name), **{field: old}).updated
+    sent: dict[str, Any] = {**INTEGRATION_TYPES[IntegrationType(name)].example, field: new}
+    assert owner.put(f"{path}/{name}", sent).json()[field] == shown
+    assert Integration.objects.get().updated > before
+    event = Event.objects.get(event_type="INTEGRATION_CHANGED_AUDIT")
+    assert changes(event) == (f"{name} MODIFIED", {field: (shown, f"{shown} (replaced)")})
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_of_those_that_race_one_makes_it(owner: ApiClient, path: str, method: str) -> None:
+    def write(number: int) -> int:
+        body = {"serviceKey": f"key number {number:02}"}
+        status: int = ApiClient(owner.key).request(method, f"{path}/PAGER_SERVICE", body).status_code
+        return status
+
+    statuses = at_once(write)
+    assert sorted(statuses) == {"POST": [201] + [409] * (THREADS - 1), "PUT": [200] * THREADS}[method]
+    told = list(Event.objects.order_by("id").values_list("event_type", flat=True))
+    changed = {"POST": 0, "PUT": THREADS - 1}[method]
+    assert told == ["INTEGRATION_ADDED_AUDIT"] + ["INTEGRATION_CHANGED_AUDIT"] * changed
+    assert Integration.objects.count() == 1

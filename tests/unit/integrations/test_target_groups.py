@@ -1,0 +1,51 @@
+"""What a scraper is told of hosts (decisions 8 "discovery")."""
+
+import pytest
+
+from automation.reports import Address
+from integrations.discovery import Process, target_groups
+from opsapi.api.principal import Group
+
+GROUP = Group(id="a" * 24, name="päyments", org_id="b" * 24)
+COMMON = {"group_id": GROUP.id, "group_name": "päyments", "org_id": GROUP.org_id}
+
+
+def test_a_host_has_its_exporter_and_its_labels() -> None:
+    process = Process(Address("db1.example.com", 27017), "orders", "orders_0")
+    assert target_groups([process], group=GROUP, exporter_port=9216) == [
+        {
+            "targets": ["db1.example.com:9216"],
+            "labels": {**COMMON, "process_port": "27017", "cl_name": "orders", "rs_nm": "orders_0"},
+        }
+    ]
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    (found,) = target_groups([Process(Address("db1", 27017))], group=GROUP, exporter_port=1)
+    assert found["labels"] == {**COMMON, "process_port": "27017"}
+
+
+@pytest.mark.parametrize(
+    ("hostname", "target"),
+    [("192.0.2.7", "192.0.2.7:80"), ("2001:db8::1", "[2001:db8::1]:80"), ("DB1", "DB1:80")],
+)
+def test_a_target_is_an_address(hostname: str, target: str) -> None:
+    (found,) = target_groups([Process(Address(hostname, 27017))], group=GROUP, exporter_port=80)
+    assert found["targets"] == [target]
+
+
+def test_targets_come_in_order_and_those_of_one_machine_by_port() -> None:
+    hosts = [("db2", 1), ("db", 27018), ("db.example.com", 1), ("db", 9999), ("::1", 1), ("10.0.0.1", 1)]
+    found = target_groups([Process(Address(*one)) for one in hosts], group=GROUP, exporter_port=9216)
+    assert [(one["targets"][0], one["labels"]["process_port"]) for one in found] == [
+        ("10.0.0.1:9216", "1"),
+        ("[::1]:9216", "1"),
+        ("db.example.com:9216", "1"),
+        ("db2:9216", "1"),
+        ("db:9216", "9999"),
+        ("db:9216", "27018"),
+    ]
+
+
+def test_no_host_no_target() -> None:
+    assert target_groups([], group=GROUP, exporter_port=9216) == []
