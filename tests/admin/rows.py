@@ -19,18 +19,21 @@ from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import MessageKind
+from integrations.choices import IntegrationType, MessageKind
+from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
-from tests.factories.automation import host_report, ingest
+from tests.factories.automation import host_report, ingest, process_report
+from tests.factories.integrations import make_integration
 
-APPS = ("accesslist", "alerting", "automation", "events")
+APPS = ("accesslist", "alerting", "automation", "events", "integrations")
 CANARY = "canary"
 WEBHOOK_SECRET = f"{CANARY}-webhook-secret"
+SCRAPER_PASSWORD = f"{CANARY}-scraper-password"
 WEBHOOK_TOKEN = f"{CANARY}-token-in-the-url"
 
 
@@ -53,7 +56,7 @@ def fill(project: Project) -> None:
     """A row or more of every model."""
     now = clock.now()
     grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.ORG_MEMBER, org_id=project.org_id)]
-    key = api_key_create(desc="agents", grants=grants, actor=SYSTEM, now=now, group_id=project.id).key
+    key = api_key_create(desc="agents", grants=grants, actor=SYSTEM, now=now).key
     block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
     AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
     team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
@@ -61,10 +64,15 @@ def fill(project: Project) -> None:
     team.members.add(make_operator())
     DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
-    ingest(project, host_report(f"db-{new_id()}", CONNECTIONS=5.0))
+    ingest(
+        project,
+        host_report(f"db-{new_id()}", cluster_name="orders", CONNECTIONS=5.0),
+        processes=[process_report()],
+    )
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
     _fill_alerting(project, host)
+    make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
     with transaction.atomic():
         signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)
@@ -123,10 +131,11 @@ def secrets_of_rows() -> list[str]:
     stored = [
         *ApiKey.objects.values_list("ha1", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
+        *Integration.objects.values_list("secrets", flat=True),
         *User.objects.values_list("password", flat=True),
         *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
     ]
-    return [str(one) for one in stored if one] + [WEBHOOK_SECRET, WEBHOOK_TOKEN, PASSWORD]
+    return [str(one) for one in stored if one] + [SCRAPER_PASSWORD, WEBHOOK_SECRET, WEBHOOK_TOKEN, PASSWORD]
 
 
 def many(number: int) -> None:

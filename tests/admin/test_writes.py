@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from accesslist.forms import ProjectForm
 from accesslist.models import ApiKey, Organization, Project, User
 from alerting.models import AlertConfig
 from events.types import EventType
@@ -67,7 +68,7 @@ def test_what_a_service_refuses_is_told_and_leaves_nothing(
 ) -> None:
     ProjectFactory.create(name="taken")
     # As when another request makes the project between the form's check and the service.
-    monkeypatch.setattr("django.db.models.base.Model.validate_unique", lambda *_, **__: None)
+    monkeypatch.setattr(ProjectForm, "clean_name", lambda form: form.cleaned_data["name"])
     before = Organization.objects.count()
     with leaves_events(operator):
         answer = post(console, ADD_PROJECT, name="taken", tags="")

@@ -21,6 +21,28 @@ def user(**changes: Any) -> dict[str, Any]:
     return _with(document, changes)
 
 
+TEAM_ID = "7ea7" + "0" * 20
+"""The team of the tests: bodies name teams by their id."""
+
+COLLEAGUE = "grace@example.com"
+"""Somebody who is in no team yet."""
+
+
+def team(**changes: Any) -> dict[str, Any]:
+    """What makes a team."""
+    return _with({"name": "on call", "usernames": [COLLEAGUE]}, changes)
+
+
+def team_roles(*roles: str, **changes: Any) -> list[dict[str, Any]]:
+    """What gives the team of the tests roles in a project."""
+    return [_with({"teamId": TEAM_ID, "roleNames": list(roles or ("GROUP_READ_ONLY",))}, changes)]
+
+
+def org(**changes: Any) -> dict[str, Any]:
+    """What makes or renames an organization."""
+    return _with({"name": "finance"}, changes)
+
+
 def group(**changes: Any) -> dict[str, Any]:
     """What makes a project."""
     return _with({"name": "payments"}, changes)
@@ -29,6 +51,11 @@ def group(**changes: Any) -> dict[str, Any]:
 def api_key(**changes: Any) -> dict[str, Any]:
     """What makes a key of a project."""
     return _with({"desc": "for a script", "roles": ["GROUP_READ_ONLY"]}, changes)
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """What makes an entry of the global access list."""
+    return _with({"cidrBlock": "198.51.100.0/24", "description": "office"}, changes)
 
 
 def email(**changes: Any) -> dict[str, Any]:
@@ -51,6 +78,16 @@ def metric_config(**threshold: Any) -> dict[str, Any]:
     """What makes a configuration on a metric; `threshold` are changes to its metricThreshold."""
     wanted = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100}
     return alert_config(eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=_with(wanted, threshold))
+
+
+def scraper(**changes: Any) -> dict[str, Any]:
+    """What makes a SCRAPER integration, with a secret where it has one."""
+    return _with({"username": "scraper", "password": SECRET}, changes)
+
+
+def new_host(**changes: Any) -> dict[str, Any]:
+    """What makes a host."""
+    return _with({"hostname": "db2.example.com", "port": 27017}, changes)
 
 
 def host(**changes: Any) -> dict[str, Any]:

@@ -1,18 +1,27 @@
 """A project with one of everything in it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
+from django.db import transaction
+from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
 from alerting.models import Alert
 from alerting.pipeline import evaluate_signals
-from automation.models import Host
+from automation.models import Cluster, Host
+from events.models import Event
+from events.services import event_record
+from events.types import EventType
 from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
-from tests.factories.accesslist import UserFactory, make_key
+from tests.factories.accesslist import ProjectFactory, UserFactory, make_entry, make_key, make_team
+from tests.receivers import http_receiver, mail_receiver
+
+__all__ = ["http_receiver", "mail_receiver"]
 
 
 @pytest.fixture
@@ -24,17 +33,64 @@ def admin(project: Project) -> ApiClient:
 @pytest.fixture
 def known(project: Project, owner: ApiClient) -> Mapping[str, str]:
     """For every parameter of a path the id of something in the project."""
+    return _one_of_everything(project, owner)
+
+
+@pytest.fixture(scope="module")
+def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Mapping[str, str]]:
+    """The same, made once for a module: what a test of it changes is undone, as the rows stand in a
+    transaction around those of the tests.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        project: Project = ProjectFactory.create()
+        yield _one_of_everything(project, ApiClient(make_key(Role.GLOBAL_OWNER)))
+        transaction.set_rollback(True)
+
+
+def _one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     group = f"/groups/{project.id}"
     config = owner.post(f"{group}/alertConfigs", bodies.alert_config()).json()
     key = owner.post(f"{group}/apiKeys", bodies.api_key()).json()
-    assert owner.report(project.id, bodies.report(bodies.host(reachable=False))).status_code == 202
-    assert evaluate_signals(now=clock.now())
+    integration = owner.post(f"{group}/integrations/SCRAPER", bodies.scraper()).json()
+    # The alert is of a host nothing more is known of; then it has a cluster and a database.
+    for said in ({}, {"clusterName": "orders", "databases": [{"databaseName": "orders"}]}):
+        down = bodies.host(reachable=False, **said)
+        assert owner.report(project.id, bodies.report(down)).status_code == 202
+        assert evaluate_signals(now=clock.now())
+    UserFactory.create(password=None, username=bodies.COLLEAGUE)
+    member = UserFactory.create(password=None)
+    team = make_team(project, member, team_id=bodies.TEAM_ID)
     return {
+        "team_id": team.id,
+        "team_name": team.name,
+        "username": member.username,
         "group_id": project.id,
+        "group_name": project.name,
+        "org_name": project.org.name if project.org else "",
+        "org_id": project.org_id,
         "config_id": config["id"],
         "key_id": key["id"],
+        "entry_id": make_entry("192.0.0.0/16").id,
+        "key_entry_id": make_entry("192.0.0.0/16", key["id"]).id,
         "host_id": Host.objects.get().id,
+        "host_name": str(Host.objects.get()),
+        "database_name": "orders",
+        "integration_type": integration["type"],
+        "cluster_id": Cluster.objects.get().id,
         "alert_id": Alert.objects.get().id,
-        "event_id": owner.get(f"{group}/events").json()["results"][0]["id"],
-        "user_id": UserFactory.create(password=None).id,
+        "event_id": _event_of(project).id,
+        "user_id": member.id,
     }
+
+
+def _event_of(project: Project) -> Event:
+    """An event of the project and of its organization."""
+    with transaction.atomic():
+        return event_record(
+            event_type=EventType.GROUP_CREATED,
+            actor=SYSTEM,
+            now=clock.now(),
+            group_id=project.id,
+            org_id=project.org_id,
+            signals=False,
+        )

@@ -7,11 +7,15 @@ from typing import Any
 
 from django.urls import URLResolver, get_resolver
 
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import Access, Where
 from opsapi.api.views import ApiViewSet, UnknownPath
 
 OF_NOTHING = "0123456789abcdef01234567"
 """A well-formed id that nothing has; always the same, so that parallel workers collect the same tests."""
+
+OF_NO_ID = {"integration_type": "SCRAPER"}
+"""Parameters from a closed set → a value of it."""
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -44,13 +48,29 @@ class Route:
         return self.action in self.viewset.bodies
 
     @property
+    def takes_array(self) -> bool:
+        """Whether its body is an array of documents."""
+        return isinstance(self.viewset.bodies.get(self.action), list)
+
+    @property
+    def needs_query(self) -> bool:
+        """Whether it answers nothing without query parameters of its own."""
+        return ErrorCode.MISSING_QUERY_PARAMETER in self.viewset.refusals.get(self.action, ())
+
+    @property
     def parameters(self) -> list[str]:
         """The names of what stands in its path."""
         return _PARAMETER.findall(self.template)
 
+    @property
+    def identifiers(self) -> list[str]:
+        """Those of them that are ids; the others are names, which have no form."""
+        return [name for name in self.parameters if name.endswith("_id")]
+
     def path(self, known: Mapping[str, str] | None = None) -> str:
         """Its path with these parameters; what is not known is a well-formed id of nothing."""
-        return _PARAMETER.sub(lambda found: (known or {}).get(found[1]) or OF_NOTHING, self.template)
+        values = {**OF_NO_ID, **(known or {})}
+        return _PARAMETER.sub(lambda found: values.get(found[1]) or OF_NOTHING, self.template)
 
 
 def all_routes() -> list[Route]:

@@ -25,6 +25,8 @@ CONFIG = {
     "links",
 }
 EVENT = {"id", "created", "eventTypeName", "links"}
+ENTRY = {"cidrBlock", "created", "description", "id", "type", "updated", "expires", "lastUsed"}
+BODIES = {"/admin/accessList": bodies.entry(), "/unauth/users": bodies.user()}
 
 GROUP = "/groups/{group_id}"
 READER, WRITER = Role.GROUP_READ_ONLY, Role.GROUP_MONITORING_ADMIN
@@ -32,6 +34,9 @@ Row = tuple[int, Role | None, str, str, int, set[str]]
 """Number, the lowest role that may, method, path, status, fields of the answer."""
 
 ROWS: list[Row] = [
+    (1, Role.GLOBAL_READ_ONLY, "GET", "/admin/accessList", 200, LIST),
+    (1, Role.GLOBAL_READ_ONLY, "GET", "/admin/accessList?pageNum=1&itemsPerPage=500", 200, LIST),
+    (2, Role.GLOBAL_OWNER, "POST", "/admin/accessList", 200, ENTRY),
     (5, None, "POST", "/unauth/users", 201, {"user"}),
     (6, READER, "GET", f"{GROUP}/alerts", 200, LIST),
     (6, READER, "GET", f"{GROUP}/alerts?status=OPEN&pageNum=1&itemsPerPage=500", 200, LIST),
@@ -39,6 +44,9 @@ ROWS: list[Row] = [
     (9, READER, "GET", f"{GROUP}/alertConfigs/{{config_id}}", 200, CONFIG),
     (9, READER, "GET", f"{GROUP}/alertConfigs/{{config_id}}?pageNum=1&itemsPerPage=1", 200, CONFIG),
     (10, WRITER, "DELETE", f"{GROUP}/alertConfigs/{{config_id}}", 204, set()),
+    (12, READER, "GET", f"{GROUP}/integrations?pageNum=1&itemsPerPage=500", 200, LIST),
+    (13, READER, "GET", f"{GROUP}/integrations/{{integration_type}}?pageNum=1", 200, {"type"}),
+    (14, WRITER, "DELETE", f"{GROUP}/integrations/{{integration_type}}?pageNum=1", 204, set()),
     (16, READER, "GET", "/", 200, {"appName", "build", "throttling", "links"}),
     (17, Role.GLOBAL_READ_ONLY, "GET", "/globalEvents/{event_id}", 200, EVENT),
     (18, READER, "GET", f"{GROUP}/events/{{event_id}}", 200, EVENT | {"diffs"}),
@@ -52,7 +60,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")
 def test_an_endpoint_answers_as_the_contract_says(known: Mapping[str, str], row: Row) -> None:
     _, role, method, path, status, fields = row
-    body = bodies.user() if method == "POST" else None
+    body = BODIES[path] if method == "POST" else None
     answer = caller(role, known).request(method, path.format(**known), body)
     assert answer.status_code == status
     assert set(answer.json() if answer.content else ()) >= fields
@@ -114,6 +122,9 @@ def test_every_link_of_the_root_answers(owner: ApiClient) -> None:
     assert links.pop("self") == f"http://testserver{PUBLIC}"
     assert {rel.removeprefix("urn:opsapi:rel:") for rel in links} >= {
         "groups",
+        "orgs",
+        "users",
+        "admin/accessList",
         "admin/apiKeys",
         "globalEvents",
         "errorCodes",

@@ -91,10 +91,13 @@ def test_databases_replace_the_hosts_list(agent: ApiClient, project: Project) ->
         assert sorted(Database.objects.values_list("name", flat=True)) == names
 
 
-def test_an_empty_array_of_databases_is_as_good_as_none(agent: ApiClient, project: Project) -> None:
+@pytest.mark.parametrize(("databases", "left"), [([], 0), (None, 1)])
+def test_an_empty_array_of_databases_says_that_there_are_none(
+    agent: ApiClient, project: Project, databases: list[Any] | None, left: int
+) -> None:
     agent.report(project.id, report(host(databases=[{"databaseName": "a"}])))
-    agent.report(project.id, report(host(databases=[])))
-    assert Database.objects.count() == 1
+    assert agent.report(project.id, report({**host(), "databases": databases})).status_code == 202
+    assert Database.objects.count() == left
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""What holds for every route with pages (contract 2.1, decisions 1 "list links")."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from opsapi.api.query import PAGE_NUM
+from tests.api.routes import KEYED, Route
+from tests.client import ApiClient
+
+PAGED = [route for route in KEYED if PAGE_NUM in route.viewset.parameters.get(route.action, ())]
+LISTS = [route for route in PAGED if isinstance(route.viewset.answers.get(route.action), list)]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module", autouse=True)
+def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
+    """Made once: nothing is written here."""
+    return known_to_all
+
+
+@pytest.mark.parametrize("route", PAGED, ids=str)
+def test_every_bad_page_is_refused(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
+    for name in ("pageNum", "itemsPerPage"):
+        for value in ("0", "-1", "1.5", "", "x", "2147483648", "1e1"):
+            answer = owner.request("GET", f"{route.path(known)}?{name}={value}", base="")
+            assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_QUERY_PARAMETER")
+            assert [bad["field"] for bad in answer.json()["badFields"]] == [name]
+    answer = owner.request("GET", f"{route.path(known)}?itemsPerPage=501", base="")
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("route", LISTS, ids=str)
+def test_every_list_can_leave_its_count_out(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
+    path = route.path(known)
+    whole = owner.request("GET", f"{path}?itemsPerPage=500", base="").json()
+    assert whole["totalCount"] == len(whole["results"])
+    short = owner.request("GET", f"{path}?includeCount=false&itemsPerPage=500", base="").json()
+    assert {**short, "links": []} == {"results": whole["results"], "links": []}
+    bad = owner.request("GET", f"{path}?includeCount=1", base="")
+    assert (bad.status_code, bad.json()["badFields"][0]["field"]) == (400, "includeCount")
+
+
+@pytest.mark.parametrize("route", [route for route in PAGED if route not in LISTS], ids=str)
+def test_on_a_single_read_paging_has_no_effect(
+    owner: ApiClient, known: Mapping[str, str], route: Route
+) -> None:
+    plain, paged = (
+        owner.request("GET", route.path(known) + query, base="").json() for query in ("", "?pageNum=9")
+    )
+    assert paged == plain
