@@ -22,6 +22,10 @@ class RoleDocument(Document):
     orgId = Identifier(required=False)
 
 
+# One for all: making the document costs more than reading a role.
+_ROLE = RoleDocument()
+
+
 class RoleField(serializers.JSONField):
     """A role as a string or as `{roleName}`; answers a `RoleDocument`'s values."""
 
@@ -30,7 +34,7 @@ class RoleField(serializers.JSONField):
     def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
         """The values by field name."""
         if isinstance(data, str):
-            return RoleDocument().run_validation({"roleName": data})
+            return _ROLE.run_validation({"roleName": data})
         if isinstance(data, dict):
-            return RoleDocument().run_validation(data)
+            return _ROLE.run_validation(data)
         raise invalid("must be a role name or an object with roleName")
