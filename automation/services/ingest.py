@@ -17,7 +17,7 @@ from automation.reports import Address, EventReport, HostReport, Report, Samples
 from automation.rules import reachability_event
 from automation.selectors import facts_of_host, host_state
 from automation.services.inventory import (
-    ClustersByKey,
+    ClustersByName,
     HostsByKey,
     clusters_named,
     databases_replace,
@@ -180,7 +180,7 @@ def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -
     return [_new_event(event, hosts, clusters) for event in events]
 
 
-def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByKey) -> NewEvent:
+def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) -> NewEvent:
     """Of a known host, and of a known cluster, we know more than the agent has to repeat."""
     address = Address(event.hostname, event.port) if event.hostname and event.port is not None else None
     host = hosts.get(address.key) if address else None
@@ -207,9 +207,9 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByKey) -
     )
 
 
-def _cluster_facts(name: str | None, clusters: ClustersByKey) -> dict[str, str | None]:
+def _cluster_facts(name: str | None, clusters: ClustersByName) -> dict[str, str | None]:
     """A cluster as it is known; one that is not, as it was told."""
-    cluster = clusters.get(name.lower()) if name else None
+    cluster = clusters.get(name) if name else None
     return {"clusterName": cluster.name, "clusterId": cluster.id} if cluster else {"clusterName": name}
 
 

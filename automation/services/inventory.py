@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models.functions import Lower
 
 from accesslist.services.projects import project_hosts_counted
 from automation.models import Cluster, Host
@@ -14,7 +13,8 @@ from automation.reports import Address, HostReport
 from automation.selectors import hosts_locked, known_addresses
 
 HostsByKey = Mapping[tuple[str, int], Host]
-ClustersByKey = Mapping[str, Cluster]
+ClustersByName = Mapping[str, Cluster]
+"""The cluster each name asked for stands for; names are one in any case, as PostgreSQL sees it."""
 
 _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
@@ -39,6 +39,13 @@ UPDATE automation_host AS host
  WHERE host.id = said.id
 """  # noqa: S608 - made of the names above
 
+# Python and PostgreSQL do not lower every letter alike, and the unique index is PostgreSQL's.
+_NAMED_CLUSTERS = """
+SELECT said.name, known.id
+  FROM unnest(%(names)s::text[]) AS said (name)
+  JOIN automation_cluster AS known ON known.group_id = %(group)s AND lower(known.name) = lower(said.name)
+"""
+
 _DELETE_DATABASES = """
 DELETE FROM automation_database AS known
  WHERE host_id = ANY(%(hosts)s)
@@ -55,24 +62,26 @@ SELECT said.host_id, said.name
 """
 
 
-def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByKey:
-    """The clusters of these names, by lower-case name; those not yet known are added."""
-    if not names:
-        return {}
-    keys = {name.lower(): name for name in names}
-    known = _clusters(group_id, keys)
-    missing = [
-        Cluster(group_id=group_id, name=keys[key], created=now) for key in sorted(keys.keys() - known.keys())
-    ]
+def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
+    """The clusters of these names; those not yet known are added."""
+    known = known_clusters(group_id=group_id, names=names)
+    missing = sorted(frozenset(names) - known.keys(), key=lambda name: (name.lower(), name))
     if not missing:
         return known
-    Cluster.objects.bulk_create(missing, ignore_conflicts=True)
-    return _clusters(group_id, keys)
+    fresh = [Cluster(group_id=group_id, name=name, created=now) for name in missing]
+    Cluster.objects.bulk_create(fresh, ignore_conflicts=True)
+    return known_clusters(group_id=group_id, names=names)
 
 
-def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByKey:
-    """The clusters of these names that are there, by lower-case name."""
-    return _clusters(group_id, {name.lower() for name in names}) if names else {}
+def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
+    """The clusters of these names that are there."""
+    if not names:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMED_CLUSTERS, {"group": group_id, "names": list(names)})
+        ids = dict(cursor.fetchall())
+    clusters = Cluster.objects.in_bulk(list(ids.values()))
+    return {name: clusters[cluster_id] for name, cluster_id in ids.items()}
 
 
 def hosts_named(
@@ -92,7 +101,7 @@ def hosts_named(
 
 
 def hosts_update(
-    *, hosts: HostsByKey, reports: Sequence[HostReport], clusters: ClustersByKey, now: datetime
+    *, hosts: HostsByKey, reports: Sequence[HostReport], clusters: ClustersByName, now: datetime
 ) -> None:
     """The state as reported; what a report leaves out stays as it was."""
     if not reports:
@@ -116,11 +125,6 @@ def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> No
         _execute(_INSERT_DATABASES, said)
 
 
-def _clusters(group_id: str, keys: Collection[str]) -> ClustersByKey:
-    named = Cluster.objects.filter(group_id=group_id).alias(key=Lower("name")).filter(key__in=list(keys))
-    return {cluster.name.lower(): cluster for cluster in named}
-
-
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:
     """Add hosts, those aside that are there by now; answers the ids of the added ones."""
     fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
@@ -131,14 +135,14 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
     return added
 
 
-def _take(host: Host, report: HostReport, clusters: ClustersByKey, now: datetime) -> None:
+def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
     host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
     for name in ("version", "replica_set_name", "shard_name", "uptime_seconds"):
         value = getattr(report, name)
         if value is not None:
             setattr(host, name, value)
     if report.cluster_name is not None:
-        host.cluster = clusters[report.cluster_name.lower()]
+        host.cluster = clusters[report.cluster_name]
         # One spelling for all its hosts: alerts tell clusters by their names.
         host.cluster_name = host.cluster.name
 
