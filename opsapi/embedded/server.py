@@ -92,6 +92,8 @@ class Server:
                 log.warning("PostgreSQL did not end within %g s after %s", patience, signum.name)
             else:
                 break
+        if self._log:
+            self._log.wait_end()
         self._process = None
 
     def _last_words(self) -> str:

@@ -24,9 +24,13 @@ class ServerLog:
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
         self._thread.start()
 
+    def wait_end(self) -> None:
+        """Until the last line of a server that has ended is passed on, a second at most."""
+        self._thread.join(timeout=1.0)
+
     def last_words(self) -> str:
         """Why a server that has ended did so: its last error, or else its last line."""
-        self._thread.join(timeout=1.0)
+        self.wait_end()
         return self._last_error or self._last_line or "it said nothing"
 
     def _pass_on(self) -> None:

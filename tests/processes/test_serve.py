@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -32,16 +33,18 @@ def test_its_log_is_lines_with_a_time(running: Platform) -> None:
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_everything_in_order_when_told_to_stop(platform: Platform, signum: signal.Signals) -> None:
     platform.start()
-    idle = [socket.create_connection(("127.0.0.1", platform.port)) for _ in range(3)]
-    idle[0].sendall(b"GET /health/live HTTP/1.1\r\nHost: lo")
-    assert platform.stop(signum) == 0
+    with ExitStack() as connections:
+        idle = [
+            connections.enter_context(socket.create_connection(("127.0.0.1", platform.port)))
+            for _ in range(3)
+        ]
+        idle[0].sendall(b"GET /health/live HTTP/1.1\r\nHost: lo")
+        assert platform.stop(signum) == 0
     log = platform.log
     assert (
         log.index("stopping") < log.index("Shutting down: Master") < log.index("database system is shut down")
     )
     assert not any("is killed" in line for line in log.splitlines())
-    for connection in idle:
-        connection.close()
 
 
 def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:

@@ -1,6 +1,7 @@
 """What the embedded server is once it runs, and wherever its directory is."""
 
 import logging
+import threading
 from pathlib import Path
 
 import psycopg
@@ -84,6 +85,27 @@ def test_it_keeps_its_data_over_a_restart(server: Server) -> None:
     server.start()
     server.wait_ready()
     assert ask(server.layout, "SELECT count(*) FROM kept") == 2
+
+
+def test_its_last_words_are_passed_on_before_it_counts_as_stopped(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _start(server)
+    stopped = threading.Event()
+
+    def hold_up(record: logging.LogRecord) -> bool:
+        if "is shut down" in record.getMessage():
+            stopped.wait(0.3)
+        return True
+
+    postgres_log = logging.getLogger("postgres")
+    monkeypatch.setattr(postgres_log, "propagate", True)
+    monkeypatch.setattr(postgres_log, "filters", [hold_up])
+    with caplog.at_level(logging.INFO, logger="postgres"):
+        server.stop()
+        passed_on = list(caplog.messages)
+    stopped.set()
+    assert "database system is shut down" in passed_on
 
 
 def test_a_first_start_that_was_cut_off_is_begun_anew(server: Server) -> None:
