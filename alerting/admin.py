@@ -8,7 +8,15 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, WorkerHeartbeat
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    MaintenanceWindow,
+    Notification,
+    NotificationAttempt,
+    NotificationSetting,
+    WorkerHeartbeat,
+)
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from events.admin import events_link
 from opsapi.console.display import json_field
@@ -182,6 +190,35 @@ class NotificationAdmin(ConsoleAdmin):
         "latency_ms",
     ]
     empty_text = "Nobody was told of anything yet."
+
+
+@admin.register(NotificationAttempt)
+class NotificationAttemptAdmin(ConsoleAdmin):
+    """Every try to deliver a notification, newest first."""
+
+    list_display = ["ended", "notification", "number", "status", "reason", "latency_ms"]
+    list_filter = ["status"]
+    list_select_related = ["notification"]
+    search_fields = ["notification__id__exact"]
+    search_help_text = "A whole id of a notification."
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = ["notification", "number", "ended", "status", "reason", "latency_ms"]
+    empty_text = "Nothing was sent yet."
+
+
+@admin.register(MaintenanceWindow)
+class MaintenanceWindowAdmin(ConsoleAdmin):
+    """Maintenance windows, the last to end first."""
+
+    list_display = ["start", "end", "alert_types", "group", "description"]
+    list_filter = ["start", "end"]
+    list_select_related = ["group"]
+    search_fields = ["id__exact", "group__id__exact", "group__name"]
+    search_help_text = "Part of a project's name, or a whole id of a window or a project."
+    ordering = ["-end", "-id"]
+    fields = ["id", "group", "alert_types", "start", "end", "description", "created", "updated"]
+    empty_text = "No maintenance window. They are made with POST /groups/{id}/maintenanceWindows."
 
 
 @admin.register(WorkerHeartbeat)

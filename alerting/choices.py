@@ -33,7 +33,20 @@ class DropReason(StrEnum):
 
 
 class ConfigNotificationType(StrEnum):
-    """Kinds of notification a project's configuration can have (decisions 5 "notifications.typeName")."""
+    """Kinds of notification a configuration can have (decisions 5 "notifications.typeName")."""
 
+    ADMIN = "ADMIN"
+    GROUP = "GROUP"
+    ORG = "ORG"
+    USER = "USER"
+    TEAM = "TEAM"
     EMAIL = "EMAIL"
+    SMS = "SMS"
+    PAGER_SERVICE = "PAGER_SERVICE"
+    CHAT_SERVICE = "CHAT_SERVICE"
+    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
+    METRICS_SERVICE = "METRICS_SERVICE"
+    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
+    ON_CALL_SERVICE = "ON_CALL_SERVICE"
     WEBHOOK = "WEBHOOK"
+    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"

@@ -1,6 +1,8 @@
 """Routes of alerting, below the public base."""
 
-from alerting.views import AlertConfigViewSet, AlertViewSet, MatcherFieldViewSet
+from alerting.views.alerts import AlertViewSet
+from alerting.views.configs import AlertConfigViewSet
+from alerting.views.matchers import MatcherFieldViewSet
 from opsapi.api.routing import route
 
 urlpatterns = [

@@ -13,7 +13,7 @@ from alerting.choices import AlertStatus
 from alerting.rules.matching import Matcher, matches
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.targets import target_key
-from alerting.rules.thresholds import MetricThreshold, ThresholdState, judge
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdState, judge
 from events.types import EVENT_TYPES, EventType
 
 
@@ -34,7 +34,10 @@ class ConfigView:
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
+    threshold: CountThreshold | None = None
     settings: Sequence[SettingView] = ()
+    is_global: bool = False
+    tags: Sequence[str] = ()
 
     @property
     def smallest_delay(self) -> timedelta:

@@ -8,7 +8,7 @@ from django.db.models import OuterRef, QuerySet
 
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
-from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdMode, ThresholdOperator
 from alerting.rules.transition import ConfigView, SettingView
 from automation.metrics import Metric
 from automation.units import Unit
@@ -74,7 +74,10 @@ def config_view(config: AlertConfig) -> ConfigView:
         event_type=EventType(config.event_type),
         matchers=tuple(_matcher(one) for one in config.matchers),
         metric_threshold=_metric_threshold(config.metric_threshold),
+        threshold=_threshold(config.threshold),
         settings=tuple(setting_view(one) for one in config.settings.all()),
+        is_global=config.group_id is None,
+        tags=tuple(config.tags),
     )
 
 
@@ -109,3 +112,9 @@ def _metric_threshold(stored: Mapping[str, Any] | None) -> MetricThreshold | Non
         units=Unit(stored["units"]),
         mode=ThresholdMode(stored["mode"]),
     )
+
+
+def _threshold(stored: Mapping[str, Any] | None) -> CountThreshold | None:
+    if stored is None:
+        return None
+    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])

@@ -84,7 +84,7 @@ class NotificationDocument(Document):
     )
 
     id = Identifier(required=False)
-    typeName = OneOf([one.value for one in ConfigNotificationType])
+    typeName = OneOf([ConfigNotificationType.EMAIL.value, ConfigNotificationType.WEBHOOK.value])
     delayMin = Whole(max_value=_LONGEST, required=False, default=0)
     intervalMin = Whole(
         min_value=MIN_INTERVAL,

@@ -50,6 +50,8 @@ def alert_start(
     alert = Alert(
         group_id=group_id,
         config_id=config.id,
+        is_global=config.is_global,
+        tags=list(config.tags),
         event_type=config.event_type.value,
         status=AlertStatus.TRACKING.value,
         target_key=target,

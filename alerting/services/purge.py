@@ -8,7 +8,14 @@ from django.db.models import Exists, OuterRef, Q
 from accesslist.models import Project
 from accesslist.services.projects import project_purge
 from alerting.choices import ACTIVE, DropReason, NotificationStatus
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    MaintenanceWindow,
+    Notification,
+    NotificationAttempt,
+    NotificationSetting,
+)
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from automation.models import Host
@@ -76,10 +83,12 @@ def _purge_batch(group_id: str) -> int:
     of_group = {"group_id": group_id}
     return (
         delete_batch(Signal.objects.filter(**of_group), ROWS_AT_ONCE)
+        or delete_batch(NotificationAttempt.objects.filter(notification__group_id=group_id), ROWS_AT_ONCE)
         or delete_batch(Notification.objects.filter(**of_group), ROWS_AT_ONCE)
         or delete_batch(Alert.objects.filter(**of_group), ROWS_AT_ONCE)
         or delete_batch(NotificationSetting.objects.filter(config__group_id=group_id), ROWS_AT_ONCE)
         or delete_batch(AlertConfig.objects.filter(**of_group), ROWS_AT_ONCE)
+        or delete_batch(MaintenanceWindow.objects.filter(**of_group), ROWS_AT_ONCE)
         or integrations_purge(group_id=group_id, limit=ROWS_AT_ONCE)
         or fleet_purge(group_id=group_id, limit=ROWS_AT_ONCE)
     )

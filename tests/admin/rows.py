@@ -11,7 +11,14 @@ from django.db import models, transaction
 from accesslist.models import AccessListEntry, ApiKey, DigestUse, Project, RateWindow, Team, User
 from accesslist.services.keys import api_key_create
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.models import Alert, Notification, NotificationSetting, WorkerHeartbeat
+from alerting.models import (
+    Alert,
+    MaintenanceWindow,
+    Notification,
+    NotificationAttempt,
+    NotificationSetting,
+    WorkerHeartbeat,
+)
 from automation.models import Host
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
@@ -19,7 +26,7 @@ from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import IntegrationType, MessageKind
+from integrations.choices import DeliveryStatus, IntegrationType, MessageKind
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -97,11 +104,12 @@ def _fill_alerting(project: Project, host: Host) -> None:
         updated=now,
         opens=now,
     )
-    Notification.objects.create(
+    notification = Notification.objects.create(
         group=project,
         alert=alert,
         setting_id=NotificationSetting.objects.filter(config=config).latest("position").id,
         type_name="EMAIL",
+        channel="EMAIL",
         kind=MessageKind.OPEN.value,
         status=NotificationStatus.DELIVERED.value,
         recipient="oncall@example.com",
@@ -109,6 +117,22 @@ def _fill_alerting(project: Project, host: Host) -> None:
         due=now,
         delivered=now + timedelta(seconds=1),
         lease_token=uuid4(),
+    )
+    NotificationAttempt.objects.create(
+        notification=notification,
+        number=1,
+        ended=now,
+        status=DeliveryStatus.DELIVERED.value,
+        latency_ms=12,
+    )
+    MaintenanceWindow.objects.create(
+        group=project,
+        alert_types=["HOST"],
+        start=now,
+        end=now + timedelta(hours=1),
+        description="new disks",
+        created=now,
+        updated=now,
     )
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
     return stand_in
 
 
@@ -95,7 +95,7 @@ def test_what_fails_while_its_alert_ends_is_dropped_with_the_reason(
 
     start = clock.now()
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.pipeline.deliver", end_and_fail)
+        patched.setattr("alerting.delivering.deliver", end_and_fail)
         assert deliver_due(clock=lambda: start)
     notification = Notification.objects.get()
     assert (notification.status, notification.reason) == ("DROPPED", DropReason.ALERT_OVER.value)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
     return stand_in
 
 
@@ -418,7 +418,7 @@ def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_th
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.pipeline.notification_record", crash)
+        patched.setattr("alerting.delivering.notification_record", crash)
         with pytest.raises(KeyboardInterrupt):
             deliver_due(clock=lambda: start)
     ingest(project, host_report(reachable=True))
@@ -439,11 +439,11 @@ def test_a_lapsed_lease_cannot_record(
     slow = outside.deliver
 
     def overtaken(*given: Any, **options: Any) -> Outcome:
-        monkeypatch.setattr("alerting.pipeline.deliver", slow)
+        monkeypatch.setattr("alerting.delivering.deliver", slow)
         deliver_due(clock=lambda: start + timedelta(seconds=31))
         return Outcome(DeliveryStatus.FAILED, "too late", 1)
 
-    monkeypatch.setattr("alerting.pipeline.deliver", overtaken)
+    monkeypatch.setattr("alerting.delivering.deliver", overtaken)
     deliver_due(clock=lambda: start)
     assert Notification.objects.get(kind=MessageKind.OPEN.value).status == "DELIVERED"
 

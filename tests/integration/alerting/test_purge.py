@@ -46,7 +46,7 @@ MOST_STEPS = 1000
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.pipeline.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
     return stand_in
 
 

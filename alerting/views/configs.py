@@ -1,68 +1,22 @@
-"""Alerts and project alert configurations: endpoints 6 and 8 to 10 with their [+] siblings."""
+"""Project alert configurations: endpoints 8 to 10 with their [+] siblings."""
 
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.throttles import throttle
-from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
-from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import ConfigRow, config_rows
-from alerting.serializers.alerts import AlertDocument, present_alert
-from alerting.serializers.configs import (
-    MATCHER_FIELD_ROWS,
-    AlertConfigDocument,
-    MatcherFieldDocument,
-    present_config,
-)
+from alerting.serializers.configs import AlertConfigDocument, present_config
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import alert_config_create, alert_config_delete
 from alerting.services.testing import alert_config_test
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.paging import PlainRows
-from opsapi.api.permissions import ANY_KEY, in_group
-from opsapi.api.query import LISTING, PAGING, Parameter, read_choice
+from opsapi.api.permissions import in_group
+from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
-
-_STATUSES = [status.value for status in AlertStatus]
-STATUS = Parameter(
-    "status",
-    read_choice(_STATUSES),
-    schema={"type": "string", "enum": _STATUSES},
-    description="Only alerts in this state.",
-    code=ErrorCode.INVALID_ALERT_STATUS,
-    allowed=_STATUSES,
-)
-
-
-class AlertViewSet(ApiViewSet):
-    """Endpoint 6: the alerts of a project."""
-
-    access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
-    parameters = {"index": (*LISTING, STATUS)}
-    answers = {"index": [AlertDocument], "retrieve": AlertDocument}
-    identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
-
-    alert: AlertRow
-
-    def load(self) -> None:
-        """The alert of the path."""
-        if "alert_id" not in self.kwargs:
-            return
-        row = alert_row(self.kwargs["alert_id"], group_id=self.group.id)
-        self.alert = found(row, ErrorCode.ALERT_NOT_FOUND, self.kwargs["alert_id"], self.group.id)
-
-    def index(self, request: Request, group_id: str) -> Response:
-        """Alerts, newest first."""
-        rows = AlertRows(self.group.id, self.query["status"])
-        return self.list(rows, lambda row: present_alert(row, self.links))
-
-    def retrieve(self, request: Request, group_id: str, alert_id: str) -> Response:
-        """One alert."""
-        return Response(present_alert(self.alert, self.links, alone=True))
 
 
 class AlertConfigViewSet(ApiViewSet):
@@ -125,15 +79,3 @@ class AlertConfigViewSet(ApiViewSet):
     def _row(self, config_id: str) -> ConfigRow:
         row: ConfigRow | None = config_rows(self.group.id).filter(id=config_id).first()
         return found(row, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
-
-
-class MatcherFieldViewSet(ApiViewSet):
-    """The closed set of matcher fields."""
-
-    access = {"index": ANY_KEY}
-    parameters = {"index": LISTING}
-    answers = {"index": [MatcherFieldDocument]}
-
-    def index(self, request: Request) -> Response:
-        """Every field matchers can look at."""
-        return self.list(PlainRows(MATCHER_FIELD_ROWS), lambda row: row)

@@ -1,0 +1,17 @@
+"""Alert configurations, alerts, who was told of them, and when nobody is to be."""
+
+from alerting.models.alerts import Alert
+from alerting.models.configs import AlertConfig, NotificationSetting
+from alerting.models.notifications import Notification, NotificationAttempt
+from alerting.models.windows import MaintenanceWindow
+from alerting.models.workers import WorkerHeartbeat
+
+__all__ = [
+    "Alert",
+    "AlertConfig",
+    "MaintenanceWindow",
+    "Notification",
+    "NotificationAttempt",
+    "NotificationSetting",
+    "WorkerHeartbeat",
+]

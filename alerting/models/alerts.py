@@ -1,0 +1,60 @@
+"""Alerts."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from accesslist.models import Project
+from alerting.choices import ACTIVE, AlertStatus
+from opsapi.fields import IdField, PrimaryIdField
+
+
+class Alert(models.Model):
+    """A condition that holds, or held, on one target (contract 2.6).
+
+    The configuration is named by its id alone: an alert outlives it.
+    """
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
+    config_id = IdField()
+    is_global = models.BooleanField(default=False, help_text="Of a global configuration.")
+    event_type = models.CharField(max_length=64)
+    status = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AlertStatus])
+    target_key = models.TextField(db_collation="C")
+    facts = models.JSONField(default=dict, help_text="What it is about, under the wire names.")
+    metric_name = models.CharField(max_length=64, null=True)
+    current_value = models.FloatField(null=True)
+    tags = ArrayField(models.CharField(max_length=100), default=list)
+    created = models.DateTimeField()
+    updated = models.DateTimeField()
+    opens = models.DateTimeField(help_text="When the smallest delay has passed.")
+    resolved = models.DateTimeField(null=True)
+    last_notified = models.DateTimeField(null=True)
+    acknowledged_until = models.DateTimeField(null=True)
+    acknowledgement_comment = models.CharField(max_length=500, null=True)
+    acknowledging_username = models.CharField(max_length=254, null=True)
+
+    class Meta:
+        constraints = [
+            # One alert per configuration and target, however many workers race (decisions 6).
+            models.UniqueConstraint(
+                name="alert_one_active",
+                fields=["config_id", "target_key"],
+                condition=Q(status__in=[one.value for one in ACTIVE]),
+            ),
+        ]
+        indexes = [
+            # A project's alerts, newest first; and those in one state.
+            models.Index(fields=["group", "-created", "-id"], name="alert_group_newest"),
+            models.Index(fields=["group", "status", "-created", "-id"], name="alert_group_status"),
+            # Alerts of global configurations over the installation, newest first.
+            models.Index(fields=["-created", "-id"], name="alert_global_newest", condition=Q(is_global=True)),
+            # The next alerts whose delay passes.
+            models.Index(
+                fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} {self.status} ({self.id})"

@@ -1,0 +1,93 @@
+"""Alert configurations and their notifications."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from accesslist.models import Project
+from alerting.choices import ConfigNotificationType
+from opsapi.fields import IdField, PrimaryIdField, SealedField
+
+
+class AlertConfig(models.Model):
+    """Which events raise alerts, and who is told: a project's own (contract 2.5), or a global one (2.4).
+
+    A global one has no project but a scope: all projects, those among them that bear one of `tags`
+    where there are any, or those of `group_ids`.
+
+    A deleted one keeps its row, without being shown: those who were told of its alerts are still
+    to be told that they are over.
+    """
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(
+        Project, null=True, on_delete=models.CASCADE, related_name="alert_configs", help_text="None: global."
+    )
+    for_all_groups = models.BooleanField(default=False)
+    group_ids = ArrayField(IdField(), default=list)
+    tags = ArrayField(models.CharField(max_length=100), default=list)
+    event_type = models.CharField(max_length=64)
+    enabled = models.BooleanField(default=True)
+    matchers = models.JSONField(default=list)
+    metric_threshold = models.JSONField(null=True)
+    threshold = models.JSONField(null=True)
+    created = models.DateTimeField()
+    updated = models.DateTimeField()
+    deleted = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="config_scope",
+                condition=Q(group=None) | Q(for_all_groups=False, group_ids=[], tags=[]),
+            ),
+        ]
+        indexes = [
+            # Those a signal of a project can concern.
+            models.Index(
+                fields=["group", "event_type"],
+                name="config_concerned",
+                condition=Q(deleted=None, enabled=True),
+            ),
+            # Global ones a signal can concern.
+            models.Index(
+                fields=["event_type"],
+                name="config_global_concerned",
+                condition=Q(deleted=None, enabled=True, group=None),
+            ),
+            # A project's configurations, in the order they were made.
+            models.Index(
+                fields=["group", "created", "id"], name="config_group_created", condition=Q(deleted=None)
+            ),
+            # Global configurations, in the order they were made.
+            models.Index(
+                fields=["created", "id"], name="config_global_created", condition=Q(deleted=None, group=None)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} ({self.id})"
+
+
+class NotificationSetting(models.Model):
+    """One of a configuration's notifications: whom to tell, how, how often (contract 2.4).
+
+    `fields` is what answers show, secrets redacted; `secrets` holds these in full, sealed JSON.
+    """
+
+    id = PrimaryIdField()
+    config = models.ForeignKey(AlertConfig, on_delete=models.CASCADE, related_name="settings")
+    position = models.PositiveSmallIntegerField()
+    type_name = models.CharField(
+        max_length=30, choices=[(one.value, one.value) for one in ConfigNotificationType]
+    )
+    delay_min = models.PositiveIntegerField(default=0)
+    interval_min = models.PositiveIntegerField(null=True, help_text="None: told once per change of state.")
+    fields = models.JSONField(default=dict)
+    secrets = SealedField(null=True)
+
+    class Meta:
+        ordering = ["config", "position"]
+
+    def __str__(self) -> str:
+        return f"{self.type_name} ({self.id})"

@@ -1,0 +1,39 @@
+"""Maintenance windows."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from accesslist.models import Project
+from events.types import ALERT_CATEGORIES
+from opsapi.fields import PrimaryIdField
+
+
+class MaintenanceWindow(models.Model):
+    """A time in which a project's alerts of some categories are told to nobody (contract 2.7, decisions 6).
+
+    Whether it is to come, active or over follows from the time alone and is never stored.
+    """
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="maintenance_windows")
+    alert_types = ArrayField(
+        models.CharField(max_length=30, choices=[(one.value, one.value) for one in ALERT_CATEGORIES])
+    )
+    start = models.DateTimeField(help_text="Inclusive.")
+    end = models.DateTimeField(help_text="Exclusive.")
+    description = models.CharField(max_length=1000, null=True)
+    created = models.DateTimeField()
+    updated = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="window_ends_later", condition=Q(end__gt=F("start"))),
+        ]
+        indexes = [
+            # Those of a project that are not over: what silences, and the list.
+            models.Index(fields=["group", "end"], name="window_group_end"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.alert_types)} ({self.id})"

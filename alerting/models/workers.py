@@ -1,0 +1,13 @@
+"""Workers."""
+
+from django.db import models
+
+
+class WorkerHeartbeat(models.Model):
+    """When a worker was last seen: readiness asks for one within the last minute."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    seen = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

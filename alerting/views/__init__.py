@@ -1,0 +1,1 @@
+"""What alerting answers, by noun."""
