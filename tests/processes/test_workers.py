@@ -1,0 +1,85 @@
+"""Many workers, many reports at once: one alert, told once (decisions 6 "one alert")."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.eventually import eventually
+from tests.processes.conftest import make_first_user
+from tests.processes.platform import ROOT, Platform, installation
+from tests.processes.story import Site, Story
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.processes
+
+WORKERS = 10
+REPORTS = 40
+START_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A platform with ten workers."""
+    with ExitStack() as stack:
+        mail_server = stack.enter_context(MailReceiver().running())
+        platform = stack.enter_context(
+            installation(
+                OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
+                EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
+                OPSAPI_THREADS="16",
+                OPSAPI_SENDERS="1",
+            )
+        )
+        platform.start()
+        site = Site(platform, mail_server, make_first_user(platform))
+        stack.enter_context(_more_workers(platform, WORKERS - 1))
+        eventually(lambda: len(site.workers()) == WORKERS, START_SECONDS, message="all workers are seen")
+        yield site
+
+
+@contextmanager
+def _more_workers(platform: Platform, count: int) -> Iterator[None]:
+    """Workers beside the platform's own, as on other machines with the same database."""
+    command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
+    log = platform.directory / "more_workers.txt"
+    with log.open("wb") as stderr:
+        started = [
+            subprocess.Popen(command, env=platform.environment, cwd=ROOT, stderr=stderr) for _ in range(count)
+        ]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.terminate()
+        assert [process.wait() for process in started] == [0] * count, log.read_text()
+        assert "Traceback" not in log.read_text()
+
+
+def test_ten_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(site: Site) -> None:
+    with HttpReceiver().running() as receiver:
+        story = Story(site, receiver)
+        _race(story, reachable=False)
+        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle(), START_SECONDS)
+        (alert,) = story.alerts()
+        assert alert["status"] == "OPEN"
+
+        _race(story, reachable=True)
+        eventually(lambda: story.is_told("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
+        (closed,) = story.alerts()
+        assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
+
+        told = [one.headers["X-Ops-Event"] for one in receiver.requests]
+        assert told == ["alert.open", "alert.close"]
+        assert [len(story.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
+        assert site.ask("SELECT count(*) FROM events_signal") == 0
+
+
+def _race(story: Story, *, reachable: bool) -> None:
+    """Forty reports of the same host at once."""
+    with ThreadPoolExecutor(REPORTS) as threads:
+        for report in [threads.submit(story.report, reachable=reachable) for _ in range(REPORTS)]:
+            report.result()
