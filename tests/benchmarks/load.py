@@ -23,10 +23,12 @@ class Load:
         return len(self.latencies) / self.seconds
 
 
-def saturate(address: Address, requests: Iterator[bytes], *, connections: int, seconds: float) -> Load:
+def saturate(
+    address: Address, requests: Iterator[bytes], *, connections: int, seconds: float, status: int = 200
+) -> Load:
     """Ask on so many connections at once, each time as soon as the last answer is there.
 
-    Raises UnexpectedAnswer on anything but a 200.
+    Raises UnexpectedAnswer on any other status.
     """
     latencies: list[float] = []
     with ExitStack() as ends, selectors.DefaultSelector() as selector:
@@ -42,16 +44,18 @@ def saturate(address: Address, requests: Iterator[bytes], *, connections: int, s
             if not ready:
                 raise UnexpectedAnswer(f"no answer within {TIMEOUT_SECONDS:g} s")
             for key, _ in ready:
-                waiting -= _step(key.data, requests, latencies, begin + seconds)
+                waiting -= _step(key.data, requests, latencies, begin + seconds, status)
         return Load(seconds, latencies, time.process_time() - cpu)
 
 
-def _step(connection: Connection, requests: Iterator[bytes], latencies: list[float], end: float) -> bool:
+def _step(
+    connection: Connection, requests: Iterator[bytes], latencies: list[float], end: float, status: int
+) -> bool:
     """Take what has come and ask again; answers whether this connection's time is over."""
     answer = connection.receive()
     if answer is None:
         return False
-    if answer.status != 200:
+    if answer.status != status:
         raise UnexpectedAnswer(f"status {answer.status}: {answer.body[:300]!r}")
     now = time.monotonic()
     if now > end:

@@ -64,6 +64,11 @@ class Scene:
         """May report for the project of the reports."""
         return Key(*self.filled.agent)
 
+    @property
+    def fleet_agent(self) -> Key:
+        """May report for the project of the fleet."""
+        return Key(*self.filled.fleet_agent)
+
 
 @contextmanager
 def scene(size: Size, pace: Pace) -> Iterator[Scene]:

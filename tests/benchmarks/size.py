@@ -11,17 +11,25 @@ class Size:
     hosts: int
     alerts: int
     events: int
+    fleet_hosts: int
+    fleet_configs: int
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long is measured: rounds of so many seconds, reports at so many per second."""
+    """How long is measured: rounds of so many seconds, reports at so many per second.
+
+    Of the fleet: seconds of full load and of the lag, and minutes' worth of reports.
+    """
 
     rounds: int
     seconds: float
     connections: int
     reports: int
     reports_per_second: float
+    fleet_seconds: float
+    lag_seconds: float
+    fleet_minutes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,15 @@ class Filled:
     reader: tuple[str, str]
     report_group_id: str
     agent: tuple[str, str]
+    fleet_group_id: str
+    fleet_agent: tuple[str, str]
 
 
-FULL = Size(projects=50, hosts=1000, alerts=10_000, events=100_000), Pace(7, 4.0, 16, 200, 20.0)
-QUICK = Size(projects=5, hosts=200, alerts=2_000, events=10_000), Pace(5, 1.0, 16, 60, 20.0)
+FULL = (
+    Size(projects=50, hosts=1000, alerts=10_000, events=100_000, fleet_hosts=1000, fleet_configs=500),
+    Pace(7, 4.0, 16, 200, 20.0, fleet_seconds=10.0, lag_seconds=30.0, fleet_minutes=60),
+)
+QUICK = (
+    Size(projects=5, hosts=200, alerts=2_000, events=10_000, fleet_hosts=1000, fleet_configs=500),
+    Pace(5, 1.0, 16, 60, 20.0, fleet_seconds=2.0, lag_seconds=5.0, fleet_minutes=3),
+)

@@ -1,0 +1,79 @@
+"""The limits of the fleet: the rows a report becomes, written bare, and signals taken without a look."""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+
+from opsapi.embedded.layout import Layout
+
+_SECONDS = 2.0
+_CREATE = """
+CREATE TABLE IF NOT EXISTS benchmark_host (id int PRIMARY KEY, last_report timestamptz, uptime bigint);
+CREATE TABLE IF NOT EXISTS benchmark_measurement
+    (id bigserial PRIMARY KEY, host int, at timestamptz, metrics jsonb);
+CREATE TABLE IF NOT EXISTS benchmark_signal (id bigserial PRIMARY KEY, payload jsonb);
+INSERT INTO benchmark_host SELECT generate_series(0, 999) ON CONFLICT DO NOTHING;
+"""
+_UPDATE_HOST = "UPDATE benchmark_host SET last_report = now(), uptime = %s WHERE id = %s"
+_INSERT_MEASUREMENT = "INSERT INTO benchmark_measurement (host, at, metrics) VALUES (%s, now(), %s)"
+_INSERT_SIGNAL = "INSERT INTO benchmark_signal (payload) VALUES (%s)"
+_TAKE = """
+DELETE FROM benchmark_signal WHERE id = (SELECT min(id) FROM benchmark_signal) RETURNING payload
+"""
+_WAITING = "SELECT count(*) FROM events_signal WHERE group_id = %s"
+
+
+class BareRows:
+    """A connection of its own to the platform's database."""
+
+    def __init__(self, data_dir: Path) -> None:
+        database = Layout(data_dir).django_database()
+        self._connection = psycopg.connect(
+            dbname=str(database["NAME"]),
+            user=str(database["USER"]),
+            host=str(database["HOST"]),
+            port=int(database["PORT"]),
+            autocommit=True,
+        )
+        self._connection.execute(_CREATE)
+
+    def waiting(self, group_id: str) -> int:
+        """How many signals of a project wait to be evaluated."""
+        row: Any = self._connection.execute(_WAITING, [group_id]).fetchone()
+        return int(row[0])
+
+    def written_per_second(self, metrics: Sequence[str]) -> float:
+        """Hosts a second whose state, measurements and signal are written, a transaction each."""
+        measured = orjson.dumps({name: [["2026-01-01T00:00:00Z", 1.5]] for name in metrics}).decode()
+        payload = orjson.dumps({"hosts": [{"hostname": "db1.example.com", "port": 27017}]}).decode()
+        numbers = itertools.cycle(range(1000))
+
+        def write() -> None:
+            number = next(numbers)
+            with self._connection.transaction():
+                self._connection.execute(_UPDATE_HOST, [number, number])
+                self._connection.execute(_INSERT_MEASUREMENT, [number, measured])
+                self._connection.execute(_INSERT_SIGNAL, [payload])
+
+        return _per_second(write)
+
+    def taken_per_second(self) -> float:
+        """Signals a second that are taken, a transaction each; those written before have to suffice."""
+        return _per_second(lambda: self._connection.execute(_TAKE).fetchone())
+
+    def close(self) -> None:
+        """Hang up."""
+        self._connection.close()
+
+
+def _per_second(step: Callable[[], object]) -> float:
+    done, begin = 0, time.monotonic()
+    while time.monotonic() < begin + _SECONDS:
+        step()
+        done += 1
+    return done / (time.monotonic() - begin)

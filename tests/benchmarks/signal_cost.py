@@ -1,0 +1,30 @@
+"""Row 6, measured from outside: starts `evaluation` beside the platform, whose worker stands still."""
+
+import json
+import subprocess
+import sys
+
+from tests.benchmarks.figures import Line
+from tests.benchmarks.fleet import held_worker
+from tests.benchmarks.scene import Scene
+from tests.processes.platform import ROOT
+
+ROW = "signal"
+_EVALUATE = "import django; django.setup(); from tests.benchmarks import evaluation; evaluation.main()"
+
+
+def measure(scene: Scene) -> list[Line]:
+    """Milliseconds per signal; the limit is the cost beside the fewest configurations."""
+    with held_worker(scene):
+        done = subprocess.run(
+            [sys.executable, "-c", _EVALUATE],
+            env=scene.platform.environment,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+    (fewest, least), *more = json.loads(done.stdout).items()
+    return [
+        Line(ROW, f"beside {int(count):,} configurations", "ms", cost, least, f"beside {fewest}")
+        for count, cost in more
+    ]
