@@ -15,6 +15,7 @@ from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category
 from opsapi.console.display import EMPTY, json_field
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.hostport import host_and_port
 
 _ABOUT = (
     "hostname",
@@ -112,4 +113,4 @@ def _about(details: dict[str, Any]) -> Iterator[str]:
     for name in _ABOUT:
         if name in details:
             port = details.get("port") if name == "hostname" else None
-            yield f"{details[name]}:{port}" if port else str(details[name])
+            yield host_and_port(str(details[name]), port)

@@ -9,3 +9,9 @@ class EventsConfig(AppConfig):
     name = "events"
     verbose_name = "What happened"
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
+
+    def ready(self) -> None:
+        """Metrics need the models, which are there only now."""
+        from events.metrics import signal_metrics  # noqa: PLC0415 - see above
+
+        self.metrics = [signal_metrics]

@@ -9,9 +9,11 @@ class SignalKind(StrEnum):
     EVENT = "event"
     """One alertable event: its type and facts."""
     HOSTS = "hosts"
-    """What a report said of hosts: state and measurements."""
+    """What is known of hosts and replica sets: state, and what a report measured."""
     CONFIG = "config"
     """An alert configuration was made, enabled or changed: hold it against the newest state."""
+    VERSIONS = "versions"
+    """A version in the project came, went or changed: the fleet weighs anew which are behind."""
 
 
 class DiffStatus(StrEnum):

@@ -6,7 +6,8 @@ from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
 
 class Event(models.Model):
-    """What happened (contract 2.9). Written by `event_record` alone; nothing edits or deletes a row.
+    """What happened (contract 2.9). Written by `event_record` alone; nothing edits a row, and nothing
+    deletes one but retention (decisions 4).
 
     Ids and names of what it concerns are plain text: events outlive what they name.
     """
@@ -59,11 +60,13 @@ class Signal(models.Model):
     failed = models.DateTimeField(null=True, help_text="Could not be evaluated and was set aside.")
 
     class Meta:
-        # The oldest signals of a project, and which projects have any.
         indexes = [
+            # The oldest signals of a project, and which projects have any.
             models.Index(
                 fields=["group_id", "id"], name="signal_group_order", condition=models.Q(failed=None)
-            )
+            ),
+            # Those that were set aside, for as long as they are kept.
+            models.Index(fields=["failed"], name="signal_failed", condition=models.Q(failed__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,6 @@
 """Writing to the event log and to the signal outbox, always in the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,9 @@ class NewEvent:
     """An event to be recorded; `event_record` says what the parts mean."""
 
     event_type: EventType
+    alert_id: str | None = None
     facts: EventFacts | None = None
+    diffs: Sequence[Mapping[str, Any]] = ()
     happened: datetime | None = None
     signals: bool = True
     signal_facts: Mapping[str, Any] | None = None
@@ -31,7 +33,7 @@ class NewEvent:
     def is_signal(self) -> bool:
         """Whether alerting has to look at it."""
         spec = EVENT_TYPES[self.event_type]
-        return self.signals and (spec.alertable or bool(spec.closes))
+        return self.signals and self.alert_id is None and (spec.alertable or bool(spec.closes))
 
 
 def event_record(
@@ -57,12 +59,18 @@ def event_record(
     """
     _needs_transaction()
     about = NewEvent(
-        event_type=event_type, facts=facts, happened=happened, signals=signals, signal_facts=signal_facts
+        event_type=event_type,
+        alert_id=alert_id,
+        facts=facts,
+        diffs=diffs,
+        happened=happened,
+        signals=signals,
+        signal_facts=signal_facts,
     )
     event = _event(about, actor, now)
-    event.group_id, event.org_id, event.alert_id, event.diffs = group_id, org_id, alert_id, list(diffs)
+    event.group_id, event.org_id = group_id, org_id
     event.save(force_insert=True)
-    if group_id and alert_id is None and about.is_signal:
+    if group_id and about.is_signal:
         _signal(about, event, group_id, now).save(force_insert=True)
         wake_workers()
     return event
@@ -70,10 +78,15 @@ def event_record(
 
 def events_record(*, events: Sequence[NewEvent], actor: Actor, now: datetime, group_id: str) -> None:
     """As `event_record`, for many events of one project at once, with as many statements as for one."""
+    groups_events_record(events=[(group_id, about) for about in events], actor=actor, now=now)
+
+
+def groups_events_record(*, events: Iterable[tuple[str, NewEvent]], actor: Actor, now: datetime) -> None:
+    """As `events_record`, for many pairs of a project and an event."""
     _needs_transaction()
-    pairs = [(about, _event(about, actor, now, group_id)) for about in events]
-    signals = [_signal(about, event, group_id, now) for about, event in pairs if about.is_signal]
-    Event.objects.bulk_create([event for _, event in pairs], batch_size=ROWS_AT_ONCE)
+    made = [(group_id, about, _event(about, actor, now, group_id)) for group_id, about in events]
+    signals = [_signal(about, event, group_id, now) for group_id, about, event in made if about.is_signal]
+    Event.objects.bulk_create([event for _, _, event in made], batch_size=ROWS_AT_ONCE)
     Signal.objects.bulk_create(signals, batch_size=ROWS_AT_ONCE)
     if signals:
         wake_workers()
@@ -84,6 +97,20 @@ def signal_record(*, group_id: str, kind: SignalKind, payload: Mapping[str, Any]
     _needs_transaction()
     Signal.objects.create(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
     wake_workers()
+
+
+def signals_record(
+    *, kind: SignalKind, payloads: Iterable[tuple[str, Mapping[str, Any]]], now: datetime
+) -> None:
+    """As `signal_record`, for many pairs of a project and a payload."""
+    _needs_transaction()
+    rows = [
+        Signal(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
+        for group_id, payload in payloads
+    ]
+    if rows:
+        Signal.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        wake_workers()
 
 
 def wake_workers() -> None:
@@ -99,6 +126,8 @@ def _event(about: NewEvent, actor: Actor, now: datetime, group_id: str | None = 
         created=about.happened or now,
         event_type=about.event_type.value,
         group_id=group_id,
+        alert_id=about.alert_id,
+        diffs=list(about.diffs),
         details={**_acting(actor), **known},
         raw={"category": category.value, "actor": actor.kind.value, **known},
     )

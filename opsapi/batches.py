@@ -1,6 +1,6 @@
 """Many rows, a few at a time."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -19,9 +19,9 @@ def batches(items: Iterable[T], size: int = ROWS_AT_ONCE) -> Iterator[list[T]]:
         yield batch
 
 
-def delete_batch(rows: QuerySet[Any, Any], limit: int) -> int:
-    """Delete at most so many of the rows; answers how many they were."""
-    chosen = list(rows.order_by().values_list("pk", flat=True)[:limit])
+def delete_batch(rows: QuerySet[Any, Any], limit: int, *, first: Sequence[str] = ()) -> int:
+    """Delete at most so many of the rows, the `first` in that order or any; answers how many they were."""
+    chosen = list(rows.order_by(*first).values_list("pk", flat=True)[:limit])
     if chosen:
         rows.model._base_manager.filter(pk__in=chosen).delete()
     return len(chosen)

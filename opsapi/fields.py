@@ -1,11 +1,12 @@
 """Model fields of the house."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ipaddress import ip_network
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Func, Subquery
+from django.db.models import F, Func, Subquery, Value
 
 from opsapi.ids import ID_LENGTH, new_id
 
@@ -72,6 +73,20 @@ class WireTime(Func):
 
     def __init__(self, column: str) -> None:
         super().__init__(F(column))
+
+
+class Among(Func):
+    """Whether a column of text holds one of the values, however many those are.
+
+    They are one parameter, an array: `__in` takes one for each, and PostgreSQL 65,535 of them.
+    """
+
+    arg_joiner = " = ANY("
+    template = "%(expressions)s)"
+    output_field = models.BooleanField()
+
+    def __init__(self, column: str, values: Iterable[str]) -> None:
+        super().__init__(F(column), Value(list(values), ArrayField(models.TextField())))
 
 
 class JsonRows(Subquery):

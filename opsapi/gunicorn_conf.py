@@ -11,17 +11,21 @@ from typing import Any
 
 from django.conf import settings
 
-from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, shown
+from opsapi.hostport import host_and_port
+from opsapi.supervisor import metric_files
+from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
 from opsapi.supervisor.parent_death import die_with
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
+if READY_VARIABLE not in os.environ:  # else `manage.py serve` has done it, for the worker too
+    os.environ.update(metric_files.prepare(settings.OPSAPI_DATA_DIR))
 
 
 wsgi_app = "opsapi.wsgi"
 bind = [
     f"fd://{os.environ[LISTENER_VARIABLE]}"
     if LISTENER_VARIABLE in os.environ
-    else shown(*settings.OPSAPI_BIND)
+    else host_and_port(*settings.OPSAPI_BIND)
 ]
 worker_class = "opsapi.supervisor.web_worker.Worker"
 workers = settings.OPSAPI_WORKERS

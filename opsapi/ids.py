@@ -4,11 +4,13 @@ import re
 import secrets
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 ID_LENGTH = 24
 ID_PATTERN = r"[0-9a-f]{24}"
 _WELL_FORMED = re.compile(ID_PATTERN)
 _RANDOM_BITS = 48
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Sequence:
@@ -32,6 +34,12 @@ _sequence = _Sequence()
 def new_id() -> str:
     """A fresh identifier; within one process each is greater than the one before."""
     return f"{_sequence.next():024x}"
+
+
+def first_id(moment: datetime) -> str:
+    """The least identifier that can be made at that moment: those made before it are less."""
+    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
+    return f"{max(0, milliseconds) << _RANDOM_BITS:024x}"
 
 
 def is_id(text: str) -> bool:

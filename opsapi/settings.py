@@ -134,6 +134,8 @@ OPSAPI_ACCESS_LIST_EXEMPT = _networks(
     "OPSAPI_ACCESS_LIST_EXEMPT", "127.0.0.0/8,::1/128" if OPSAPI_EMBEDDED_DATABASE else ""
 )
 OPSAPI_LOGIN_ATTEMPTS = _number("OPSAPI_LOGIN_ATTEMPTS", 10, 1, 1000)
+# Beside loopback, who may read /metrics without a key.
+OPSAPI_METRICS_ALLOW = _networks("OPSAPI_METRICS_ALLOW")
 # In a minute; 0 is no limit.
 OPSAPI_RATE_FAILED_AUTH = _number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
 OPSAPI_RATE_FIRST_USER = _number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
@@ -142,6 +144,11 @@ OPSAPI_RATE_TEST_NOTIFICATIONS = _number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0
 # --- the fleet (decisions 8) -----------------------------------------------------------------------
 # In days; 0 keeps them for good.
 OPSAPI_MEASUREMENT_RETENTION_DAYS = _number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
+
+# --- what is kept (decisions 4) --------------------------------------------------------------------
+# In days; 0 keeps them for good.
+OPSAPI_EVENT_RETENTION_DAYS = _number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
+OPSAPI_ALERT_RETENTION_DAYS = _number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
 
 # --- the outside (decisions 7) ---------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = _networks("OPSAPI_OUTBOUND_ALLOW")
@@ -161,6 +168,20 @@ EMAIL_USE_TLS = _email.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
+# Where each service is reached; `integrations.checks` looks at them.
+OPSAPI_SMS_BASE_URL = _url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")
+OPSAPI_SMS_ACCOUNT = env.str("OPSAPI_SMS_ACCOUNT", default="")
+OPSAPI_SMS_TOKEN = env.str("OPSAPI_SMS_TOKEN", default="")
+OPSAPI_SMS_FROM = env.str("OPSAPI_SMS_FROM", default="")
+OPSAPI_PAGER_BASE_URL = _url("OPSAPI_PAGER_BASE_URL", "https://events.pagerduty.com")
+OPSAPI_OPS_ALERT_US_BASE_URL = _url("OPSAPI_OPS_ALERT_US_BASE_URL", "https://api.opsgenie.com")
+OPSAPI_OPS_ALERT_EU_BASE_URL = _url("OPSAPI_OPS_ALERT_EU_BASE_URL", "https://api.eu.opsgenie.com")
+OPSAPI_ON_CALL_BASE_URL = _url("OPSAPI_ON_CALL_BASE_URL", "https://alert.victorops.com")
+OPSAPI_CHAT_BASE_URL = _url("OPSAPI_CHAT_BASE_URL", "https://slack.com")
+# HipChat is gone: nobody answers unless an installation says who.
+OPSAPI_GROUP_CHAT_BASE_URL = _url("OPSAPI_GROUP_CHAT_BASE_URL")
+OPSAPI_METRICS_US_BASE_URL = _url("OPSAPI_METRICS_US_BASE_URL", "https://api.datadoghq.com")
+OPSAPI_METRICS_EU_BASE_URL = _url("OPSAPI_METRICS_EU_BASE_URL", "https://api.datadoghq.eu")
 
 # --- Django ----------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -182,6 +203,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "opsapi.api.middleware.request_log",
+    "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
     "opsapi.api.middleware.DatabaseUnavailable",
     "opsapi.api.middleware.trailing_slash",
@@ -277,7 +299,11 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
+        "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
+        "GroupRoleName": "alerting.notification_types.people.GROUP_ROLES",
+        "OrgRoleName": "alerting.notification_types.people.ORG_ROLES",
+        "Region": "integrations.choices.Region",
         "MatcherField": "alerting.rules.matching.MatcherField",
         "MatcherOperator": "alerting.rules.matching.MatcherOperator",
         "Metric": "automation.metrics.Metric",

@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from opsapi.api.docs_page import docs_page
 from opsapi.api.health import HealthViewSet
+from opsapi.api.metrics_page import metrics_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
 from opsapi.api.schema import SchemaViewSet
@@ -32,6 +33,7 @@ urlpatterns = [
     route("api/schema", SchemaViewSet, name="openapi", get="retrieve"),
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
+    path("metrics", metrics_page),
 ]
 
 handler400 = "opsapi.api.handler.bad_request"

@@ -71,6 +71,8 @@ class ErrorCode(StrEnum):
     ACCESS_LIST_ENTRY_NOT_FOUND = "ACCESS_LIST_ENTRY_NOT_FOUND"
     INVALID_ALERT_ID = "INVALID_ALERT_ID"
     ALERT_NOT_FOUND = "ALERT_NOT_FOUND"
+    INVALID_NOTIFICATION_ID = "INVALID_NOTIFICATION_ID"
+    NOTIFICATION_NOT_FOUND = "NOTIFICATION_NOT_FOUND"
     INVALID_ALERT_CONFIG_ID = "INVALID_ALERT_CONFIG_ID"
     ALERT_CONFIG_NOT_FOUND = "ALERT_CONFIG_NOT_FOUND"
     INVALID_GLOBAL_ALERT_CONFIG_ID = "INVALID_GLOBAL_ALERT_CONFIG_ID"
@@ -83,6 +85,7 @@ class ErrorCode(StrEnum):
     HOST_NOT_FOUND = "HOST_NOT_FOUND"
     INVALID_CLUSTER_ID = "INVALID_CLUSTER_ID"
     CLUSTER_NOT_FOUND = "CLUSTER_NOT_FOUND"
+    AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
     GROUP_NAME_NOT_FOUND = "GROUP_NAME_NOT_FOUND"
     ORG_NAME_NOT_FOUND = "ORG_NAME_NOT_FOUND"
     USERNAME_NOT_FOUND = "USERNAME_NOT_FOUND"
@@ -98,6 +101,7 @@ class ErrorCode(StrEnum):
     GROUP_ALREADY_EXISTS = "GROUP_ALREADY_EXISTS"
     HOST_ALREADY_EXISTS = "HOST_ALREADY_EXISTS"
     INTEGRATION_ALREADY_CONFIGURED = "INTEGRATION_ALREADY_CONFIGURED"
+    NOTIFICATION_CANNOT_BE_RESENT = "NOTIFICATION_CANNOT_BE_RESENT"
     AUTOMATION_CONFIG_CONCURRENT_MODIFICATION = "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION"
     REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE"
     UNSUPPORTED_MEDIA_TYPE = "UNSUPPORTED_MEDIA_TYPE"
@@ -208,6 +212,8 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND: ErrorSpec(404, "No access list entry with ID {0} exists."),
     ErrorCode.INVALID_ALERT_ID: ErrorSpec(404, "{0} is not the ID of an alert."),
     ErrorCode.ALERT_NOT_FOUND: ErrorSpec(404, "No alert with ID {0} exists in group {1}."),
+    ErrorCode.INVALID_NOTIFICATION_ID: ErrorSpec(404, "{0} is not the ID of a notification."),
+    ErrorCode.NOTIFICATION_NOT_FOUND: ErrorSpec(404, "No notification with ID {0} exists here."),
     ErrorCode.INVALID_ALERT_CONFIG_ID: ErrorSpec(404, "{0} is not the ID of an alert configuration."),
     ErrorCode.ALERT_CONFIG_NOT_FOUND: ErrorSpec(
         404, "No alert configuration with ID {0} exists in group {1}."
@@ -228,6 +234,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.HOST_NOT_FOUND: ErrorSpec(404, "No host {0} exists in group {1}."),
     ErrorCode.INVALID_CLUSTER_ID: ErrorSpec(404, "{0} is not the ID of a cluster."),
     ErrorCode.CLUSTER_NOT_FOUND: ErrorSpec(404, "No cluster with ID {0} exists in group {1}."),
+    ErrorCode.AGENT_NOT_FOUND: ErrorSpec(404, "No {0} agent {1} exists in the group."),
     ErrorCode.GROUP_NAME_NOT_FOUND: ErrorSpec(404, "No project with the name {0} exists."),
     ErrorCode.ORG_NAME_NOT_FOUND: ErrorSpec(404, "No organization with the name {0} exists."),
     ErrorCode.USERNAME_NOT_FOUND: ErrorSpec(404, "No user with the name {0} exists."),
@@ -250,6 +257,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.HOST_ALREADY_EXISTS: ErrorSpec(409, "The host {0} exists already in this project."),
     ErrorCode.INTEGRATION_ALREADY_CONFIGURED: ErrorSpec(
         409, "The integration {0} is configured already for group {1}."
+    ),
+    ErrorCode.NOTIFICATION_CANNOT_BE_RESENT: ErrorSpec(
+        409, "The notification {0} cannot be sent again: {1}."
     ),
     ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION: ErrorSpec(
         409, "The automation configuration is at version {1}, not {0}."

@@ -40,7 +40,8 @@ class Document(serializers.Serializer[Any]):
 
     `older_names`: a name clients still send → the field it stands for. `ignored`: names that are
     taken and not looked at. A field's `missing_code` answers its absence; `check` holds the fields
-    against each other.
+    against each other. A field that a subclass declares anew keeps its place; where `writable` names
+    fields, all others are read-only.
 
     For the OpenAPI document: `refusals` are the codes of `check`, `deprecated` names fields nobody
     should use any more, `example` is one such document, `request_example` one as it is sent where
@@ -49,10 +50,19 @@ class Document(serializers.Serializer[Any]):
 
     older_names: ClassVar[Mapping[str, str]] = {}
     ignored: ClassVar[frozenset[str]] = frozenset({"links"})
+    writable: ClassVar[frozenset[str] | None] = None
     refusals: ClassVar[Sequence[ErrorCode]] = ()
     deprecated: ClassVar[frozenset[str]] = frozenset()
     example: ClassVar[Mapping[str, Any]] = {}
     request_example: ClassVar[Mapping[str, Any]] = {}
+
+    def get_fields(self) -> dict[str, Any]:
+        """The declared fields; where `writable` names some, the others are read-only."""
+        fields: dict[str, Any] = super().get_fields()
+        if self.writable is not None:
+            for name in fields.keys() - self.writable:
+                fields[name].read_only, fields[name].required = True, False
+        return fields
 
     def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
         """The values by field name; fields left out are not in it, unless they have a default.

@@ -1,8 +1,9 @@
 """Fields of documents: each takes exactly one JSON type and says what is wrong (decisions 1 "bodies")."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from opsapi.ids import ID_PATTERN, is_id
 
 MAX_INTEGER = 2_147_483_647
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TELEPHONE = re.compile(r"\+?[0-9 ().-]+")
 
 
 class Text(serializers.CharField):
@@ -112,6 +114,10 @@ class OneOf(serializers.ChoiceField):
 class Moment(serializers.DateTimeField):
     """An ISO 8601 date-time; no zone means UTC, fractions are cut."""
 
+    def __init__(self, *, missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE, **options: Any) -> None:
+        self.missing_code = missing_code
+        super().__init__(**options)
+
     def run_validation(self, data: Any = serializers.empty) -> datetime:
         """The moment, in UTC."""
         if not isinstance(data, str):
@@ -155,6 +161,24 @@ class EmailAddress(Text):
         return text
 
 
+class MobileNumber(Text):
+    """A telephone number: 5 to 15 digits (E.164), perhaps behind a `+`; kept as it came.
+
+    Between digits there may be blanks, hyphens, dots and parentheses, as people write them.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=40, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The number."""
+        text = super().run_validation(data)
+        digits = sum(char in "0123456789" for char in text)
+        if not _TELEPHONE.fullmatch(text) or not 5 <= digits <= 15:
+            raise invalid("must be a telephone number of 5 to 15 digits, such as +12025550100")
+        return text
+
+
 class WebUrl(Text):
     """An http or https URL without user info."""
 
@@ -189,6 +213,7 @@ def url_fault(text: str) -> str | None:
 class ListOf(serializers.ListField):
     """An array; `missing_code` answers an empty or absent one where it is required.
 
+    `unique` refuses every item that stands there already.
     An empty array is the same as none (decisions 1, "absent values"), unless it is `clearable`:
     where leaving it out means that it stays as it is, nothing else could empty it.
     """
@@ -224,8 +249,16 @@ class ListOf(serializers.ListField):
                 values.append(self.child.run_validation(item))
             except InvalidField as error:
                 bad.extend(one.below(f"[{place}]") for one in error.bad_fields)
+        if self.unique and not bad:
+            bad.extend(islice(_repeated(values), MOST_FAULTS))
         if bad:
             raise InvalidField(*bad)
-        if self.unique and len(set(values)) != len(values):
-            raise invalid("must not hold a value twice")
         return values
+
+
+def _repeated(values: Sequence[Any]) -> Iterator[BadField]:
+    seen = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            yield BadField(f"[{place}]", ErrorCode.INVALID_ATTRIBUTE, "stands there twice")
+        seen.add(value)

@@ -9,16 +9,25 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from prometheus_client import Counter
 
 from opsapi.api.addresses import client_address
 from opsapi.api.handler import as_api_error, plain_answer
 from opsapi.api.links import API_BASES
+from opsapi.metrics import COUNTED
 
 logger = logging.getLogger("opsapi.requests")
 
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _HSTS = "max-age=300"
+_COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_REQUESTS = Counter(
+    "opsapi_http_requests",
+    "Requests that reached the application, by method and class of status.",
+    ["method", "status"],
+    registry=COUNTED,
+)
 
 
 def request_log(get_response: Handler) -> Handler:
@@ -42,6 +51,18 @@ def request_log(get_response: Handler) -> Handler:
                 "ms": round((time.perf_counter() - started) * 1000, 1),
             },
         )
+        return response
+
+    return handle
+
+
+def request_count(get_response: Handler) -> Handler:
+    """Count the requests; methods nobody knows are one, so that no caller makes new series."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        method = request.method if request.method in _COUNTED_METHODS else "other"
+        _REQUESTS.labels(method, f"{response.status_code // 100}xx").inc()
         return response
 
     return handle

@@ -1,22 +1,14 @@
-"""Reading a request's body, strictly (decisions 1 "bodies"; findings "Parsing").
+"""Reading a request's body, strictly (decisions 1 "bodies"; `opsapi.strict_json`)."""
 
-The standard parser reads, because it can be made to see what others let pass: duplicate keys,
-NaN and Infinity, numbers that overflow. NUL characters and lone surrogates, which PostgreSQL
-cannot store, and documents nested too deeply are refused as well.
-"""
-
-import json
 from collections.abc import Mapping
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from django.http import HttpRequest
 from rest_framework.parsers import BaseParser
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-
-MAX_DEPTH = 64
-_SURROGATES = range(0xD800, 0xE000)
+from opsapi.strict_json import read_json
 
 
 class StrictJSONParser(BaseParser):
@@ -87,64 +79,6 @@ def read_json_array(body: bytes) -> list[Any]:
 
 def _read_json(body: bytes) -> Any:
     try:
-        document = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_unique_keys,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-        )
-        _check_values(document)
-    except UnicodeDecodeError:
-        raise ApiError(ErrorCode.INVALID_JSON, "it is not UTF-8") from None
-    except RecursionError:
-        raise ApiError(ErrorCode.INVALID_JSON, f"it is nested more than {MAX_DEPTH} deep") from None
+        return read_json(body)
     except ValueError as error:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
-    return document
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {name[:50]!r} stands there twice")
-        found[name] = value
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {text[:50]} is too large")
-    return number
-
-
-def _check_values(document: Any) -> None:
-    """Walk the document without recursion: depth, NUL characters, lone surrogates."""
-    level, depth = [document], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-        below: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                below.extend(value.keys())
-                below.extend(value.values())
-            elif isinstance(value, list):
-                below.extend(value)
-            elif isinstance(value, str):
-                _check_text(value)
-        level = below
-
-
-def _check_text(text: str) -> None:
-    if text.isascii():
-        if "\0" in text:
-            raise ValueError("a text holds a NUL character")
-    elif "\0" in text or any(ord(character) in _SURROGATES for character in text):
-        raise ValueError("a text holds a NUL character or a lone surrogate")

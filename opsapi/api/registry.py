@@ -1,12 +1,15 @@
 """What the apps contribute to the platform: attributes of their AppConfig (architecture, inversion 3)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.apps import apps
+from prometheus_client.metrics_core import Metric
 
 HealthCheck = Callable[[], str | None]
 """Answers what is missing, or None."""
+CollectMetrics = Callable[[], Iterable[Metric]]
+"""Asks the database for what is to be told of it: cheaply, and within bounds, for it is asked often."""
 
 
 def root_links() -> dict[str, str]:
@@ -23,6 +26,11 @@ def readiness() -> Mapping[str, HealthCheck]:
     for contributed in _contributions("readiness"):
         found.update(contributed)
     return found
+
+
+def metrics() -> list[CollectMetrics]:
+    """Every app's `metrics`, in the apps' order."""
+    return [collect for contributed in _contributions("metrics") for collect in contributed]
 
 
 def _contributions(attribute: str) -> Iterator[Any]:

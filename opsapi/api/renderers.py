@@ -3,20 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from opsapi.wire_json import write_json
+
 
 def render(document: object, *, pretty: bool = False) -> bytes:
     """A document as UTF-8 JSON."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2 if pretty else None)
+    return write_json(document, pretty=pretty)
 
 
-def enveloped(document: Any, status: int) -> dict[str, Any]:
-    """Wrapped for clients that cannot read the status: lists get `status` beside, the rest `content`."""
-    if isinstance(document, Mapping) and "results" in document:
+def enveloped(document: Any, status: int, *, lists: bool) -> dict[str, Any]:
+    """Wrapped for clients that cannot read the status: lists get `status` beside, the rest `content`.
+
+    `lists`: it is the answer of an action that lists, or the refusal of one.
+    """
+    if lists and "results" in document:
         return {"status": status, **document}
     return {"status": status, "content": document}
 

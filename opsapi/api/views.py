@@ -153,7 +153,8 @@ class ApiViewSet(ViewSet):
         if response.status_code == 200:
             response.status_code = self.statuses.get(self.action or "", 200)
         if asks_for(self.http_request, ENVELOPE) and response.data is not None:
-            response.data = enveloped(response.data, response.status_code)
+            lists = isinstance(self.answers.get(self.action or ""), list)
+            response.data = enveloped(response.data, response.status_code, lists=lists)
         finished: Any = super().finalize_response(request, response, *args, **kwargs)
         finished.renderer_context["pretty"] = asks_for(self.http_request, PRETTY)
         return cast(Response, finished)

@@ -12,6 +12,7 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")
 # Not for everybody, whatever the interpreter's own tables say of them.
 _SPECIAL: Sequence[Network] = (
     IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890), a cloud's metadata among them
+    IPv4Network("192.88.99.0/24"),  # relays into 6to4, given up (RFC 7526)
     IPv4Network("168.63.129.16/32"),  # a cloud's metadata under a public address
     IPv6Network("3fff::/20"),  # documentation (RFC 9637)
 )

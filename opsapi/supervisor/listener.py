@@ -6,6 +6,7 @@ import ssl
 import time
 from pathlib import Path
 
+from opsapi.hostport import host_and_port
 from opsapi.supervisor.errors import StartError
 
 # Those killed a moment ago may still hold the port.
@@ -31,13 +32,10 @@ def listen(host: str, port: int) -> socket.socket:
         _bind(listener, address, time.monotonic() + PATIENCE_SECONDS)
     except OSError as error:
         listener.close()
-        raise StartError(f"OPSAPI_BIND: cannot listen on {shown(host, port)}: {_reason(error)}") from None
+        raise StartError(
+            f"OPSAPI_BIND: cannot listen on {host_and_port(host, port)}: {_reason(error)}"
+        ) from None
     return listener
-
-
-def shown(host: str, port: int) -> str:
-    """Host and port as they stand in a URL."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def check_tls(certificate: Path | None, key: Path | None) -> None:

@@ -12,11 +12,13 @@ from typing import TextIO
 
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
+from opsapi.hostport import host_and_port
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor.child import Child
 from opsapi.supervisor.keeper import Keeper
-from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen, shown
+from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen
 from opsapi.supervisor.lock import DirectoryLock
+from opsapi.supervisor.metric_files import prepare as prepare_metric_files
 from opsapi.supervisor.wakeup import Wakeup
 
 log = logging.getLogger("opsapi.supervisor")
@@ -40,7 +42,7 @@ class Plan:
     @property
     def address(self) -> str:
         """Where to reach it."""
-        return f"{'https' if self.certificate else 'http'}://{shown(*self.bind)}/"
+        return f"{'https' if self.certificate else 'http'}://{host_and_port(*self.bind)}/"
 
 
 class Platform:
@@ -52,6 +54,7 @@ class Platform:
         self._output = output
         self._wakeup = Wakeup(plan.parent)
         self._keepers: list[Keeper] = []
+        self._metric_files: dict[str, str] = {}
 
     def run(self) -> None:
         """Runs until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
@@ -63,6 +66,7 @@ class Platform:
         make_private_directory(self._plan.data_dir)
         lock = DirectoryLock(self._plan.data_dir)
         lock.acquire()
+        self._metric_files = prepare_metric_files(self._plan.data_dir)
         listener = listen(*self._plan.bind)
         with ExitStack() as ends:
             if self._plan.embedded:
@@ -97,7 +101,7 @@ class Platform:
         return advice
 
     def _start_worker(self, ends: ExitStack) -> None:
-        worker = Child("worker", self._manage("run_worker"))
+        worker = Child("worker", self._manage("run_worker"), environment=self._metric_files)
         self._keep(worker, ends, WORKER_SECONDS)
 
     def _start_web(self, ends: ExitStack, listener: int) -> int:
@@ -107,7 +111,11 @@ class Platform:
         web = Child(
             "web server",
             [*command, "--config", "python:opsapi.gunicorn_conf"],
-            environment={LISTENER_VARIABLE: str(listener), READY_VARIABLE: str(ready_end)},
+            environment={
+                LISTENER_VARIABLE: str(listener),
+                READY_VARIABLE: str(ready_end),
+                **self._metric_files,
+            },
             descriptors=(listener, ready_end),
         )
         self._keep(web, ends, WEB_SECONDS)

@@ -9,7 +9,8 @@ from django.db import models, transaction
 from opsapi.encryption import decrypt, encrypt, is_current
 from opsapi.fields import SealedField
 
-ROWS_AT_ONCE = 200
+ROWS_AT_ONCE = 20
+"""So many rows are in memory and locked at a time: one may hold a document of 16 MiB."""
 
 
 class Command(BaseCommand):
@@ -28,10 +29,11 @@ class Command(BaseCommand):
 
 def _reseal(model: type[models.Model], name: str) -> int:
     count, last = 0, ""
-    rows = model._default_manager.exclude(**{name: None}).order_by("pk")
+    rows = model._base_manager.exclude(**{name: None}).order_by("pk")
     while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
-            count += sum(_reseal_row(row, name) for row in rows.select_for_update().filter(pk__in=keys))
+            batch = rows.only(name).select_for_update().filter(pk__in=keys)
+            count += sum(_reseal_row(row, name) for row in batch)
         last = keys[-1]
     return count
 

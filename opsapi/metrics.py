@@ -1,0 +1,95 @@
+"""What the platform tells of itself to Prometheus.
+
+Processes count what they do in COUNTED. What the database knows is asked for when somebody scrapes: each
+app contributes it as `metrics` of its AppConfig (architecture, inversion 3). Labels take their values
+from closed sets only.
+"""
+
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.db import Error, connection, transaction
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from opsapi.api.registry import metrics
+from opsapi.supervisor.metric_files import VARIABLE
+
+logger = logging.getLogger("opsapi.metrics")
+
+COUNTED = CollectorRegistry()
+"""What this process counted; under gunicorn it lies in files that all processes of the machine share."""
+
+_LONGEST_STATEMENT = "5s"
+
+
+def exposition() -> bytes:
+    """All metrics in Prometheus' text format 0.0.4, asked for anew.
+
+    Without the database what it knows is left out, and `opsapi_database_up` says so.
+    """
+    asked = CollectorRegistry()
+    shared = os.environ.get(VARIABLE)
+    asked.register(_Shared(Path(shared)) if shared else COUNTED)
+    asked.register(_Known())
+    return generate_latest(asked)
+
+
+class _Shared(Collector):
+    """What all processes of this machine counted."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def collect(self) -> Iterable[Metric]:
+        """The sums; what is taken away meanwhile, as ended processes' files are, is left out."""
+        files = [str(file) for file in self._directory.glob("*.db") if _is_begun(file)]
+        while True:
+            try:
+                return _merged(files)
+            except FileNotFoundError as error:
+                files.remove(error.filename)  # one fewer each time round
+
+
+def _is_begun(file: Path) -> bool:
+    """A process killed while it began its file left an empty one."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _merged(files: list[str]) -> Iterable[Metric]:
+    found: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]  # the library is typed in parts
+    return found
+
+
+class _Known(Collector):
+    """What the database knows."""
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: to register must not ask the database."""
+        return []
+
+    def collect(self) -> Iterable[Metric]:
+        """Every app's metrics, and whether they could be had."""
+        try:
+            found = _of_apps()
+        except Error as error:
+            connection.close()
+            logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
+            found = None
+        help_text = "Whether the database answered this scrape."
+        yield GaugeMetricFamily("opsapi_database_up", help_text, value=0 if found is None else 1)
+        yield from found or []
+
+
+@transaction.atomic
+def _of_apps() -> list[Metric]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+    return [metric for collect in metrics() for metric in collect()]

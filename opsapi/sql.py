@@ -1,0 +1,16 @@
+"""Statements the ORM has no words for."""
+
+from collections.abc import Mapping
+
+
+def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
+    """An UPDATE of many rows at once, each column's new values an array of the parameter of its name.
+
+    `columns` are those that change, with their types; the array `id` says which rows. The ORM would send
+    a CASE for each column with a branch for each row. Names and types are ours, never a client's.
+    """
+    arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in {"id": "text", **columns}.items())
+    return (
+        f"UPDATE {table} AS known SET {', '.join(f'{name} = said.{name}' for name in columns)}"  # noqa: S608 - made of our own names
+        f" FROM unnest({arrays}) AS said (id, {', '.join(columns)}) WHERE known.id = said.id"
+    )
