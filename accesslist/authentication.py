@@ -16,6 +16,7 @@ from rest_framework.request import Request
 
 from accesslist import digest, nonces
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
+from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.nonces import NonceVerdict
 from accesslist.principal import KeyPrincipal
 from accesslist.rules.ranges import counted_range
@@ -56,7 +57,7 @@ class DigestAuthentication(BaseAuthentication):
         try:
             credentials = digest.parse(http_request.headers.get("Authorization", ""))
         except digest.MalformedCredentials:
-            raise refused(http_request, now) from None
+            raise refused(http_request, now, FailedAuthentication.MALFORMED) from None
         group_id = request.parser_context["kwargs"].get("group_id")
         record = read_caller(
             public_key=_storable(credentials.username),
@@ -65,7 +66,7 @@ class DigestAuthentication(BaseAuthentication):
             now=now,
         )
         if not _proves_the_key(credentials, record, http_request):
-            raise refused(http_request, now)
+            raise refused(http_request, now, FailedAuthentication.WRONG_CREDENTIALS)
         _refuse_used_nonce(credentials, record, http_request, now)
         principal = KeyPrincipal(
             record,
@@ -88,7 +89,7 @@ def unauthorized(now: datetime, *, stale: bool = False) -> ApiError:
     )
 
 
-def refused(request: HttpRequest, now: datetime) -> ApiError:
+def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -> ApiError:
     """The 401 of wrong credentials, which count; without any there was no attempt (decisions 3 "throttles").
 
     Raises:
@@ -96,7 +97,12 @@ def refused(request: HttpRequest, now: datetime) -> ApiError:
     """
     if "Authorization" in request.headers:
         bucket = f"auth {counted_range(client_address(request))}"
-        throttle(bucket, settings.OPSAPI_RATE_FAILED_AUTH, now)
+        try:
+            throttle(bucket, settings.OPSAPI_RATE_FAILED_AUTH, now)
+        except ApiError:
+            count_failure(FailedAuthentication.THROTTLED)
+            raise
+        count_failure(reason)
     return unauthorized(now)
 
 
@@ -121,7 +127,7 @@ def _refuse_used_nonce(
         credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.remembered_since or now
     )
     if verdict is NonceVerdict.FORGED:
-        raise refused(request, now)
+        raise refused(request, now, FailedAuthentication.FORGED_NONCE)
     if verdict is NonceVerdict.EXPIRED or not use_nonce(credentials.nonce, credentials.nc, now):
         raise unauthorized(now, stale=True)
 
@@ -129,11 +135,15 @@ def _refuse_used_nonce(
 def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
     if principal.is_exempt:
         return
-    shown = principal.actor().remote_address or "unknown"
+    refusing = None
     if principal.is_global and record.global_list.refuses:
-        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, "the global access list")
-    if record.own_list.refuses:
-        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, "the access list of the API key")
+        refusing = "the global access list"
+    elif record.own_list.refuses:
+        refusing = "the access list of the API key"
+    if refusing:
+        count_failure(FailedAuthentication.REFUSED_ADDRESS)
+        shown = principal.actor().remote_address or "unknown"
+        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, refusing)
 
 
 def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:

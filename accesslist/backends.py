@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
+from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.models import Project, User, username_key
 from accesslist.throttles import hit
 from opsapi import clock
@@ -39,15 +40,22 @@ class OperatorBackend(Doorkeeper):
                 "Nobody can log in while no project exists. Make the first one as shown below.",
                 RefusalCode.NO_PROJECT,
             )
-        user = User.objects.filter(username_key=username_key(username)).first()
+        user = _known(username, password)
         if user is None:
-            User().set_password(password)
-            return None
-        return user if user.check_password(password) and user.is_staff else None
+            count_failure(FailedAuthentication.CONSOLE_CREDENTIALS)
+        return user
 
     def get_user(self, user_id: str) -> User | None:
         """The user of a session; one who lost the role is kept out by the console's own check."""
         return User.objects.filter(pk=user_id).first()
+
+
+def _known(username: str, password: str) -> User | None:
+    user = User.objects.filter(username_key=username_key(username)).first()
+    if user is None:
+        User().set_password(password)
+        return None
+    return user if user.check_password(password) and user.is_staff else None
 
 
 def _count_attempt(request: HttpRequest | None, username: str) -> None:
@@ -56,6 +64,7 @@ def _count_attempt(request: HttpRequest | None, username: str) -> None:
     waits = [hit(bucket, limit=limit, window=LOGIN_WINDOW, now=now) for bucket in _buckets(request, username)]
     wait = max(wait or 0 for wait in waits)
     if wait:
+        count_failure(FailedAuthentication.THROTTLED)
         raise LoginRefusedError(
             f"Too many attempts to log in. Try again in {wait} seconds.", RefusalCode.THROTTLED, wait
         )

@@ -5,6 +5,10 @@ from django.dispatch import Signal
 group_created = Signal()
 """Sent with `project` (the row), `actor` and `now`."""
 
+group_retagging = Signal()
+"""Sent when a project may get other tags, with `project` (the row before, not yet locked), `tags`, `actor`
+and `now`."""
+
 group_deleting = Signal()
 """Sent with `project` (the row, locked only afterwards), `actor` and `now`."""
 

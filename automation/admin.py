@@ -1,11 +1,35 @@
 """The fleet in the console: to be read, it is as agents report it."""
 
-from django.contrib import admin
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
-from automation.models import Agent, Cluster, Database, Host, Measurement, ProcessStatus
-from opsapi.console.display import json_field
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from automation.document.secrets import redacted
+from automation.document.text import write
+from automation.models import (
+    Agent,
+    AutomationRevision,
+    Cluster,
+    Database,
+    FleetWatch,
+    Host,
+    Measurement,
+    ProcessStatus,
+    ReplicaSet,
+)
+from automation.selectors import revision_document
+from opsapi.console.display import EMPTY, json_field
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 
+_COLUMNS = ("Process", "Status", "Field", "Before", "After")
+_MOST_PARAMS = 1000
+_LONGEST_DOCUMENT = 200_000  # characters: what a page can show
 _AS_REPORTED = "Hosts appear here with the first report of an agent."
 
 
@@ -35,12 +59,14 @@ class HostAdmin(ConsoleAdmin):
         "type_name",
         "down",
         "version",
+        "version_behind",
         "replica_set_name",
         "cluster_name",
         "shard_name",
         "uptime_seconds",
         "created",
         "last_report",
+        "reported_by",
     ]
     inlines = [DatabaseInline]
     empty_text = _AS_REPORTED
@@ -58,6 +84,28 @@ class ClusterAdmin(ConsoleAdmin):
     empty_text = "Clusters appear here when agents report hosts with a cluster name."
 
 
+@admin.register(ReplicaSet)
+class ReplicaSetAdmin(ConsoleAdmin):
+    """Replica sets as agents name them, and how they stand."""
+
+    list_display = ["name", "cluster", "group", "primaries", "healthy", "unhealthy"]
+    list_select_related = ["cluster", "group"]
+    search_fields = ["name", "cluster__name", "group__name", "group__id__exact"]
+    ordering = ["name", "id"]
+    fields = [
+        "id",
+        "group",
+        "name",
+        "cluster",
+        "shard_name",
+        "primaries",
+        "healthy",
+        "unhealthy",
+        "created",
+    ]
+    empty_text = "Replica sets appear here when agents report hosts with a replica set name."
+
+
 @admin.register(Database)
 class DatabaseAdmin(ConsoleAdmin):
     """Databases of all hosts."""
@@ -72,14 +120,25 @@ class DatabaseAdmin(ConsoleAdmin):
 
 @admin.register(Agent)
 class AgentAdmin(ConsoleAdmin):
-    """Agents and when each last reported."""
+    """Agents, when each last reported, and which have fallen silent."""
 
-    list_display = ["hostname", "agent_type", "version", "group", "last_report"]
-    list_filter = ["agent_type", "last_report"]
+    list_display = ["hostname", "agent_type", "down", "version", "group", "last_report"]
+    list_filter = ["down", "agent_type", "last_report"]
     list_select_related = ["group"]
     search_fields = ["hostname", "group__name"]
     ordering = ["-last_report"]
-    fields = ["id", "group", "agent_type", "hostname", "version", "created", "last_report"]
+    fields = [
+        "id",
+        "group",
+        "agent_type",
+        "hostname",
+        "version",
+        "version_behind",
+        "created",
+        "last_report",
+        "down",
+        "returned",
+    ]
     empty_text = "No agent has reported yet. An agent needs an API key with the role GROUP_AGENT."
 
 
@@ -115,3 +174,68 @@ class ProcessStatusAdmin(ConsoleAdmin):
     ordering = ["name", "id"]
     fields = ["group", "name", "hostname", "goal_version", "error", "reported"]
     empty_text = "No automation agent has reported a process yet."
+
+
+@admin.register(FleetWatch)
+class FleetWatchAdmin(ConsoleAdmin):
+    """Since when silence counts."""
+
+    list_display = ["counting_since", "swept"]
+    ordering = ["id"]
+    fields = ["counting_since", "swept"]
+    empty_text = "No worker has looked for silent hosts and agents yet."
+
+
+@admin.register(AutomationRevision)
+class AutomationRevisionAdmin(ConsoleAdmin):
+    """Published automation configurations, secrets redacted, each beside what it was before."""
+
+    list_display = ["__str__", "group", "created", "actor_name", "what_changed", "restored_from"]
+    list_select_related = ["group"]
+    search_fields = ["group__name", "group__id__exact"]
+    search_help_text = "Part of a project's name, or its id."
+    ordering = ["-created", "-id"]
+    fields = [
+        "group",
+        "number",
+        "created",
+        "actor_kind",
+        "actor_name",
+        "restored_from",
+        "side_by_side",
+        "document_json",
+    ]
+    empty_text = "No automation configuration has been published yet."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Documents are large: only the page of one reads it."""
+        return super().get_queryset(request).defer("document", "diffs", "processes")
+
+    @admin.display(description="changed processes")
+    def what_changed(self, revision: AutomationRevision) -> str:
+        """How many, by what happened to them."""
+        return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
+
+    @admin.display(description="changes")
+    def side_by_side(self, revision: AutomationRevision) -> SafeString | str:
+        """Every changed field, as it was and as it became."""
+        rows = list(islice(_changed_params(revision), _MOST_PARAMS))
+        if not rows:
+            return EMPTY
+        heads = format_html_join("", "<th>{}</th>", [(name,) for name in _COLUMNS])
+        body = format_html_join("", f"<tr>{'<td>{}</td>' * len(_COLUMNS)}</tr>", rows)
+        return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", heads, body)
+
+    @admin.display(description="document")
+    def document_json(self, revision: AutomationRevision) -> SafeString:
+        """What it holds; of a very large one the beginning."""
+        text = write(redacted(revision_document(revision)), pretty=True)
+        shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
+        return format_html('<pre class="json">{}</pre>', shown)
+
+
+def _changed_params(revision: AutomationRevision) -> Iterator[tuple[str, ...]]:
+    for changed in revision.diffs:
+        for param in changed["params"]:
+            sides = param.get("old", EMPTY), param.get("new", EMPTY)
+            yield changed["id"], changed["status"].lower(), param["param"], *sides

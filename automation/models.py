@@ -3,13 +3,14 @@
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Lower
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce, Lower
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.reports import Address
-from opsapi.fields import PrimaryIdField
+from opsapi.api.principal import ActorKind
+from opsapi.fields import OptionalIdField, PrimaryIdField, SealedField
 
 
 class Cluster(models.Model):
@@ -24,6 +25,34 @@ class Cluster(models.Model):
         constraints = [
             # Also finds the clusters a report names, and lists them.
             models.UniqueConstraint("group", Lower("name"), name="cluster_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ReplicaSet(models.Model):
+    """Hosts that agents report under one replica set name in one cluster, or in none.
+
+    Its numbers are those of its members as last reported; without members it is there no more, and its
+    row waits for the name to come again. Whoever counts holds the row's lock, so that of reports of
+    different members the last one to count sees all.
+    """
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="replica_sets")
+    name = models.CharField(max_length=200)
+    cluster = models.ForeignKey(Cluster, null=True, on_delete=models.CASCADE, related_name="replica_sets")
+    shard_name = models.CharField(max_length=200, null=True)
+    primaries = models.PositiveIntegerField(default=0)
+    healthy = models.PositiveIntegerField(default=0)
+    unhealthy = models.PositiveIntegerField(default=0)
+    created = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Also finds the replica sets a report names.
+            models.UniqueConstraint("group", "name", Coalesce("cluster", Value("")), name="replica_set_once"),
         ]
 
     def __str__(self) -> str:
@@ -54,13 +83,22 @@ class Host(models.Model):
     )
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
+    version_behind = models.BooleanField(
+        default=False, help_text="Another host of the project has a higher version of the same series."
+    )
     replica_set_name = models.CharField(max_length=200, null=True)
+    # Its index finds the members of a replica set; a report that changes nothing of it does not touch it.
+    replica_set = models.ForeignKey(ReplicaSet, null=True, on_delete=models.SET_NULL, related_name="hosts")
     cluster = models.ForeignKey(Cluster, null=True, on_delete=models.SET_NULL, related_name="hosts")
     cluster_name = models.CharField(max_length=200, null=True, help_text="The name of its cluster.")
     shard_name = models.CharField(max_length=200, null=True)
     uptime_seconds = models.BigIntegerField(null=True)
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
+    # Agents go with their project alone, after its hosts; a constraint would need an index to be checked by.
+    reported_by = models.ForeignKey(
+        "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
+    )
     deleted = models.DateTimeField(null=True)
 
     objects = LiveHostManager()
@@ -112,10 +150,16 @@ class Agent(models.Model):
     agent_type = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AgentType])
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
+    version_behind = models.BooleanField(
+        default=False, help_text="Another agent of its type in the project has a higher version."
+    )
     created = models.DateTimeField()
     last_report = models.DateTimeField()
+    down = models.BooleanField(default=False, help_text="It has fallen silent.")
+    returned = models.DateTimeField(null=True, help_text="When it was last heard again after a silence.")
 
     class Meta:
+        # No index on the heartbeat: as with hosts.
         constraints = [
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
         ]
@@ -150,6 +194,21 @@ class Measurement(models.Model):
         return f"{self.host_id} {self.reported:%Y-%m-%dT%H:%M:%SZ}"
 
 
+class FleetWatch(models.Model):
+    """Since when silence counts, and when it was last looked for: one row for the installation."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    counting_since = models.DateTimeField()
+    swept = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="fleet_watch_once")]
+        verbose_name_plural = "fleet watch"
+
+    def __str__(self) -> str:
+        return f"since {self.counting_since:%Y-%m-%dT%H:%M:%SZ}"
+
+
 class ProcessStatus(models.Model):
     """How far automation has brought a process, as last reported (decisions 8 "agent report", 9)."""
 
@@ -167,3 +226,32 @@ class ProcessStatus(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class AutomationRevision(models.Model):
+    """A published automation configuration (decisions 9); what a project starts from has no row.
+
+    Who published it stands as plain text, without foreign keys: revisions outlive keys and users.
+    """
+
+    id = PrimaryIdField()
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="automation_revisions")
+    number = models.PositiveIntegerField(help_text="The document's version.")
+    document = SealedField()
+    processes = models.JSONField(default=list, help_text="Name and hostname of each process.")
+    diffs = models.JSONField(default=list, help_text="What it changed in each process, secrets redacted.")
+    changes = models.JSONField(default=dict, help_text="How many processes it changed, by status.")
+    restored_from = models.PositiveIntegerField(null=True, help_text="The revision it repeats.")
+    actor_kind = models.CharField(max_length=6, choices=[(one.value, one.value) for one in ActorKind])
+    actor_id = OptionalIdField()
+    actor_name = models.CharField(max_length=254, null=True)
+    created = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            # Of two who publish at once it lets one; it also finds the newest one, and lists them.
+            models.UniqueConstraint(name="automation_revision_once", fields=["group", "number"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number}"

@@ -7,6 +7,7 @@ from datetime import datetime
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from events.types import EventType
+from opsapi.hostport import host_and_port
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Per metric the samples, in the metric's base unit."""
@@ -26,8 +27,7 @@ class Address:
 
     def __str__(self) -> str:
         """`hostname:port`, IPv6 in brackets."""
-        name = f"[{self.hostname}]" if ":" in self.hostname else self.hostname
-        return f"{name}:{self.port}"
+        return host_and_port(self.hostname, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

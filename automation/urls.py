@@ -1,15 +1,23 @@
 """Routes of the fleet, below the public base."""
 
 from automation.views.agents import AgentViewSet
+from automation.views.automation_config import (
+    AutomationConfigViewSet,
+    AutomationSchemaViewSet,
+    AutomationStatusViewSet,
+)
 from automation.views.clusters import ClusterViewSet
 from automation.views.databases import DatabaseViewSet
 from automation.views.hosts import HostViewSet
 from automation.views.measurements import MeasurementViewSet
 from automation.views.metrics import MetricViewSet
+from automation.views.revisions import RevisionViewSet
 from opsapi.api.routing import route
 
 _HOSTS = "groups/<group_id>/hosts"
 _HOST = f"{_HOSTS}/<host_id>"
+_CONFIG = "groups/<group_id>/automationConfig"
+_REVISION = f"{_CONFIG}/revisions/<path:revision>"
 _DATABASE = f"{_HOST}/databases/<path:database_name>"
 
 urlpatterns = [
@@ -24,5 +32,12 @@ urlpatterns = [
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),
     route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
     route("groups/<group_id>/agents", AgentViewSet, get="index"),
+    route("groups/<group_id>/agents/<agent_type>/<path:agent_name>", AgentViewSet, delete="destroy"),
+    route(_CONFIG, AutomationConfigViewSet, get="retrieve", put="replace"),
+    route(f"{_CONFIG}/revisions", RevisionViewSet, get="index"),
+    route(f"{_REVISION}/restore", RevisionViewSet, post="restore"),
+    route(_REVISION, RevisionViewSet, get="retrieve"),
+    route("groups/<group_id>/automationStatus", AutomationStatusViewSet, get="retrieve"),
+    route("automationConfig/schema", AutomationSchemaViewSet, get="retrieve"),
     route("metricNames", MetricViewSet, get="index"),
 ]

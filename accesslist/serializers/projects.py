@@ -35,18 +35,13 @@ class ProjectDocument(Document):
     links = LinkDocument(many=True, read_only=True)
 
 
-class ProjectChange(Document):
+class ProjectChange(ProjectDocument):
     """What changes a project; what is left out stays."""
 
-    example = ProjectDocument.example
+    writable = frozenset({"name", "tags"})
 
-    id = serializers.CharField(read_only=True)
     name = Text(max_length=200, required=False)
-    orgId = Identifier(read_only=True)
     tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, clearable=True, required=False)
-    created = serializers.DateTimeField(read_only=True)
-    hostCount = serializers.IntegerField(read_only=True)
-    links = LinkDocument(many=True, read_only=True)
 
 
 def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> dict[str, Any]:

@@ -79,14 +79,10 @@ class GroupTeamDocument(Document):
     links = LinkDocument(many=True, read_only=True)
 
 
-class GroupTeamChange(Document):
+class GroupTeamChange(GroupTeamDocument):
     """What changes them."""
 
-    example = GroupTeamDocument.example
-
-    teamId = serializers.CharField(read_only=True)
-    roleNames = ListOf(OneOf(_GROUP_ROLES))
-    links = LinkDocument(many=True, read_only=True)
+    writable = frozenset({"roleNames"})
 
 
 def present_team(row: TeamRow, links: Links, *, alone: bool = False) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from accesslist.serializers.roles import RoleDocument, RoleField
 from accesslist.services.users import NewUser
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import EmailAddress, ListOf, Text
+from opsapi.api.fields import EmailAddress, ListOf, MobileNumber, Text
 from opsapi.api.links import Links
 
 
@@ -36,7 +36,7 @@ class UserDocument(Document):
     lastName = serializers.CharField()
     emailAddress = serializers.CharField(required=False)
     mobileNumber = serializers.CharField(required=False)
-    roles = RoleDocument(many=True)
+    roles = serializers.ListField(child=RoleDocument())
     teamIds = serializers.ListField(child=serializers.CharField())
     links = LinkDocument(many=True)
 
@@ -57,24 +57,17 @@ class UserInput(Document):
     firstName = Text(max_length=100)
     lastName = Text(max_length=100)
     emailAddress = EmailAddress(required=False)
-    mobileNumber = Text(max_length=40, required=False)
+    mobileNumber = MobileNumber(required=False)
     roles = ListOf(RoleField(), max_length=100, required=False)
 
 
-class UserRolesInput(Document):
+class UserRolesInput(UserDocument):
     """What changes a user: their roles; a document that was read can be written back."""
 
+    writable = frozenset({"roles"})
     request_example = {"roles": [RoleDocument.example]}
 
-    id = serializers.CharField(read_only=True)
-    username = serializers.CharField(read_only=True)
-    firstName = serializers.CharField(read_only=True)
-    lastName = serializers.CharField(read_only=True)
-    emailAddress = serializers.CharField(read_only=True)
-    mobileNumber = serializers.CharField(read_only=True)
     roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True)
-    teamIds = serializers.ListField(child=serializers.CharField(), read_only=True)
-    links = LinkDocument(many=True, read_only=True)
 
 
 class NewUserDocument(Document):

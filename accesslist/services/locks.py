@@ -22,6 +22,7 @@ OWNERS_LOCK = 0x6F70736F776E6572  # "opsowner"
 _HOLD_PROJECTS = """
 SELECT id, org_id FROM accesslist_project WHERE id = ANY(%s) AND deleted IS NULL ORDER BY id FOR KEY SHARE
 """
+_HAVE_PROJECT = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR UPDATE"
 _HOLD_ORGANIZATIONS = """
 SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE
 """
@@ -46,6 +47,18 @@ def project_hold(*, group_id: str) -> None:
     """
     if group_id not in places_hold(groups=[group_id]).orgs_of_groups:
         raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
+
+
+def project_alone(*, group_id: str) -> None:
+    """Wait until nobody holds the project, and keep everybody from it until the transaction ends.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_HAVE_PROJECT, [group_id])
+        if not cursor.rowcount:
+            raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
 def organization_hold(*, org_id: str) -> None:

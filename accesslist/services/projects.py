@@ -8,7 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from accesslist.hooks import group_created, group_deleting
+from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Project
 from accesslist.selectors.projects import project_facts, project_row
 from accesslist.services.grants import grants_create
@@ -63,6 +63,10 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
     Raises:
         ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    if "tags" in changes:
+        # First, as in deleting.
+        project, tags = _live(group_id), changes["tags"]
+        group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
     # The weaker lock: reports go on meanwhile.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
     project = found(live, ErrorCode.GROUP_NOT_FOUND, group_id)

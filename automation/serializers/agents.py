@@ -11,7 +11,7 @@ from opsapi.api.examples import A_TIME
 
 
 class AgentDocument(Document):
-    """An agent, and when it last reported."""
+    """An agent, when it last reported, and whether it has fallen silent."""
 
     example = {
         "agentType": AgentType.MONITORING.value,
@@ -19,6 +19,7 @@ class AgentDocument(Document):
         "version": "1.0",
         "created": A_TIME,
         "lastReport": A_TIME,
+        "down": False,
         "links": [],
     }
 
@@ -27,7 +28,8 @@ class AgentDocument(Document):
     version = serializers.CharField()
     created = serializers.DateTimeField()
     lastReport = serializers.DateTimeField()
-    links = LinkDocument(many=True, help_text="None: an agent has no address of its own.")
+    down = serializers.BooleanField(help_text="It has been silent for 4 minutes.")
+    links = LinkDocument(many=True, help_text="None: agents are read in the list alone.")
 
 
 def present_agent(row: AgentRow) -> dict[str, Any]:
@@ -38,5 +40,6 @@ def present_agent(row: AgentRow) -> dict[str, Any]:
         "version": row["version"],
         "created": row["wire_created"],
         "lastReport": row["wire_last_report"],
+        "down": row["down"],
         "links": [],
     }

@@ -58,26 +58,13 @@ class NewHost(Document):
     port = Port()
 
 
-class HostChange(Document):
+class HostChange(HostDocument):
     """What gives a host another address; what is left out stays, and only agents say the rest."""
 
-    example = HostDocument.example
+    writable = frozenset({"hostname", "port"})
 
-    id = serializers.CharField(read_only=True)
-    groupId = serializers.CharField(read_only=True)
     hostname = Hostname(required=False)
     port = Port(required=False)
-    typeName = serializers.ChoiceField(_TYPES, read_only=True)
-    reachable = serializers.BooleanField(read_only=True)
-    version = serializers.CharField(read_only=True)
-    replicaSetName = serializers.CharField(read_only=True)
-    clusterName = serializers.CharField(read_only=True)
-    clusterId = serializers.CharField(read_only=True)
-    shardName = serializers.CharField(read_only=True)
-    uptimeSeconds = serializers.IntegerField(read_only=True)
-    created = serializers.DateTimeField(read_only=True)
-    lastReport = serializers.DateTimeField(read_only=True)
-    links = LinkDocument(many=True, read_only=True)
 
 
 def host_path(row: HostRow) -> str:

@@ -1,30 +1,35 @@
 """Hosts made, renamed and deleted by people; agents bring theirs with reports (decisions 8 "hosts")."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.models import Project
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import advisory_lock, project_alone, project_hold
 from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement
 from automation.reports import Address
 from automation.selectors import facts_of_host, host_state
+from automation.services.inventory import hosts_named
+from automation.services.measurements import MEASUREMENTS_AT_ONCE
+from automation.services.replica_sets import replica_sets_count
+from automation.services.signals import hosts_signal, versions_signal
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import event_record
+from events.services import NewEvent, event_record, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.principal import Actor
+from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 
-MEASUREMENTS_AT_ONCE = 5_000
-"""So many rows go in one transaction: it stays short, however long a host was there."""
+_MOMENTARY = frozenset({"reachable", "versionBehind"})
+"""What a host is at the moment, which no change by people is about."""
+_KEY_DIGITS = 15
+"""So many hexadecimal digits of an id fit into the key of an advisory lock."""
 
 
 @transaction.atomic
@@ -45,6 +50,22 @@ def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime)
 
 
 @transaction.atomic
+def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, now: datetime) -> None:
+    """Add those of the hosts that are not there; the caller holds the project."""
+    _, added = hosts_named(group_id=group_id, reported=addresses, mentioned=(), now=now)
+    events = [
+        NewEvent(
+            event_type=EventType.ADD_HOST_AUDIT,
+            facts=facts_of_host(host),
+            diffs=diff(DiffType.PROCESS, host.id, new=_described(host)),
+            signal_facts=host_state(host),
+        )
+        for host in added
+    ]
+    events_record(events=events, actor=actor, now=now, group_id=group_id)
+
+
+@transaction.atomic
 def host_change(
     *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
@@ -53,6 +74,7 @@ def host_change(
     Raises:
         ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
     """
+    _one_at_a_time(host_id)
     host = _live(group_id, host_id)
     wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
     if wanted == host.address:
@@ -74,6 +96,7 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
     """
+    _one_at_a_time(host_id)
     # First, because what reacts takes locks that are held by those who wait for the project's own.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
     host = _alone(group_id, host_id)
@@ -82,6 +105,7 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
     host.deleted = now
     host.save(update_fields=["deleted"])
     project_hosts_counted(group_id=group_id, difference=-1)
+    _leave(host, now)
 
 
 @transaction.atomic
@@ -109,6 +133,14 @@ def _address_once(address: Address) -> Iterator[None]:
         raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
 
 
+def _one_at_a_time(host_id: str) -> None:
+    """Nobody else gives the host an address, or deletes it, before the transaction ends.
+
+    Its row cannot keep them away: reports lock that after the project, which is waited for below.
+    """
+    advisory_lock(int(host_id[-_KEY_DIGITS:], 16))
+
+
 def _live(group_id: str, host_id: str) -> Host:
     host = Host.objects.filter(group_id=group_id, id=host_id).first()
     return found(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
@@ -116,14 +148,28 @@ def _live(group_id: str, host_id: str) -> Host:
 
 def _alone(group_id: str, host_id: str) -> Host:
     """The host as it is now, while no report is being taken: those hold on to the project."""
-    project = Project.objects.select_for_update().filter(id=group_id).first()
-    found(project, ErrorCode.GROUP_NOT_FOUND, group_id)
+    project_alone(group_id=group_id)
     return _live(group_id, host_id)
+
+
+def _leave(host: Host, now: datetime) -> None:
+    """What those it leaves behind are without it."""
+    left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [])
+    events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
+    hosts_signal(
+        group_id=host.group_id,
+        hosts=(),
+        replica_sets=left.states,
+        clusters_left=[host.cluster_id] if host.cluster_id else [],
+        now=now,
+    )
+    if host.version is not None:
+        versions_signal(group_id=host.group_id, now=now)
 
 
 def _described(host: Host) -> dict[str, Any]:
     """What a diff compares: what people say of a host, and the last that agents said of its place."""
-    state = {name: value for name, value in host_state(host).items() if name != "reachable"}
+    state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
     return {**state, "version": host.version}
 
 

@@ -3,19 +3,20 @@
 However much a report holds, the number of statements is the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
-from django.db.models.functions import Lower
 
 from accesslist.services.locks import project_hold
-from automation.models import Agent, Host, Measurement, ProcessStatus
+from automation.choices import HostType
+from automation.models import Host, Measurement, ProcessStatus
 from automation.reports import Address, EventReport, HostReport, Report, Samples
-from automation.rules import reachability_event
+from automation.rules.hosts import HostState, host_events
 from automation.selectors import facts_of_host, host_state
+from automation.services.agents import agent_seen
 from automation.services.inventory import (
     ClustersByName,
     HostsByKey,
@@ -25,15 +26,14 @@ from automation.services.inventory import (
     hosts_update,
     known_clusters,
 )
-from events.choices import SignalKind
+from automation.services.replica_sets import replica_sets_count
+from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.facts import EventFacts
-from events.services import NewEvent, events_record, signal_record
-from events.types import EventType
+from events.services import NewEvent, events_record
+from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor
+from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
-
-ROWS_AT_ONCE = 5_000
-"""So many rows go in one statement: one has at most 65,535 parameters."""
 
 
 @transaction.atomic
@@ -44,7 +44,7 @@ def report_ingest(*, group_id: str, report: Report, actor: Actor, now: datetime)
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
     project_hold(group_id=group_id)
-    new_agent = _agent_seen(group_id, report, now)
+    heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
     hosts, added = hosts_named(
@@ -53,38 +53,29 @@ def report_ingest(*, group_id: str, report: Report, actor: Actor, now: datetime)
         mentioned=_mentioned(report.events),
         now=now,
     )
-    edges = _reachability_edges(hosts, report.hosts)
-    hosts_update(hosts=hosts, reports=report.hosts, clusters=clusters, now=now)
+    versions = {host.id: host.version for host in hosts.values()}
+    edges = _edges(hosts, report.hosts)
+    moves = hosts_update(
+        hosts=hosts, reports=report.hosts, clusters=clusters, agent_id=heartbeat.agent_id, now=now
+    )
+    sets = replica_sets_count(set_ids=moves.replica_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
     measurements = _insert_measurements(hosts, report.hosts, now)
     _replace_processes(group_id, report, now)
-    derived = [*new_agent, *_new_hosts(added), *_reachability(edges)]
-    told = _reported(group_id, report.events, hosts)
+    derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
+    told = _reported(group_id, _as_they_happened(report.events, now), hosts)
     events_record(events=[*derived, *told], actor=actor, now=now, group_id=group_id)
-    if report.hosts:
-        states = [_state(hosts[one.address.key], measurements) for one in report.hosts]
-        signal_record(group_id=group_id, kind=SignalKind.HOSTS, payload={"hosts": states}, now=now)
-
-
-def _agent_seen(group_id: str, report: Report, now: datetime) -> list[NewEvent]:
-    """Its heartbeat; an agent that was not known is added, and told of."""
-    known = Agent.objects.filter(group_id=group_id, agent_type=report.agent_type.value)
-    named = known.annotate(key=Lower("hostname")).filter(key=report.hostname.lower())
-    if named.update(last_report=now, version=report.version):
-        return []
-    agent = Agent(
+    reported = [hosts[one.address.key] for one in report.hosts]
+    states = [host_signal_state(host, measurements.get(host.id)) for host in reported]
+    hosts_signal(
         group_id=group_id,
-        agent_type=report.agent_type.value,
-        hostname=report.hostname,
-        version=report.version,
-        created=now,
-        last_report=now,
+        hosts=states,
+        replica_sets=sets.states,
+        clusters_left=moves.clusters_left,
+        now=now,
     )
-    Agent.objects.bulk_create([agent], ignore_conflicts=True)
-    if not Agent.objects.filter(id=agent.id).exists():
-        return []
-    facts = EventFacts(hostname=report.hostname, source_type_name=report.agent_type.value)
-    return [NewEvent(event_type=EventType.NEW_AGENT, facts=facts)]
+    if heartbeat.weigh_versions or any(host.version != versions[host.id] for host in reported):
+        versions_signal(group_id=group_id, now=now)
 
 
 def _mentioned(events: Iterable[EventReport]) -> list[Address]:
@@ -95,15 +86,23 @@ def _mentioned(events: Iterable[EventReport]) -> list[Address]:
     ]
 
 
-def _reachability_edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
-    """The hosts found down or back up, held against their state before the report."""
-    edges = []
-    for report in reports:
-        host = hosts[report.address.key]
-        event_type = reachability_event(was_down=host.down, reachable=report.reachable)
-        if event_type:
-            edges.append((host, event_type))
-    return edges
+def _edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
+    """What happened to each host, held against its state before the report."""
+    return [
+        (host, event_type)
+        for report in reports
+        for host in (hosts[report.address.key],)
+        for event_type in host_events(_known_state(host), report)
+    ]
+
+
+def _known_state(host: Host) -> HostState:
+    return HostState(
+        type_name=HostType(host.type_name),
+        down=host.down,
+        version=host.version,
+        uptime_seconds=host.uptime_seconds,
+    )
 
 
 def _new_hosts(added: Iterable[Host]) -> list[NewEvent]:
@@ -113,10 +112,15 @@ def _new_hosts(added: Iterable[Host]) -> list[NewEvent]:
     ]
 
 
-def _reachability(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
-    # They make no signals: the report's own carries the state.
+def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
+    """With the state the report left; what begins or ends a state makes no signal: the hosts' carries it."""
     return [
-        NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)
+        NewEvent(
+            event_type=event_type,
+            facts=facts_of_host(host),
+            signals=EVENT_TYPES[event_type].told_once,
+            signal_facts=host_state(host),
+        )
         for host, event_type in edges
     ]
 
@@ -173,6 +177,11 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
     )
 
 
+def _as_they_happened(events: Iterable[EventReport], now: datetime) -> list[EventReport]:
+    """Without a time an event happens with its report."""
+    return sorted(events, key=lambda event: event.created or now)
+
+
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:
     """What an agent saw."""
     names = {event.cluster_name for event in events if event.cluster_name is not None}
@@ -199,11 +208,13 @@ def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) 
     if event.cluster_name is not None:
         known.pop("clusterId", None)
     facts = {**known, **{name: value for name, value in told.items() if value is not None}}
+    # What ended before an alert began does not close it.
+    dated = {"happened": wire_time(event.created)} if event.created else {}
     return NewEvent(
         event_type=event.event_type,
         facts=EventFacts.of_document(facts),
         happened=event.created,
-        signal_facts=facts,
+        signal_facts={**facts, **dated},
     )
 
 
@@ -211,9 +222,3 @@ def _cluster_facts(name: str | None, clusters: ClustersByName) -> dict[str, str 
     """A cluster as it is known; one that is not, as it was told."""
     cluster = clusters.get(name) if name else None
     return {"clusterName": cluster.name, "clusterId": cluster.id} if cluster else {"clusterName": name}
-
-
-def _state(host: Host, measurements: Mapping[str, Measurement]) -> dict[str, Any]:
-    """What the signal says of one host: its state at this report, frozen."""
-    measured = measurements.get(host.id)
-    return {**host_state(host), "measurementId": measured.pk if measured else None}

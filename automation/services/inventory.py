@@ -2,6 +2,7 @@
 statements than one of a single host."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,9 @@ from accesslist.services.projects import project_hosts_counted
 from automation.models import Cluster, Host
 from automation.reports import Address, HostReport
 from automation.selectors import hosts_locked, known_addresses
+from automation.services.replica_sets import SetKey, replica_sets_named
+from opsapi.fields import Among
+from opsapi.sql import update_from_arrays
 
 HostsByKey = Mapping[tuple[str, int], Host]
 ClustersByName = Mapping[str, Cluster]
@@ -21,23 +25,17 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "down": "boolean",
     "version": "text",
     "replica_set_name": "text",
+    "replica_set_id": "text",
     "cluster_id": "text",
     "cluster_name": "text",
     "shard_name": "text",
     "uptime_seconds": "bigint",
     "last_report": "timestamptz",
+    "reported_by_id": "text",
 }
 """Columns a report changes, with their types."""
 
-_ARRAYS = ", ".join(f"%({name})s::{kind}[]" for name, kind in _REPORTED_COLUMNS.items())
-# The ORM would send a CASE per column with a branch per host.
-_UPDATE_HOSTS = f"""
-UPDATE automation_host AS host
-   SET {", ".join(f"{name} = said.{name}" for name in _REPORTED_COLUMNS)}
-  FROM unnest(%(id)s::text[], {_ARRAYS})
-       AS said (id, {", ".join(_REPORTED_COLUMNS)})
- WHERE host.id = said.id
-"""  # noqa: S608 - made of the names above
+_UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 
 # Python and PostgreSQL do not lower every letter alike, and the unique index is PostgreSQL's.
 _NAMED_CLUSTERS = """
@@ -60,6 +58,14 @@ SELECT said.host_id, said.name
                     WHERE known.host_id = said.host_id AND known.name = said.name)
     ON CONFLICT DO NOTHING
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Where reported hosts were and are, by ids: replica sets of before and now, clusters none is in now."""
+
+    replica_sets: frozenset[str] = frozenset()
+    clusters_left: frozenset[str] = frozenset()
 
 
 def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
@@ -101,16 +107,28 @@ def hosts_named(
 
 
 def hosts_update(
-    *, hosts: HostsByKey, reports: Sequence[HostReport], clusters: ClustersByName, now: datetime
-) -> None:
+    *,
+    hosts: HostsByKey,
+    reports: Sequence[HostReport],
+    clusters: ClustersByName,
+    agent_id: str,
+    now: datetime,
+) -> Moves:
     """The state as reported; what a report leaves out stays as it was."""
     if not reports:
-        return
+        return Moves()
     updated = [hosts[report.address.key] for report in reports]
+    before = _memberships(updated)
+    stood = {host.id: _set_key(host) for host in updated}
     for host, report in zip(updated, reports, strict=True):
         _take(host, report, clusters, now)
+        host.reported_by_id = agent_id
+    moved = [host for host in updated if host.replica_set_id is None or stood[host.id] != _set_key(host)]
+    _enter_replica_sets(moved, now)
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     _execute(_UPDATE_HOSTS, columns)
+    after = _memberships(updated)
+    return Moves(replica_sets=before[0] | after[0], clusters_left=before[1] - after[1])
 
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
@@ -129,7 +147,8 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
     """Add hosts, those aside that are there by now; answers the ids of the added ones."""
     fresh = [Host(group_id=group_id, hostname=one.hostname, port=one.port, created=now) for one in addresses]
     Host.objects.bulk_create(fresh, ignore_conflicts=True)
-    added = set(Host.objects.filter(id__in=[host.id for host in fresh]).values_list("id", flat=True))
+    there = Host.objects.filter(Among("id", [host.id for host in fresh]))
+    added = set(there.values_list("id", flat=True))
     if added:
         project_hosts_counted(group_id=group_id, difference=len(added))
     return added
@@ -145,6 +164,28 @@ def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetim
         host.cluster = clusters[report.cluster_name]
         # One spelling for all its hosts: alerts tell clusters by their names.
         host.cluster_name = host.cluster.name
+
+
+def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]:
+    """The ids of their replica sets and of their clusters."""
+    sets = {host.replica_set_id for host in hosts}
+    clusters = {host.cluster_id for host in hosts}
+    return frozenset(sets - {None}), frozenset(clusters - {None})
+
+
+def _set_key(host: Host) -> SetKey | None:
+    return None if host.replica_set_name is None else (host.replica_set_name, host.cluster_id)
+
+
+def _enter_replica_sets(hosts: Sequence[Host], now: datetime) -> None:
+    """The sets of these hosts by their names; without any it costs no statement."""
+    keys = {host.id: key for host in hosts if (key := _set_key(host))}
+    if not keys:
+        return
+    sets = replica_sets_named(group_id=hosts[0].group_id, keys=frozenset(keys.values()), now=now)
+    for host in hosts:
+        if host.id in keys:
+            host.replica_set_id = sets[keys[host.id]]
 
 
 def _execute(statement: str, parameters: Mapping[str, Any]) -> None:

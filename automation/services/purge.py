@@ -1,6 +1,15 @@
 """Taking away the fleet of a deleted project, a batch at a time (decisions 3)."""
 
-from automation.models import Agent, Cluster, Database, Host, Measurement, ProcessStatus
+from automation.models import (
+    Agent,
+    AutomationRevision,
+    Cluster,
+    Database,
+    Host,
+    Measurement,
+    ProcessStatus,
+    ReplicaSet,
+)
 from opsapi.batches import delete_batch
 
 
@@ -14,7 +23,9 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         delete_batch(Measurement.objects.filter(**of_hosts), limit)
         or delete_batch(Database.objects.filter(**of_hosts), limit)
         or delete_batch(Host._base_manager.filter(group_id=group_id), limit)
+        or delete_batch(ReplicaSet.objects.filter(group_id=group_id), limit)
         or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
         or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
+        or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
         or delete_batch(Agent.objects.filter(group_id=group_id), limit)
     )

@@ -3,21 +3,49 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.selectors import agent_rows
+from automation.choices import AgentType
+from automation.selectors import agent_rows, agents_named
 from automation.serializers.agents import AgentDocument, present_agent
+from automation.services.agents import agent_delete
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
 
+_TYPES = {one.value: one for one in AgentType}
+
 
 class AgentViewSet(ApiViewSet):
-    """`/groups/{id}/agents`."""
+    """`/groups/{id}/agents` and `…/{agentType}/{hostname}`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY)}
+    access = {"index": in_group(Role.GROUP_READ_ONLY), "destroy": in_group(Role.GROUP_MONITORING_ADMIN)}
     parameters = {"index": LISTING}
     answers = {"index": [AgentDocument]}
+    statuses = {"destroy": 204}
+    refusals = {"destroy": (ErrorCode.AGENT_NOT_FOUND,)}
+
+    def load(self) -> None:
+        """The agent of the path has to be there; what is no type has none."""
+        if self.action != "destroy":
+            return
+        named, name = self.kwargs["agent_type"], self.kwargs["agent_name"]
+        agent_type = _TYPES.get(named)
+        if agent_type is None or not agents_named(self.group.id, agent_type, name).exists():
+            raise ApiError(ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Agents by type and hostname."""
         return self.list(agent_rows(self.group.id), present_agent)
+
+    def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
+        """Forgets an agent out of service; the alerts about it are cancelled, its hosts stay as they are."""
+        agent_delete(
+            group_id=self.group.id,
+            agent_type=_TYPES[agent_type],
+            hostname=agent_name,
+            actor=self.actor,
+            now=self.now,
+        )
+        return Response(status=204)

@@ -1,0 +1,32 @@
+"""What identity and access counts."""
+
+from enum import StrEnum
+
+from prometheus_client import Counter
+
+from opsapi.metrics import COUNTED
+
+
+class FailedAuthentication(StrEnum):
+    """Why somebody was not let in; never who it was, or whether they exist."""
+
+    MALFORMED = "malformed"
+    WRONG_CREDENTIALS = "wrong_credentials"
+    FORGED_NONCE = "forged_nonce"
+    SCRAPER_CREDENTIALS = "scraper_credentials"
+    CONSOLE_CREDENTIALS = "console_credentials"
+    REFUSED_ADDRESS = "refused_address"
+    THROTTLED = "throttled"
+
+
+_FAILURES = Counter(
+    "opsapi_failed_authentications",
+    "Credentials that did not let somebody in, by reason; requests without any are not counted.",
+    ["reason"],
+    registry=COUNTED,
+)
+
+
+def count_failure(reason: FailedAuthentication) -> None:
+    """One more."""
+    _FAILURES.labels(reason.value).inc()

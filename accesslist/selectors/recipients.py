@@ -1,0 +1,82 @@
+"""Who is told of alerts as the holder of a role, as a user or as a team's member (decisions 7).
+
+All of them are users who hold a role, or whose team does: others may not be told (decisions 3).
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from accesslist.models import Project, RoleGrant, Team, User, username_key
+from accesslist.selectors.users import Membership, org_user_rows
+from opsapi.roles import Role
+
+RecipientRow = dict[str, Any]
+Recipients = QuerySet[User, Any]
+
+
+def global_owners() -> Recipients:
+    """Users who hold GLOBAL_OWNER."""
+    return _holders(RoleGrant.objects.filter(role=Role.GLOBAL_OWNER.value, org=None, project=None))
+
+
+def project_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
+    """Users with one of these roles, or without `roles` any, in the project, directly or by a team.
+
+    Owners of its organization are owners of the project too, where that role is named; holders of
+    global roles as such are never among them.
+    """
+    held = RoleGrant.objects.filter(_named(roles), project_id=group_id)
+    if Role.GROUP_OWNER in roles:
+        org = Project.objects.filter(id=group_id).values("org_id")
+        held = held | RoleGrant.objects.filter(role=Role.ORG_OWNER.value, org_id__in=org)
+    return _holders(held)
+
+
+def org_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
+    """Users with one of these roles, or without `roles` any, in the organization of the project."""
+    return _holders(RoleGrant.objects.filter(_named(roles), org_id__in=_org_of(group_id)))
+
+
+def user_recipient(username: str, *, group_id: str | None) -> Recipients:
+    """The user of that name, if they belong to the organization of the project where one is named."""
+    named = _rows(User.objects.filter(_may_be_told(), username_key=username_key(username)))
+    if group_id is None:
+        return named
+    org_id = _org_of(group_id).first()
+    return named.filter(id__in=org_user_rows(org_id["org_id"], None).values("id")) if org_id else named.none()
+
+
+def team_recipients(team_id: str, *, group_id: str | None) -> Recipients:
+    """The team's members, if it is of the organization of the project where one is named."""
+    teams = Team.objects.filter(id=team_id)
+    if group_id is not None:
+        teams = teams.filter(org_id__in=_org_of(group_id))
+    members = Membership.objects.filter(team_id__in=teams.values("id"))
+    return _rows(User.objects.filter(_may_be_told(), id__in=members.values("user_id")))
+
+
+def _holders(grants: QuerySet[RoleGrant]) -> Recipients:
+    teams = Membership.objects.filter(team_id__in=grants.filter(team__isnull=False).values("team_id"))
+    direct = grants.filter(user__isnull=False)
+    return _rows(User.objects.filter(Q(id__in=direct.values("user_id")) | Q(id__in=teams.values("user_id"))))
+
+
+def _rows(users: QuerySet[User]) -> Recipients:
+    return users.order_by("id").values("email_address", "mobile_number")
+
+
+def _named(roles: Collection[str]) -> Q:
+    return Q(role__in=list(roles)) if roles else Q()
+
+
+def _org_of(group_id: str) -> QuerySet[Project, Any]:
+    return Project.objects.filter(id=group_id).values("org_id")
+
+
+def _may_be_told() -> Q:
+    by_team = Membership.objects.filter(team__grants__isnull=False)
+    return Q(id__in=RoleGrant.objects.filter(user__isnull=False).values("user_id")) | Q(
+        id__in=by_team.values("user_id")
+    )

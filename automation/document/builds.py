@@ -1,0 +1,56 @@
+"""What is stored of builds and must stay: their bits (contract 2.14, decisions 9). Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from automation.document.parts import Part, items
+from automation.document.pointers import pointer
+from automation.document.text import canonical
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import BadField
+
+_KNOWN_BY = ("platform", "architecture", "gitVersion")
+_UNSAID = "null"
+
+Place = tuple[int, int]
+
+
+def bits_faults(document: Part, stored: Part) -> Iterator[BadField]:
+    """`bits` of a build that is stored with some: neither removed nor changed.
+
+    Builds that differ in nothing but their bits are held together: those that say what is stored
+    are set aside, the others must not stand for what is left.
+    """
+    before, after = _bits(stored), _bits(document)
+    for build, places in after.items():
+        left = Counter(bits for _, bits in before.get(build, ()))
+        other = [place for place, bits in places if not _set_aside(left, bits)]
+        lost = [bits for bits in left.elements() if bits != _UNSAID]
+        yield from (_fault(place, bits) for place, bits in zip(other, lost, strict=False))
+
+
+def _set_aside(left: Counter[str], bits: str) -> bool:
+    there = left[bits] > 0
+    left[bits] -= there
+    return there
+
+
+def _fault(place: Place, bits: str) -> BadField:
+    version, build = place
+    field = pointer(["databaseVersions", version, "builds", build, "bits"])
+    return BadField(field, ErrorCode.INVALID_SETTINGS, f"must stay {bits}: it is neither removed nor changed")
+
+
+def _bits(document: Part) -> dict[str, list[tuple[Place, str]]]:
+    """By what a build is known by: where it stands, and its bits as text."""
+    found = defaultdict(list)
+    for version_at, version in items(document, "databaseVersions"):
+        for build_at, build in items(version, "builds"):
+            known_by = [version.get("name"), *(build.get(name) for name in _KNOWN_BY), _modules(build)]
+            found[canonical(known_by)].append(((version_at, build_at), canonical(build.get("bits"))))
+    return found
+
+
+def _modules(build: Part) -> list[str]:
+    modules = build.get("modules")
+    return sorted(map(canonical, modules)) if isinstance(modules, list) else []

@@ -1,0 +1,135 @@
+"""What a publish changes in each process, as its event tells it (decisions 9, decisions 4). Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from automation.document.formats import CANCEL, moment
+from automation.document.parts import Part, first, part, process_name, processes, text
+from automation.document.pointers import shortened
+from automation.document.secrets import redacted
+from automation.document.text import canonical, write
+from events.choices import DiffStatus, DiffType
+
+_LONGEST_PATH = 200  # characters of a path that is followed further down: it stands before every field below
+
+MOST_PARAMS = 5000
+"""Fields told of one publish; beyond, each process has only their number."""
+MOST_PARAMS_OF_A_PROCESS = 200
+LONGEST_VALUE = 500
+"""Characters shown of a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParamChange:
+    """One field of a process, by its dotted path; a side without a value is None, a long one cut short."""
+
+    param: str
+    old: str | None
+    new: str | None
+
+    def document(self) -> dict[str, str]:
+        """As a diff shows it."""
+        sides = {"old": self.old, "new": self.new}
+        return {"param": self.param, "display": self.param} | {
+            side: value for side, value in sides.items() if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessChange:
+    """What happened to one process; the values of secrets are `******`."""
+
+    name: str
+    status: DiffStatus
+    params: tuple[ParamChange, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As one of an event's `diffs`."""
+        return {
+            "id": self.name,
+            "type": DiffType.PROCESS.value,
+            "status": self.status.value,
+            "params": [param.document() for param in self.params],
+        }
+
+
+def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ProcessChange]:
+    """One for each process that is not what it was: those of the new document, then those removed.
+
+    Of many fields the first are told and the others counted.
+    """
+    changes: list[ProcessChange] = []
+    room = MOST_PARAMS
+    for name, before, after in pairs(old, new):
+        found = changed_params(before or {}, after or {})
+        told, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), found)
+        room -= len(told)
+        params = (*told, ParamChange(f"… and {more} more", None, None)) if more else tuple(told)
+        if params:
+            changes.append(ProcessChange(name, status(before, after), params))
+    return changes
+
+
+def pairs(old: Part, new: Part) -> Iterator[tuple[str, Part | None, Part | None]]:
+    """Each process with its name, as it was and as it shall be; None where it is not."""
+    before, after = processes(old), processes(new)
+    for key in dict.fromkeys([*after, *before]):
+        process = after[key] if key in after else before[key]
+        yield process_name(process), before.get(key), after.get(key)
+
+
+def status(old: Part | None, new: Part | None) -> DiffStatus:
+    """What a change amounts to; of several the first of these: it is what people must see."""
+    if old is None:
+        return DiffStatus.NEW
+    if new is None:
+        return DiffStatus.REMOVED
+    if is_disabled(old) != is_disabled(new):
+        return DiffStatus.SHUTDOWN if is_disabled(new) else DiffStatus.STARTUP
+    if is_restore(old, new):
+        return DiffStatus.RESTORE
+    return DiffStatus.RESTART if moved(old, new, "lastRestart") else DiffStatus.MODIFIED
+
+
+def is_disabled(process: Part) -> bool:
+    """Whether it is to be shut down."""
+    return process.get("disabled") is True
+
+
+def is_restore(old: Part, new: Part) -> bool:
+    """Whether backupRestoreUrl is set to a URL it did not have."""
+    url = text(new, "backupRestoreUrl")
+    return url not in {None, CANCEL, text(old, "backupRestoreUrl")}
+
+
+def moved(old: Part, new: Part, name: str) -> bool:
+    """Whether that time is another moment than it was; one taken away moves nothing."""
+    after, before = text(new, name), text(old, name)
+    return after is not None and moment(after) != (None if before is None else moment(before))
+
+
+def changed_params(old: Part, new: Part) -> Iterator[ParamChange]:
+    """Every field of a process that differs, objects on both sides field by field; secrets redacted."""
+    if canonical(old) != canonical(new):
+        yield from _params("", (old, new), (redacted(old), redacted(new)))
+
+
+def _params(prefix: str, values: tuple[Part, Part], shown: tuple[Part, Part]) -> Iterator[ParamChange]:
+    """The values say what changed, their redacted forms are what is shown."""
+    old, new = values
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        path = prefix + shortened(name)
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and len(path) < _LONGEST_PATH:
+            members_shown = part(shown[0], name), part(shown[1], name)
+            yield from _params(f"{path}.", (before, after), members_shown)
+        elif canonical(before) != canonical(after):
+            yield ParamChange(path, _text(shown[0].get(name)), _text(shown[1].get(name)))
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    shown = value if isinstance(value, str) else write(value)
+    return shown if len(shown) <= LONGEST_VALUE else shown[:LONGEST_VALUE] + "…"

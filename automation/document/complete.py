@@ -1,0 +1,54 @@
+"""What a document that is checked becomes before it is stored (decisions 9 "defaults filled"). Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from automation.document.parts import Part, items, keyed, text
+from automation.document.schema import SCHEMA, resolved
+
+_AGENTS = ("monitoringVersions", "backupVersions")
+
+
+def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with its defaults, without nulls in optional fields and without older names.
+
+    Agents keep the `name` stored for their hostname: it is read-only. What the schema does not list
+    stays as it came, and so does the order of keys.
+    """
+    found: dict[str, Any] = _completed(document, SCHEMA)
+    return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
+
+
+def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
+    schema = resolved(schema)
+    if isinstance(value, Mapping):
+        return _object(value, schema)
+    if isinstance(value, list) and "items" in schema:
+        return [_completed(item, schema["items"]) for item in value]
+    return value
+
+
+def _object(value: Part, schema: Mapping[str, Any]) -> dict[str, Any]:
+    known = schema.get("properties", {})
+    found: dict[str, Any] = {}
+    for name, member in value.items():
+        field = known.get(name, {})
+        if member is not None or not field:
+            found.setdefault(field.get("olderNameOf", name), _completed(member, field))
+    for name, field in known.items():
+        if "default" in field:
+            found.setdefault(name, field["default"])
+    return found
+
+
+def _kept(document: Part, stored: Part, array: str) -> list[Any]:
+    """The agents, each under the name stored for its hostname."""
+    before = keyed((agent for _, agent in items(stored, array)), _hostname)
+    after = keyed((agent for _, agent in items(document, array)), _hostname)
+    return [
+        {**agent, "name": before[key]["name"]} if key in before else agent for key, agent in after.items()
+    ]
+
+
+def _hostname(agent: Part) -> str | None:
+    return text(agent, "hostname")

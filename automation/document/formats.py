@@ -1,0 +1,82 @@
+"""Formats of single values: moments, hosts, write concerns, restore URLs (decisions 9). Pure."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from automation.addresses import canonical_hostname
+from opsapi.clock import parse_time
+
+CANCEL: Final = "CANCEL"
+"""The backupRestoreUrl that stops a restore in progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What the schema calls a format: whether a text has it, and what to say of one that has not."""
+
+    holds: Callable[[str], bool]
+    message: str
+
+
+def moment(text: str) -> datetime | None:
+    """The ISO 8601 moment in UTC, fractions included, no zone meaning UTC; None when it is none."""
+    if not is_time(text):
+        return None
+    found = datetime.fromisoformat(text.upper())
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def is_time(text: str) -> bool:
+    """Whether it is an ISO 8601 date-time, with a zone or without."""
+    try:
+        parse_time(text)
+    except ValueError:
+        return False
+    return True
+
+
+def has_zone(text: str) -> bool:
+    """Whether an ISO 8601 date-time names its time zone."""
+    return is_time(text) and datetime.fromisoformat(text.upper()).tzinfo is not None
+
+
+def is_host(text: str) -> bool:
+    """Whether it is a name of RFC 1123 or an IP address: the fleet takes nothing else (decisions 8)."""
+    return canonical_hostname(text) is not None
+
+
+def is_write_concern(text: str) -> bool:
+    """Whether it is `majority` or digits."""
+    return text == "majority" or (text.isascii() and text.isdecimal())
+
+
+def is_restore_url(text: str) -> bool:
+    """Whether it is `CANCEL` or an http(s) URL."""
+    return text == CANCEL or is_web_url(text)
+
+
+def is_web_url(text: str) -> bool:
+    """Whether it is an http or https URL with a host."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = text.isascii() and text.isprintable() and " " not in text and "\\" not in text
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0 and plain
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "iso-8601-time": Format(is_time, "must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z"),
+    "host": Format(is_host, "must be a host name (RFC 1123) or an IP address"),
+    "write-concern": Format(is_write_concern, "must be majority or a number of members"),
+    "restore-url": Format(is_restore_url, "must be CANCEL or an http or https URL"),
+}
+
+
+def has_format(name: str, value: Any) -> bool:
+    """Whether the value has the format; what is no string has any, its type is another question."""
+    return not isinstance(value, str) or FORMATS[name].holds(value)

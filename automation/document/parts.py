@@ -1,0 +1,90 @@
+"""The parts of a document, read without trust: what has the wrong shape is left out. Pure.
+
+A document is checked for its shape and for its rules in one go, so that the answer names every fault.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeVar
+
+from automation.addresses import canonical_hostname
+from automation.reports import Address
+
+Part = Mapping[str, Any]
+Key = tuple[Hashable, int]
+Item = TypeVar("Item")
+
+DEFAULT_PORT = 27017
+DEFAULT_HOST = "localhost"
+
+
+def part(document: Part, name: str) -> Part:
+    """The object of that name; an empty one where there is none."""
+    found = document.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def items(document: Part, name: str) -> Iterator[tuple[int, Part]]:
+    """The objects in the array of that name, each with its index."""
+    found = document.get(name)
+    for index, item in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(item, Mapping):
+            yield index, item
+
+
+def text(document: Part, name: str) -> str | None:
+    """The string of that name; None where there is none."""
+    found = document.get(name)
+    return found if isinstance(found, str) else None
+
+
+def keys(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> Iterator[Key]:
+    """The identity of each part; those that share one are told apart by their order."""
+    seen: Counter[Hashable] = Counter()
+    for name in map(identity, parts):
+        yield name, seen[name]
+        seen[name] += 1
+
+
+def keyed(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> dict[Key, Item]:
+    """The parts by their `keys`."""
+    found = list(parts)
+    return dict(zip(keys(found, identity), found, strict=True))
+
+
+def first(most: int, found: Iterator[Item]) -> tuple[list[Item], int]:
+    """The first of those found, at most that many, and how many more there are."""
+    return list(islice(found, most)), sum(1 for _ in found)
+
+
+def processes(document: Part) -> dict[Key, Part]:
+    """The processes of a document by their names."""
+    return keyed((process for _, process in items(document, "processes")), process_name)
+
+
+def addresses(document: Part) -> list[Address]:
+    """The addresses of the processes, each once, in the form the fleet keeps them (decisions 8)."""
+    found: dict[tuple[str, int], Address] = {}
+    for _, process in items(document, "processes"):
+        hostname = canonical_hostname(process_host(process))
+        if hostname is not None:
+            address = Address(hostname, process_port(process))
+            found.setdefault(address.key, address)
+    return list(found.values())
+
+
+def process_name(process: Part) -> str:
+    """How a process is called: its name; `host:port` for one that has none."""
+    return text(process, "name") or f"{process_host(process)}:{process_port(process)}"
+
+
+def process_host(process: Part) -> str:
+    """The host of a process."""
+    return text(process, "hostname") or DEFAULT_HOST
+
+
+def process_port(process: Part) -> int:
+    """The port of a process (decisions 9)."""
+    port = part(part(process, "args2_6"), "net").get("port")
+    return port if type(port) is int else DEFAULT_PORT

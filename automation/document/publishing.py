@@ -1,0 +1,84 @@
+"""What becomes of a document that is sent: it is refused, or it is the next version (decisions 9). Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from automation.document.changes import ProcessChange, process_changes
+from automation.document.complete import completed
+from automation.document.rules import document_faults
+from automation.document.schema import in_documented_order
+from automation.document.secrets import restored
+from automation.document.text import canonical
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import MOST_FAULTS, ApiError
+
+ANY_ETAG: Final = "*"
+NEW_PROJECT: Final[Mapping[str, Any]] = {
+    "version": 0,
+    "options": {"downloadBase": "/var/lib/ops-agent"},
+    "databaseVersions": [],
+    "processes": [],
+}
+"""The document every project starts from."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The document as it was and as it becomes: the same one when nothing changes."""
+
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether there is anything to publish."""
+        return self.new is not self.old
+
+    @cached_property
+    def changes(self) -> Sequence[ProcessChange]:
+        """What it changes in each process, secrets redacted."""
+        return process_changes(self.old, self.new)
+
+
+def etag(document: Mapping[str, Any]) -> str:
+    """The entity tag of a document: its version."""
+    return f'"{document["version"]}"'
+
+
+def publication(
+    sent: Mapping[str, Any], stored: Mapping[str, Any], *, if_match: Sequence[str] | None = None
+) -> Publication:
+    """What follows upon the stored document when this one is sent.
+
+    `if_match`: the entity tags of which the stored document has to have one; None when nobody asked.
+
+    Raises:
+        ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, when it was made upon another version; or
+            the first fault's code, with every one in `badFields`.
+    """
+    _check_version(sent, stored, if_match)
+    document, unknown = restored(sent, stored)
+    faults = [*unknown, *document_faults(document, stored)]
+    if faults:
+        raise ApiError.of_fields(in_documented_order(faults)[:MOST_FAULTS])
+    document = {**completed(document, stored), "version": stored["version"]}
+    if canonical(document) == canonical(stored):
+        return Publication(stored, stored)
+    return Publication(stored, {**document, "version": stored["version"] + 1})
+
+
+def _check_version(
+    sent: Mapping[str, Any], stored: Mapping[str, Any], if_match: Sequence[str] | None
+) -> None:
+    """Before the faults: a document made upon another version is not to be judged against this one."""
+    if if_match is not None and not {ANY_ETAG, etag(stored)}.intersection(if_match):
+        raise _concurrent(", ".join(tag.strip('"') for tag in if_match), stored)
+    version = sent.get("version")
+    if isinstance(version, int) and not isinstance(version, bool) and version != stored["version"]:
+        raise _concurrent(str(version), stored)
+
+
+def _concurrent(asked: str, stored: Mapping[str, Any]) -> ApiError:
+    return ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, str(stored["version"]))

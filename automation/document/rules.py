@@ -1,0 +1,117 @@
+"""The document's fields held against each other and against what is stored (decisions 9). Pure.
+
+Each rule is a function that yields its faults. None trusts the shape of what it reads: the schema's
+faults and these are told together.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from automation.document.builds import bits_faults
+from automation.document.parts import Part, items, part, text
+from automation.document.pointers import pointer
+from automation.document.schema import in_documented_order, schema_faults
+from automation.document.text import canonical
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import MOST_FAULTS, BadField
+
+_LONGEST_ALLOWED = 1000  # characters of allowed values beside one fault
+
+
+def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
+    """All that is wrong with a document that shall follow the stored one.
+
+    At most MOST_FAULTS, one for each place, in the documented order.
+    """
+    found: dict[str, BadField] = {}
+    for fault in (*schema_faults(document), *rule_faults(document, stored)):
+        found.setdefault(fault.field, fault)
+    return in_documented_order(found.values())[:MOST_FAULTS]
+
+
+def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
+    """What breaks a rule between fields, or with the stored document; at most MOST_FAULTS."""
+    faults = chain(
+        unique_names(document, "databaseVersions"),
+        bits_faults(document, stored),
+        log_rotations(document),
+        unique_names(document, "processes"),
+        known_versions(document),
+        equal_auth_schemas(document),
+        write_timeouts(document),
+    )
+    return in_documented_order(islice(faults, MOST_FAULTS))
+
+
+def unique_names(document: Part, array: str) -> Iterator[BadField]:
+    """The names in the array are unique; the second and every later use is a fault."""
+    seen: set[str] = set()
+    for index, item in items(document, array):
+        name = text(item, "name")
+        if name in seen:
+            yield _fault([array, index, "name"], "is the name of another one too")
+        if name is not None:
+            seen.add(name)
+
+
+def known_versions(document: Part) -> Iterator[BadField]:
+    """The version of a process names an entry of databaseVersions."""
+    names = {text(version, "name"): None for _, version in items(document, "databaseVersions")}
+    allowed = _allowed(name for name in names if name is not None)
+    for index, process in items(document, "processes"):
+        version = text(process, "version")
+        if version is not None and version not in names:
+            yield _fault(["processes", index, "version"], "names no entry of databaseVersions", allowed)
+
+
+def equal_auth_schemas(document: Part) -> Iterator[BadField]:
+    """authSchemaVersion is the same in all processes of a cluster: that of its first one."""
+    first: dict[str, int] = {}
+    for index, process in items(document, "processes"):
+        cluster, version = text(process, "cluster"), process.get("authSchemaVersion")
+        if cluster is None or not isinstance(version, int) or isinstance(version, bool):
+            continue
+        if first.setdefault(cluster, version) != version:
+            yield _fault(
+                ["processes", index, "authSchemaVersion"],
+                "must equal that of the other processes of its cluster",
+                _allowed([canonical(first[cluster])]),
+            )
+
+
+def write_timeouts(document: Part) -> Iterator[BadField]:
+    """A wtimeout does not go with w 0 or 1: then there is nobody to wait for."""
+    for index, process in items(document, "processes"):
+        concern = part(part(process, "defaultRWConcern"), "defaultWriteConcern")
+        if concern.get("wtimeout") is not None and _is_one_or_none(concern.get("w")):
+            path = "processes", index, "defaultRWConcern", "defaultWriteConcern", "wtimeout"
+            yield _fault(path, "goes with a w greater than 1 only")
+
+
+def log_rotations(document: Part) -> Iterator[BadField]:
+    """maxUncompressed is the earlier name of numUncompressed: where both stand, they are equal."""
+    for array in ("monitoringVersions", "backupVersions", "processes"):
+        for index, item in items(document, array):
+            rotation = part(item, "logRotate")
+            older, newer = rotation.get("maxUncompressed"), rotation.get("numUncompressed")
+            if None not in (older, newer) and canonical(older) != canonical(newer):
+                path = array, index, "logRotate", "maxUncompressed"
+                yield _fault(path, "is the earlier name of numUncompressed, which says otherwise")
+
+
+def _is_one_or_none(members: Any) -> bool:
+    """Whether w is 0 or 1, as a number or in digits."""
+    if isinstance(members, str):
+        return bool(members) and members.lstrip("0") in {"", "1"}
+    return type(members) is int and members in {0, 1}
+
+
+def _fault(path: Iterable[str | int], message: str, allowed: tuple[str, ...] = ()) -> BadField:
+    return BadField(pointer(path), ErrorCode.INVALID_SETTINGS, message, allowed)
+
+
+def _allowed(values: Iterable[str]) -> tuple[str, ...]:
+    """The values, where they are short enough to stand beside every fault; none otherwise."""
+    shown = tuple(values)
+    return shown if sum(map(len, shown)) <= _LONGEST_ALLOWED else ()

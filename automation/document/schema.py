@@ -1,0 +1,126 @@
+"""The document against its JSON Schema: every field of contract 2.14 by type and necessity. Pure."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from jsonschema import Draft202012Validator, FormatChecker, TypeChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from automation.document.formats import FORMATS, has_format
+from automation.document.pointers import pointer, steps
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import MOST_FAULTS, BadField
+
+SCHEMA: Final[Mapping[str, Any]] = json.loads((Path(__file__).parent / "schema.json").read_text("utf-8"))
+"""As it is published."""
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "an object",
+    "array": "an array",
+}
+
+
+def schema_faults(document: Any) -> list[BadField]:
+    """What is wrong by type, necessity, range, format and closed set.
+
+    At most MOST_FAULTS, one for each place, each by its JSON Pointer, in the documented order.
+    """
+    found: dict[str, BadField] = {}
+    for error in _VALIDATOR.iter_errors(document):
+        for fault in _faults(error):
+            found.setdefault(fault.field, fault)
+        if len(found) >= MOST_FAULTS:
+            break
+    return in_documented_order(found.values())[:MOST_FAULTS]
+
+
+def in_documented_order(faults: Iterable[BadField]) -> list[BadField]:
+    """Faults as the schema lists fields; the first one's code is that of the answer (decisions 1)."""
+    return sorted(faults, key=lambda fault: _place(fault.field))
+
+
+def _place(field: str) -> list[tuple[int, str]]:
+    place: list[tuple[int, str]] = []
+    schema: Mapping[str, Any] = SCHEMA
+    for step in steps(field):
+        schema = resolved(schema)
+        known = list(schema.get("properties", ()))
+        if "items" in schema and step.isdecimal():
+            place.append((int(step), ""))
+            schema = schema["items"]
+        elif step in known:
+            place.append((known.index(step), ""))
+            schema = schema["properties"][step]
+        else:
+            place.append((len(known), step))
+            schema = schema.get("additionalProperties", {})
+    return place
+
+
+def resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of the schema that a `$ref` stands for."""
+    reference = schema.get("$ref")
+    return SCHEMA["$defs"][reference.rpartition("/")[2]] if reference else schema
+
+
+def _faults(error: ValidationError) -> Iterator[BadField]:
+    demand: Any = error.validator_value
+    instance: Any = error.instance
+    if error.validator == "required":
+        absent = (name for name in demand if name not in instance)
+        yield from (_missing([*error.absolute_path, name]) for name in absent)
+    elif instance is None:
+        yield _missing(error.absolute_path)
+    else:
+        yield _wrong(pointer(error.absolute_path), str(error.validator), demand)
+
+
+def _missing(path: Iterable[str | int]) -> BadField:
+    return BadField(pointer(path), ErrorCode.MISSING_ATTRIBUTE, "is required")
+
+
+def _wrong(field: str, keyword: str, demand: Any) -> BadField:
+    if keyword == "enum":
+        allowed = [one for one in demand if one is not None]
+        return BadField(field, ErrorCode.INVALID_ENUM_VALUE, "must be one of the allowed values", allowed)
+    return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand))
+
+
+def _types(demand: str | Sequence[str]) -> str:
+    names = [demand] if isinstance(demand, str) else demand
+    return "must be " + " or ".join(_TYPES[name] for name in names if name != "null")
+
+
+_MESSAGES: Final[Mapping[str, Callable[[Any], str]]] = {
+    "type": _types,
+    "minLength": lambda _: "must not be empty",
+    "minimum": lambda least: f"must be at least {least}",
+    "maximum": lambda most: f"must be at most {most}",
+    "maxItems": lambda most: f"must have at most {most} items",
+    "format": lambda name: FORMATS[name].message,
+}
+
+
+def _checker() -> FormatChecker:
+    checker = FormatChecker(formats=())
+    for name in FORMATS:
+        checker.checks(name)(partial(has_format, name))
+    return checker
+
+
+def _is_integer(_: TypeChecker, value: Any) -> bool:
+    """JSON Schema takes 5.0 for an integer, decisions 1 do not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_STRICT: Final = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+_Validator = extend(Draft202012Validator, type_checker=_STRICT)  # type: ignore[no-untyped-call]  # stub lacks it
+_VALIDATOR: Final = _Validator(SCHEMA, format_checker=_checker())

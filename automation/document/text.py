@@ -1,0 +1,100 @@
+"""The document as text and back: numbers and the order of keys stay as they were written. Pure."""
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeVar
+
+import orjson
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.strict_json import read_json
+
+Number = TypeVar("Number")
+
+LONGEST_NUMBER = 1000
+"""Characters of a number: longer ones cost the square of their length to read."""
+
+_SAFE_DIGITS = 18  # any integer of so many digits fits into the 64 bits the writer knows
+
+
+class ExactNumber(Decimal):
+    """A number with a fraction or an exponent, that remembers how it was written."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> "ExactNumber":
+        """Raises ValueError for one beyond what can be kept."""
+        try:
+            number = super().__new__(cls, text)
+        except InvalidOperation:
+            raise ValueError(f"the exponent of {text[:50]} is too large") from None
+        number.text = text
+        return number
+
+
+class ExactInteger(int):
+    """An integer that the writer would not write as it came: one of more than 64 bits, or -0."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "ExactInteger":
+        """Of its digits."""
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def read(text: bytes | str) -> dict[str, Any]:
+    """The document; the order of its keys and what its numbers mean are kept, whatever their size.
+
+    Raises:
+        ApiError: INVALID_JSON, with what is wrong; JSON that is no object too.
+    """
+    try:
+        document = read_json(text, read_float=_number, read_integer=_integer)
+    except ValueError as error:
+        raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
+    if not isinstance(document, dict):
+        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
+    return document
+
+
+def write(value: Any, *, pretty: bool = False) -> str:
+    """The JSON text that `read` reads as this value: compact, or `pretty` with an indent of 2."""
+    return _written(value, orjson.OPT_INDENT_2 if pretty else 0)
+
+
+def canonical(value: Any) -> str:
+    """A text that two values share exactly when they are the same JSON; the order of keys aside.
+
+    Python's own comparison takes 1, 1.0 and true for equal.
+    """
+    return _written(value, orjson.OPT_SORT_KEYS)
+
+
+def _written(value: Any, options: int) -> str:
+    return orjson.dumps(value, _as_it_came, options | orjson.OPT_PASSTHROUGH_SUBCLASS).decode()
+
+
+def _as_it_came(value: Any) -> orjson.Fragment:
+    if isinstance(value, ExactNumber | ExactInteger):
+        return orjson.Fragment(value.text)
+    raise TypeError(f"{type(value).__name__} is not a value of a document")
+
+
+def _number(text: str) -> ExactNumber:
+    return _bounded(text, ExactNumber)
+
+
+def _integer(text: str) -> int:
+    if len(text) <= _SAFE_DIGITS and text != "-0":
+        return int(text)
+    return _bounded(text, ExactInteger)
+
+
+def _bounded(text: str, made: Callable[[str], Number]) -> Number:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number has more than {LONGEST_NUMBER} characters")
+    return made(text)

@@ -1,0 +1,20 @@
+"""Answers that hold automation documents: numbers as they came, which no other writer keeps (decisions 9)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from automation.document.text import write
+from opsapi.api.renderers import DocumentRenderer
+
+
+class AutomationRenderer(DocumentRenderer):
+    """As everywhere else, but for the numbers."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Bytes of the document."""
+        return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()

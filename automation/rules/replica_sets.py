@@ -1,0 +1,61 @@
+"""How a replica set stands, by its members as last reported (decisions 8 "derived signals"). Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from automation.choices import HostType
+from automation.rules.hosts import role
+from events.types import EventType
+
+_HEALTHY = frozenset({"PRIMARY", "SECONDARY", "ARBITER"})
+# A router is in no replica set, and the type of a config server does not tell its role.
+_NO_MEMBERS = frozenset({HostType.SHARD_MONGOS, HostType.SHARD_CONFIG})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """How many hosts of a replica set are of one type, and reachable or not."""
+
+    type_name: HostType
+    reachable: bool
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Reachable primaries, and how many members are healthy or not; healthy ones include primaries."""
+
+    primaries: int = 0
+    healthy: int = 0
+    unhealthy: int = 0
+
+    @property
+    def members(self) -> int:
+        """All of them; without any there is no such replica set."""
+        return self.healthy + self.unhealthy
+
+
+def tally(seen: Iterable[Members]) -> Tally:
+    """Count: healthy are those reachable and PRIMARY, SECONDARY or ARBITER."""
+    members = [one for one in seen if one.type_name not in _NO_MEMBERS]
+    healthy = [one for one in members if one.reachable and role(one.type_name) in _HEALTHY]
+    return Tally(
+        primaries=sum(one.count for one in healthy if role(one.type_name) == "PRIMARY"),
+        healthy=sum(one.count for one in healthy),
+        unhealthy=sum(one.count for one in members) - sum(one.count for one in healthy),
+    )
+
+
+def primary_event(before: Tally, after: Tally) -> EventType | None:
+    """NO_PRIMARY or MULTIPLE_PRIMARIES when that begins, ONE_PRIMARY when either ends."""
+    if not after.members:
+        return None
+    match after.primaries:
+        case 0:
+            began = before.primaries > 0 or not before.members
+            return EventType.NO_PRIMARY if began else None
+        case 1:
+            ended = before.primaries != 1 and before.members
+            return EventType.ONE_PRIMARY if ended else None
+        case _:
+            return EventType.MULTIPLE_PRIMARIES if before.primaries <= 1 else None

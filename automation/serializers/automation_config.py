@@ -1,0 +1,187 @@
+"""The automation configuration as the API shows and takes it (contract 2.14, decisions 9)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from rest_framework import serializers
+
+from automation.document.effects import Action, effects
+from automation.document.publishing import NEW_PROJECT, Publication
+from automation.document.schema import SCHEMA, resolved
+from automation.rules.processes import ProcessState
+from events.choices import DiffStatus, DiffType
+from events.serializers import DiffDocument
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument, invalid
+from opsapi.api.examples import ANOTHER_ID, self_link
+from opsapi.api.links import Links
+from opsapi.api.shapes import Reference, ShapedDocument
+
+_EXAMPLE: Final[Mapping[str, Any]] = {
+    **NEW_PROJECT,
+    "version": 1,
+    "databaseVersions": [{"name": "7.0.14", "builds": []}],
+    "processes": [
+        {
+            "name": "orders_1",
+            "hostname": "db1.example.com",
+            "version": "7.0.14",
+            "featureCompatibilityVersion": "7.0",
+            "authSchemaVersion": 5,
+            "args2_6": {"net": {"port": 27017}},
+        }
+    ],
+}
+_CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
+_MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
+_WARNING = "lastResync: an initial sync removes the entire data of this node"
+
+
+class AutomationConfigDocument(ShapedDocument):
+    """The desired state of a project's deployment; what is not listed is kept as it came."""
+
+    refusals = (
+        ErrorCode.INVALID_ENUM_VALUE,
+        ErrorCode.INVALID_SETTINGS,
+        ErrorCode.REDACTED_VALUE_UNKNOWN,
+    )
+    example = _EXAMPLE
+    request_example = _EXAMPLE
+
+    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+        """As it came: it is checked against what is stored, once nobody else publishes."""
+        if not isinstance(data, dict):
+            raise invalid("must be an object")
+        return data
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+        """As the schema is published, in one piece: what stands in components has other references."""
+        whole = _in_one_piece(SCHEMA)
+        return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
+
+
+class AutomationSchemaDocument(ShapedDocument):
+    """The JSON Schema (2020-12) of the automation configuration."""
+
+    example = {"$schema": SCHEMA["$schema"], "title": SCHEMA["title"], "type": "object"}
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+        """A schema."""
+        return {"type": "object", "description": cls.__doc__, **_OPEN}
+
+
+class EffectDocument(Document):
+    """One thing that would happen to one process."""
+
+    process = serializers.CharField(help_text="Its name.")
+    action = serializers.ChoiceField([one.value for one in Action])
+    detail = serializers.CharField()
+    at = serializers.DateTimeField(required=False, help_text="Absent: as soon as the agents have it.")
+    warning = serializers.CharField(required=False)
+
+
+class WarningDocument(Document):
+    """Something to think of before publishing."""
+
+    process = serializers.CharField(help_text="The name of the process it is about.")
+    warning = serializers.CharField()
+
+
+class AutomationPlanDocument(Document):
+    """What publishing would do; secrets are redacted."""
+
+    example = {
+        "diffs": [{**_CHANGED, "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}]}],
+        "effects": [
+            {
+                "process": "orders_1",
+                "action": Action.RESYNC.value,
+                "detail": "removes its data and copies it anew from another member",
+                "warning": _WARNING,
+            }
+        ],
+        "warnings": [{"process": "orders_1", "warning": _WARNING}],
+    }
+
+    diffs = DiffDocument(many=True)
+    effects = EffectDocument(many=True)
+    warnings = WarningDocument(many=True)
+
+
+class PublishedDocument(ShapedDocument):
+    """The automation configuration as it is now, or, of a dry run, what publishing would do."""
+
+    example = _EXAMPLE
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:
+        """One of the two."""
+        return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
+
+
+class ProcessStateDocument(Document):
+    """How far a process has come."""
+
+    name = serializers.CharField()
+    hostname = serializers.CharField()
+    lastGoalVersionAchieved = serializers.IntegerField(help_text="0 until an agent reports it.")
+    errorString = serializers.CharField(required=False)
+
+
+class AutomationStatusDocument(Document):
+    """How far the agents have brought the processes."""
+
+    example = {
+        "goalVersion": 2,
+        "processes": [{"name": "orders_1", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1}],
+        "links": self_link(f"/groups/{ANOTHER_ID}/automationStatus"),
+    }
+
+    goalVersion = serializers.IntegerField(help_text="The version of the automation configuration.")
+    processes = ProcessStateDocument(many=True)
+    links = LinkDocument(many=True)
+
+
+def present_plan(made: Publication, now: datetime) -> dict[str, Any]:
+    """What publishing would do."""
+    would = effects(made.old, made.new, now)
+    return {
+        "diffs": [change.document() for change in made.changes],
+        "effects": [one.document() for one in would],
+        "warnings": [{"process": one.process, "warning": one.warning} for one in would if one.warning],
+    }
+
+
+def present_status(
+    group_id: str, version: int, processes: list[ProcessState], links: Links
+) -> dict[str, Any]:
+    """How far the processes of a project have come."""
+    group = f"/groups/{group_id}"
+    relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
+    return {
+        "goalVersion": version,
+        "processes": [_present_process(one) for one in processes],
+        "links": links.related(f"{group}/automationStatus", relations),
+    }
+
+
+def _present_process(one: ProcessState) -> dict[str, Any]:
+    shown = {"name": one.name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
+    return shown | ({"errorString": one.error} if one.error else {})
+
+
+_OPEN: Final = {"additionalProperties": True}
+
+
+def _in_one_piece(schema: Any) -> Any:
+    """The schema with what its references stand for, and open wherever it does not say otherwise."""
+    if isinstance(schema, list):
+        return [_in_one_piece(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
+    is_object = isinstance(whole.get("properties"), dict) and "type" in whole
+    return _OPEN | whole if is_object else whole

@@ -1,0 +1,63 @@
+"""Revisions of the automation configuration as the API lists them (decisions 9, 10)."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.selectors import RevisionRow
+from events.choices import DiffStatus
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
+from opsapi.api.fields import Whole
+from opsapi.api.links import Links
+from opsapi.api.principal import ActorKind
+
+
+class RevisionDocument(Document):
+    """A published version: when, by whom, and how many processes it changed."""
+
+    example = {
+        "version": 2,
+        "created": A_TIME,
+        "apiKeyId": AN_ID,
+        "publicKey": "k3yp7b",
+        "changes": {DiffStatus.MODIFIED.value: 1},
+        "links": self_link(f"/groups/{ANOTHER_ID}/automationConfig/revisions/2"),
+    }
+
+    version = serializers.IntegerField()
+    created = serializers.DateTimeField()
+    apiKeyId = serializers.CharField(required=False)
+    publicKey = serializers.CharField(required=False)
+    userId = serializers.CharField(required=False)
+    username = serializers.CharField(required=False)
+    restoredFrom = serializers.IntegerField(required=False, help_text="The version it repeats.")
+    changes = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Number of processes by the status of their diffs, which the event of the publish tells.",
+    )
+    links = LinkDocument(many=True)
+
+
+class RestoreDocument(Document):
+    """What goes with restoring a revision: nothing has to."""
+
+    example = {"version": 2}
+
+    version = Whole(required=False, help_text="The current version; another one is refused.")
+
+
+def present_revision(row: RevisionRow, links: Links) -> dict[str, Any]:
+    """A revision, inside a list."""
+    is_user = row["actor_kind"] == ActorKind.USER.value
+    id_name, name = ("userId", "username") if is_user else ("apiKeyId", "publicKey")
+    shown = {
+        "version": row["number"],
+        "created": row["wire_created"],
+        id_name: row["actor_id"],
+        name: row["actor_name"],
+        "restoredFrom": row["restored_from"],
+        "changes": row["changes"],
+        "links": links.self_only(f"/groups/{row['group_id']}/automationConfig/revisions/{row['number']}"),
+    }
+    return {field: value for field, value in shown.items() if value is not None}

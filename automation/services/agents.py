@@ -1,0 +1,122 @@
+"""Agents: their heartbeat, which adds those not yet known, their end of silence (decisions 8), their end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.services.locks import project_alone
+from automation.choices import AgentType
+from automation.hooks import agent_deleting
+from automation.models import Agent, Host
+from automation.reports import Report
+from automation.rules.agents import AGENT_DOWN, turned
+from automation.rules.silence import SILENCE
+from automation.selectors import agents_named, facts_of_agent
+from automation.services.signals import versions_signal
+from automation.services.watch import clocks_restart
+from events.choices import DiffType
+from events.diffs import diff
+from events.services import NewEvent, event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.principal import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """An agent that reported, what is to be told of it, and whether versions are to be weighed anew."""
+
+    agent_id: str
+    events: Sequence[NewEvent]
+    weigh_versions: bool
+
+
+def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
+    """Write the agent's heartbeat; it is locked until the transaction ends."""
+    agent = _known(group_id, report)
+    if agent is None or agent.last_report <= now - SILENCE:
+        _restart_clocks_after_absence(now)
+    if agent is None:
+        return _agent_add(group_id, report, now)
+    return _beat(agent, report, now)
+
+
+@transaction.atomic
+def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: Actor, now: datetime) -> None:
+    """Forget an agent; its hosts keep their state, and its next report adds it anew.
+
+    Raises:
+        ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND when the project was deleted in the meantime.
+    """
+
+    def named() -> Agent:
+        agent = agents_named(group_id, agent_type, hostname).first()
+        return found(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
+
+    # First, because what reacts takes locks that are held by those who wait for the project's own.
+    agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
+    project_alone(group_id=group_id)
+    agent = named()
+    event_record(
+        event_type=EventType.AGENT_DELETED_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=group_id,
+        facts=facts_of_agent(agent),
+        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=_described(agent)),
+    )
+    Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
+    agent.delete()
+    versions_signal(group_id=group_id, now=now)
+
+
+def _described(agent: Agent) -> dict[str, str]:
+    return {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
+
+
+def _restart_clocks_after_absence(now: datetime) -> None:
+    """Without any report for so long the platform was away: nobody else has to have reported by now."""
+    if not Agent.objects.filter(last_report__gt=now - SILENCE).exists():
+        clocks_restart(now=now)
+
+
+def _known(group_id: str, report: Report) -> Agent | None:
+    return agents_named(group_id, report.agent_type, report.hostname).select_for_update().first()
+
+
+def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
+    """Of two reports of a new agent that race, one adds it, and tells so."""
+    fresh = Agent(
+        group_id=group_id,
+        agent_type=report.agent_type.value,
+        hostname=report.hostname,
+        version=report.version,
+        created=now,
+        last_report=now,
+    )
+    Agent.objects.bulk_create([fresh], ignore_conflicts=True)
+    agent = _known(group_id, report)
+    if agent is None:
+        raise LookupError(f"the agent {report.hostname} is neither there nor could it be added")
+    if agent.id != fresh.id:
+        return _beat(agent, report, now)
+    told = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
+    return Heartbeat(agent.id, [told], weigh_versions=True)
+
+
+def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
+    version_changed, was_down = agent.version != report.version, agent.down
+    # Its hosts have as long again, whether or not a sweep has found its silence.
+    if was_down or agent.last_report <= now - SILENCE:
+        agent.returned = now
+    agent.version, agent.last_report, agent.down = report.version, now, False
+    agent.save(update_fields=["version", "last_report", "down", "returned"])
+    return Heartbeat(agent.id, _up(agent) if was_down else [], version_changed or was_down)
+
+
+def _up(agent: Agent) -> list[NewEvent]:
+    event_type = turned(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
+    return [NewEvent(event_type=event_type, facts=facts_of_agent(agent))]

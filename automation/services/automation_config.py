@@ -1,0 +1,119 @@
+"""Publishing the automation configuration of a project (decisions 9)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accesslist.services.locks import project_hold
+from automation.document.parts import addresses, items, process_host, process_name
+from automation.document.publishing import Publication, publication
+from automation.document.text import write
+from automation.models import AutomationRevision
+from automation.selectors import document_at, goal_document, goal_version
+from automation.services.hosts import hosts_add
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, found
+from opsapi.api.principal import Actor
+from opsapi.encryption import encrypt
+
+
+@transaction.atomic
+def automation_config_publish(
+    *,
+    group_id: str,
+    sent: Mapping[str, Any],
+    if_match: Sequence[str] | None,
+    dry_run: bool,
+    actor: Actor,
+    now: datetime,
+) -> Publication:
+    """Make the document that was sent the next version; nothing happens when it is so already.
+
+    `dry_run`: everything is checked and nothing written.
+
+    Raises:
+        ApiError: those of `publication`, or GROUP_NOT_FOUND when it was deleted in the meantime.
+    """
+    project_hold(group_id=group_id)
+    made = publication(sent, goal_document(group_id), if_match=if_match)
+    if not dry_run:
+        _publish(made, group_id=group_id, actor=actor, now=now)
+    return made
+
+
+@transaction.atomic
+def automation_config_restore(
+    *,
+    group_id: str,
+    number: int,
+    version: int | None,
+    if_match: Sequence[str] | None,
+    dry_run: bool,
+    actor: Actor,
+    now: datetime,
+) -> Publication:
+    """Publish an older revision again, as the next version; as `automation_config_publish`.
+
+    `version`: the one it is to follow upon; None for whichever there is.
+
+    Raises:
+        ApiError: those of `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND when
+            it was deleted in the meantime.
+    """
+    project_hold(group_id=group_id)
+    stored = goal_document(group_id)
+    code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
+    older = found(document_at(number, group_id=group_id), code, str(number))
+    sent = {**older, "version": stored["version"] if version is None else version}
+    made = publication(sent, stored, if_match=if_match)
+    if not dry_run:
+        _publish(made, group_id=group_id, restored_from=number, actor=actor, now=now)
+    return made
+
+
+def _publish(
+    made: Publication, *, group_id: str, restored_from: int | None = None, actor: Actor, now: datetime
+) -> None:
+    """Hosts come last: a report may hold one of them while it waits for the project, but no revision."""
+    if not made.changes_something:
+        return
+    revision = _revision(made, group_id=group_id, restored_from=restored_from, actor=actor, now=now)
+    try:
+        with transaction.atomic():
+            revision.save(force_insert=True)
+    except IntegrityError:
+        # Somebody else was first: nothing else in it is unique.
+        asked, current = str(made.old["version"]), str(goal_version(group_id))
+        raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
+    event_record(
+        event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT,
+        actor=actor,
+        now=now,
+        group_id=group_id,
+        diffs=revision.diffs,
+    )
+    hosts_add(group_id=group_id, addresses=addresses(made.new), actor=actor, now=now)
+
+
+def _revision(
+    made: Publication, *, group_id: str, restored_from: int | None, actor: Actor, now: datetime
+) -> AutomationRevision:
+    revision = AutomationRevision(
+        group_id=group_id,
+        number=made.new["version"],
+        processes=[(process_name(one), process_host(one)) for _, one in items(made.new, "processes")],
+        diffs=[change.document() for change in made.changes],
+        changes=Counter(change.status.value for change in made.changes),
+        restored_from=restored_from,
+        actor_kind=actor.kind.value,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        created=now,
+    )
+    revision.document = encrypt(write(made.new), owner=revision.id)
+    return revision

@@ -1,0 +1,120 @@
+"""Replica sets as reports name them, counted anew whenever something of a member changed.
+
+Whoever counts holds the rows of the sets, taken in one order after those of hosts: of two reports of
+members of one set the later one sees what the earlier one said, and their signals have the same order.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Min
+
+from automation.choices import HostType
+from automation.models import Host, ReplicaSet
+from automation.rules.replica_sets import Members, Tally, primary_event, tally
+from automation.selectors import facts_of_replica_set, replica_set_state
+from events.services import NewEvent
+from opsapi.sql import update_from_arrays
+
+SetKey = tuple[str, str | None]
+"""What makes hosts of a project members of one set: its name, and the id of its cluster if it has one."""
+
+_NAMED = """
+SELECT said.name, nullif(said.cluster, ''), known.id
+  FROM unnest(%(names)s::text[], %(clusters)s::text[]) AS said (name, cluster)
+  JOIN automation_replicaset AS known
+    ON known.group_id = %(group)s AND known.name = said.name AND coalesce(known.cluster_id, '') = said.cluster
+"""
+_COUNTED_COLUMNS: Mapping[str, str] = {
+    "shard_name": "text",
+    "primaries": "integer",
+    "healthy": "integer",
+    "unhealthy": "integer",
+}
+_UPDATE = update_from_arrays("automation_replicaset", _COUNTED_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class SetsCounted:
+    """What counting found: events of what began or ended, and the state of every set for the signal."""
+
+    events: Sequence[NewEvent] = ()
+    states: Sequence[Mapping[str, Any]] = ()
+
+
+def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime) -> Mapping[SetKey, str]:
+    """The ids of the sets of these keys; those not yet known are added."""
+    known = _known(group_id, keys)
+    missing = sorted(frozenset(keys) - known.keys(), key=lambda key: (key[0], key[1] or ""))
+    if not missing:
+        return known
+    fresh = [
+        ReplicaSet(group_id=group_id, name=name, cluster_id=cluster, created=now) for name, cluster in missing
+    ]
+    ReplicaSet.objects.bulk_create(fresh, ignore_conflicts=True)
+    return _known(group_id, keys)
+
+
+def replica_sets_count(*, set_ids: Collection[str]) -> SetsCounted:
+    """Count the members of these sets; the caller's transaction has written what changed of hosts."""
+    if not set_ids:
+        return SetsCounted()
+    rows = ReplicaSet.objects.filter(id__in=set_ids).select_related("cluster").order_by("id")
+    sets = list(rows.select_for_update(of=("self",)))
+    # A statement of its own: it has to see what was committed while the rows were waited for.
+    members, shards = _members(set_ids)
+    events, changed = [], []
+    for one in sets:
+        before, after = _tally_of(one), tally(members.get(one.id, ()))
+        if (before, one.shard_name) != (after, shards.get(one.id)):
+            _take(one, after, shards.get(one.id))
+            changed.append(one)
+        event_type = primary_event(before, after)
+        if event_type:
+            # It makes no signal: the state goes with the hosts'.
+            events.append(NewEvent(event_type=event_type, facts=facts_of_replica_set(one), signals=False))
+    _update(changed)
+    return SetsCounted(events, [replica_set_state(one) for one in sets])
+
+
+def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
+    said = list(keys)
+    if not said:
+        return {}
+    names, clusters = [name for name, _ in said], [cluster or "" for _, cluster in said]
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
+        return {(name, cluster): set_id for name, cluster, set_id in cursor.fetchall()}
+
+
+def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[str, str]]:
+    """The members of each set by type and reachability, and a shard name where one is known."""
+    hosts = Host.objects.filter(replica_set__in=set_ids).values("replica_set_id", "type_name", "down")
+    members: dict[str, list[Members]] = {}
+    shards: dict[str, str] = {}
+    for row in hosts.annotate(hosts=Count("id"), shard=Min("shard_name")).order_by():
+        seen = Members(type_name=HostType(row["type_name"]), reachable=not row["down"], count=row["hosts"])
+        members.setdefault(row["replica_set_id"], []).append(seen)
+        if row["shard"] is not None:
+            shards[row["replica_set_id"]] = min(row["shard"], shards.get(row["replica_set_id"], row["shard"]))
+    return members, shards
+
+
+def _tally_of(one: ReplicaSet) -> Tally:
+    return Tally(primaries=one.primaries, healthy=one.healthy, unhealthy=one.unhealthy)
+
+
+def _take(one: ReplicaSet, counted: Tally, shard_name: str | None) -> None:
+    one.primaries, one.healthy, one.unhealthy = counted.primaries, counted.healthy, counted.unhealthy
+    one.shard_name = shard_name
+
+
+def _update(changed: Sequence[ReplicaSet]) -> None:
+    if not changed:
+        return
+    columns = {name: [getattr(one, name) for one in changed] for name in ("id", *_COUNTED_COLUMNS)}
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE, columns)

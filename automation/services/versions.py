@@ -1,0 +1,96 @@
+"""Which hosts and agents of a project run a version others are ahead of (decisions 8 "derived signals").
+
+Weighed when a version came, went or changed, and never with a report: it touches the rows of others.
+An agent that has fallen silent may be out of service: it leaves nobody behind, and stays as it was.
+"""
+
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from accesslist.services.locks import places_hold
+from automation.choices import AgentType
+from automation.models import Agent, Host
+from automation.rules.agents import AGENT_VERSION_BEHIND, turned
+from automation.rules.versions import behind, behind_in_series
+from automation.selectors import facts_of_agent, facts_of_host
+from automation.services.signals import host_signal_state, hosts_signal, versions_signal
+from events.services import NewEvent, events_record
+from events.types import EventType
+from opsapi.api.principal import SYSTEM
+
+ROWS_AT_ONCE = 1_000
+"""So many hosts and agents are marked in one transaction; a signal asks for the rest."""
+
+# Locked in the order reports take them; one whose version changed meanwhile is looked at again.
+_WRONG_HOSTS = """
+SELECT id FROM automation_host
+ WHERE group_id = %(group)s AND deleted IS NULL
+   AND version_behind <> coalesce(version = ANY(%(behind)s::text[]), false)
+ ORDER BY id LIMIT %(limit)s FOR UPDATE
+"""
+_WRONG_AGENTS = """
+SELECT id FROM automation_agent
+ WHERE group_id = %(group)s AND NOT down
+   AND version_behind <> (concat_ws(' ', agent_type, version) = ANY(%(behind)s::text[]))
+ ORDER BY id LIMIT %(limit)s FOR UPDATE
+"""
+
+
+@transaction.atomic
+def versions_weigh(*, group_id: str, now: datetime) -> None:
+    """Mark whose version is behind and whose is not any more, and tell so; nothing in a deleted project."""
+    if group_id not in places_hold(groups=[group_id]).orgs_of_groups:
+        return
+    # Agents before hosts, as reports lock them.
+    agents = _turned_agents(group_id)
+    hosts = _turned_hosts(group_id)
+    events_record(
+        events=[*map(_agent_event, agents), *map(_host_event, hosts)],
+        actor=SYSTEM,
+        now=now,
+        group_id=group_id,
+    )
+    hosts_signal(group_id=group_id, hosts=map(host_signal_state, hosts), replica_sets=(), now=now)
+    if max(len(agents), len(hosts)) >= ROWS_AT_ONCE:
+        versions_signal(group_id=group_id, now=now)
+
+
+def _turned_agents(group_id: str) -> list[Agent]:
+    of_group = Agent.objects.filter(group_id=group_id, down=False)
+    versions = [
+        f"{kind.value} {version}"
+        for kind in AGENT_VERSION_BEHIND
+        for version in behind(
+            of_group.filter(agent_type=kind.value).values_list("version", flat=True).distinct()
+        )
+    ]
+    wrong = _locked(_WRONG_AGENTS, group=group_id, behind=versions)
+    Agent.objects.filter(id__in=wrong).update(version_behind=~F("version_behind"))
+    return list(Agent.objects.filter(id__in=wrong).order_by("id"))
+
+
+def _turned_hosts(group_id: str) -> list[Host]:
+    known = Host.objects.filter(group_id=group_id).values_list("version", flat=True).distinct()
+    versions = behind_in_series(version for version in known if version is not None)
+    wrong = _locked(_WRONG_HOSTS, group=group_id, behind=list(versions))
+    Host.objects.filter(id__in=wrong).update(version_behind=~F("version_behind"))
+    return list(Host.objects.filter(id__in=wrong).order_by("id"))
+
+
+def _locked(statement: str, **parameters: str | list[str]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {**parameters, "limit": ROWS_AT_ONCE})
+        return [row_id for (row_id,) in cursor.fetchall()]
+
+
+def _agent_event(agent: Agent) -> NewEvent:
+    opening = AGENT_VERSION_BEHIND[AgentType(agent.agent_type)]
+    return NewEvent(event_type=turned(opening, holds=agent.version_behind), facts=facts_of_agent(agent))
+
+
+def _host_event(host: Host) -> NewEvent:
+    """It makes no signal: the hosts' own carries the state."""
+    event_type = turned(EventType.VERSION_BEHIND, holds=host.version_behind)
+    return NewEvent(event_type=event_type, facts=facts_of_host(host), signals=False)

@@ -1,0 +1,47 @@
+"""Since when silence counts: one row, which reports and sweeps write (decisions 8 "derived signals")."""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from automation.models import FleetWatch
+from automation.rules.silence import clocks_start, silent_since
+
+SWEEP_GAP = timedelta(seconds=10)
+"""Of several workers one sweeps; another only after so long."""
+
+
+def clocks_restart(*, now: datetime) -> None:
+    """Silence counts from now on: nobody could report before."""
+    watch = FleetWatch(counting_since=now)
+    FleetWatch.objects.bulk_create(
+        [watch], update_conflicts=True, unique_fields=["id"], update_fields=["counting_since"]
+    )
+
+
+@transaction.atomic
+def sweep_begin(*, now: datetime) -> datetime | None:
+    """Note a sweep; answers who was heard last at which moment or before is silent.
+
+    None when nobody can be silent yet, or another worker has just swept.
+    """
+    FleetWatch.objects.bulk_create([FleetWatch(counting_since=now)], ignore_conflicts=True)
+    watch = FleetWatch.objects.select_for_update().get()
+    if watch.swept is not None and now - watch.swept < SWEEP_GAP:
+        return None
+    _note(watch, now)
+    return silent_since(counting_since=watch.counting_since, now=now)
+
+
+@transaction.atomic
+def sweep_goes_on(*, now: datetime) -> None:
+    """Note that a sweep is still looking: it is no absence, unless it stood still that long."""
+    watch = FleetWatch.objects.select_for_update().get()
+    if watch.swept is None or watch.swept < now:
+        _note(watch, now)
+
+
+def _note(watch: FleetWatch, now: datetime) -> None:
+    watch.counting_since = clocks_start(counting_since=watch.counting_since, swept=watch.swept, now=now)
+    watch.swept = now
+    watch.save(update_fields=["counting_since", "swept"])

@@ -1,0 +1,78 @@
+"""Revisions of the automation configuration: listed, read, published again (decisions 9, 10)."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from automation.selectors import document_at, revision_rows
+from automation.serializers.automation_config import AutomationConfigDocument, PublishedDocument
+from automation.serializers.revisions import RestoreDocument, RevisionDocument, present_revision
+from automation.services.automation_config import automation_config_restore
+from automation.views.automation_config import DRY_RUN, READ, WRITE, OfAutomationConfig
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.query import LISTING
+
+_LONGEST_NUMBER = 9  # digits: of ten the database does not keep every one
+
+
+class RevisionViewSet(OfAutomationConfig):
+    """`/groups/{id}/automationConfig/revisions`, `…/{n}`, `…/{n}/restore`."""
+
+    access = {"index": READ, "retrieve": READ, "restore": WRITE}
+    parameters = {"index": LISTING, "restore": (DRY_RUN,)}
+    bodies = {"restore": RestoreDocument}
+    answers = {
+        "index": [RevisionDocument],
+        "retrieve": AutomationConfigDocument,
+        "restore": PublishedDocument,
+    }
+    refusals = {
+        "retrieve": (ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,),
+        "restore": (
+            ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,
+            ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
+            *AutomationConfigDocument.refusals,
+        ),
+    }
+
+    document: Mapping[str, Any]
+
+    def load(self) -> None:
+        """The document of the revision the path names."""
+        if "revision" in self.kwargs:
+            text = self.kwargs["revision"]
+            document = document_at(self.number, group_id=self.group.id) if self.number is not None else None
+            code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
+            self.document = found(document, code, text, self.group.id)
+
+    @cached_property
+    def number(self) -> int | None:
+        """The version the path names; None when it is none."""
+        text: str = self.kwargs["revision"]
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
+        return int(text) if is_number and str(int(text)) == text else None
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """What was published, newest first."""
+        return self.list(revision_rows(self.group.id), lambda row: present_revision(row, self.links))
+
+    def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
+        """The automation configuration as it was then; 0 is what every project starts from."""
+        return Response(self.shown(self.document))
+
+    def restore(self, request: Request, group_id: str, revision: str) -> Response:
+        """Publishes an older revision again, as the next version; the body may be left out."""
+        version = self.body().get("version")
+        made = automation_config_restore(
+            group_id=self.group.id, number=int(revision), version=version, **self.conditions
+        )
+        return self.published(made)
+
+    def _read_body(self) -> bytes:
+        sent = self.http_request.META
+        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("wsgi.input_terminated")
+        return super()._read_body() if is_there else b"{}"
