@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from integrations import checks  # noqa: F401 - registers its checks
+
 
 class IntegrationsConfig(AppConfig):
     """The outside."""

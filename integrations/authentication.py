@@ -11,6 +11,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from accesslist.authentication import DigestAuthentication, refused
+from accesslist.metrics import FailedAuthentication
 from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.principal import ScraperPrincipal
@@ -42,7 +43,7 @@ class DiscoveryAuthentication(BaseAuthentication):
         username, password = _decoded(encoded.strip(" "))
         scraper = _scraper(request.parser_context["kwargs"].get("group_id"))
         if not _known(scraper, username, password) or scraper is None:
-            raise refused(http_request, clock.now())
+            raise refused(http_request, clock.now(), FailedAuthentication.SCRAPER_CREDENTIALS)
         http_request.actor_name = username  # type: ignore[attr-defined]  # read by the request log
         address = client_address(http_request)
         principal = ScraperPrincipal(scraper, username, str(address) if address else None)

@@ -50,6 +50,12 @@ class MessageKind(StrEnum):
     INFORM = "alert.inform"
 
 
+TELLING = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
+"""They say that an alert is open; whoever was told one of them is told of its end."""
+ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
+"""They are told to those who were told, whatever became of the configuration."""
+
+
 class SecretKind(StrEnum):
     """How a config field looks on the way out (decisions 5 "redaction")."""
 

@@ -7,24 +7,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from prometheus_client import Counter, Histogram
+
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message
+from opsapi.metrics import COUNTED
 
 logger = logging.getLogger(__name__)
 
 UNFORESEEN = "an unexpected error occurred while sending"
+_ATTEMPTS = Counter(
+    "opsapi_delivery_attempts",
+    "Attempts to deliver a message, tests of configurations among them, by channel and outcome.",
+    ["channel", "outcome"],
+    registry=COUNTED,
+)
+_SECONDS = Histogram(
+    "opsapi_delivery_seconds",
+    "How long attempts to deliver a message took, by channel.",
+    ["channel"],
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # no attempt lasts longer (decisions 7)
+    registry=COUNTED,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one attempt ended: `reason` is None only when delivered; `retry_after` is in seconds."""
+    """How one attempt ended: `reason` is None only when delivered; `retry_after` is in seconds.
+
+    `unavailable`: the service itself failed, not only this message.
+    """
 
     status: DeliveryStatus
     reason: str | None
     latency_ms: int
     retry_after: int | None = None
+    unavailable: bool = False
 
 
 def deliver(
@@ -36,19 +56,24 @@ def deliver(
     """
     started = time.monotonic()
     failure = _attempt(channel_type, config, message, now)
-    latency_ms = round((time.monotonic() - started) * 1000)
+    seconds = time.monotonic() - started
+    outcome = _outcome(failure, round(seconds * 1000))
+    _ATTEMPTS.labels(channel_type.value, outcome.status.value).inc()
+    _SECONDS.labels(channel_type.value).observe(seconds)
+    return outcome
+
+
+def _outcome(failure: DeliveryError | None, latency_ms: int) -> Outcome:
     if failure is None:
         return Outcome(DeliveryStatus.DELIVERED, None, latency_ms)
     status = DeliveryStatus.RETRY if failure.retryable else DeliveryStatus.FAILED
-    return Outcome(status, failure.reason, latency_ms, failure.retry_after)
+    return Outcome(status, failure.reason, latency_ms, failure.retry_after, failure.unavailable)
 
 
 def _attempt(
     channel_type: ChannelType, config: Mapping[str, str], message: Message, now: datetime
 ) -> DeliveryError | None:
-    channel = CHANNELS.get(channel_type)
-    if channel is None:
-        return DeliveryError(f"{channel_type} is not available in this installation", retryable=False)
+    channel = CHANNELS[channel_type]
     if missing := channel.missing(config):
         return DeliveryError(f"not configured: {', '.join(missing)}", retryable=False)
     try:

@@ -39,6 +39,11 @@ def live_integration(group_id: str, integration_type: IntegrationType) -> Integr
     return live.filter(group_id=group_id, type=integration_type.value).first()
 
 
+def stored_integration(group_id: str, integration_type: IntegrationType) -> Integration | None:
+    """The integration, also of a deleted project: those it told of something are told the end by it."""
+    return Integration.objects.filter(group_id=group_id, type=integration_type.value).first()
+
+
 def integration_secrets(integration: Integration) -> Mapping[str, str]:
     """The secrets in full, by field."""
     sealed = integration.secrets

@@ -5,41 +5,37 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
-from integrations.redaction import redact
 
 
 class DeliveryError(Exception):
     """One message was not delivered.
 
     `reason` is shown to the people who configured the channel: it quotes neither their credentials nor
-    what the receiver answered. `retry_after` is in seconds, as the receiver asked.
+    what the receiver answered. `retry_after` is in seconds, as the receiver asked. `unavailable`: the
+    service itself failed, for everybody; else it is there, and put off or refused this one message.
     """
 
-    def __init__(self, reason: str, *, retryable: bool, retry_after: int | None = None) -> None:
+    def __init__(
+        self, reason: str, *, retryable: bool, retry_after: int | None = None, unavailable: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
+        self.unavailable = unavailable
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigField:
     """One field of a channel's config.
 
-    `name` is its key in the config and in an integration (decisions 7), `notification_name` its key in
-    an alert config's notification (decisions 5).
+    `name` is its key in the config and in an integration (decisions 7), whose type says what is secret.
     """
 
     name: str
-    notification_name: str
-    secret: SecretKind = SecretKind.PLAIN
     required: bool = True
-
-    def redact(self, value: str) -> str:
-        """The value as it may be shown (contract 2.1)."""
-        return redact(self.secret, value)
 
 
 class Send(Protocol):

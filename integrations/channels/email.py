@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 20.0
 """For one mail from connecting to the last reply: well below a notification's lease of 30 s."""
+_CLOSING = 421
+"""The server goes away, whatever it was asked (RFC 5321 3.8)."""
+_OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
 _INVALID_ADDRESS = "the e-mail address is not valid"
 
 
@@ -108,8 +111,10 @@ def _explain(error: OSError) -> DeliveryError:
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return DeliveryError("the mail server lacks what this mail needs", retryable=False)
     if code is None:
-        return DeliveryError("the mail server could not be reached", retryable=True)
-    return DeliveryError(f"the mail server answered {code}", retryable=not 500 <= code <= 599)
+        return DeliveryError("the mail server could not be reached", retryable=True, unavailable=True)
+    retryable = not 500 <= code <= 599
+    unavailable = retryable and (code == _CLOSING or not isinstance(error, _OF_ONE_MAIL))
+    return DeliveryError(f"the mail server answered {code}", retryable=retryable, unavailable=unavailable)
 
 
 def _smtp_code(error: OSError) -> int | None:
@@ -120,7 +125,7 @@ def _smtp_code(error: OSError) -> int | None:
 
 EMAIL = Channel(
     type=ChannelType.EMAIL,
-    fields=(ConfigField("emailAddress", "emailAddress"),),
+    fields=(ConfigField("emailAddress"),),
     kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
 )

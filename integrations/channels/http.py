@@ -10,27 +10,51 @@ from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
 
 USER_AGENT = f"opsapi/{VERSION}"
+TOTAL_SECONDS = 15.0
+"""For one request from looking up the name to the answer: well below a notification's lease of 30 s."""
 
 
 def deliver_over_http(
-    url: str, body: bytes, headers: Mapping[str, str], *, now: datetime, body_limit: int = 0
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    now: datetime,
+    body_limit: int = 0,
+    total_timeout: float = TOTAL_SECONDS,
 ) -> OutboundResponse:
     """POST it and return the answer of a receiver that took it (2xx).
 
     `body_limit` is how many bytes of the answer are read; 0 for receivers whose status says it all.
+    `total_timeout` is in seconds.
 
     Raises:
         DeliveryError: on any other status, and when there was no answer.
     """
     try:
-        response = post(url, body, {"User-Agent": USER_AGENT, **headers}, body_limit=body_limit)
+        sent = {"User-Agent": USER_AGENT, **headers}
+        response = post(url, body, sent, total_timeout=total_timeout, body_limit=body_limit)
     except OutboundError as error:
-        raise DeliveryError(str(error), retryable=error.retryable) from error
+        raise DeliveryError(str(error), retryable=error.retryable, unavailable=error.retryable) from error
     if (verdict := judge_status(response.status)) is DeliveryStatus.DELIVERED:
         return response
     retryable = verdict is DeliveryStatus.RETRY
     wait = parse_retry_after(response.retry_after, now) if retryable else None
-    raise DeliveryError(_reason(response.status), retryable=retryable, retry_after=wait)
+    unavailable = 500 <= response.status <= 599
+    raise DeliveryError(
+        _reason(response.status), retryable=retryable, retry_after=wait, unavailable=unavailable
+    )
+
+
+def in_header(credential: str) -> str:
+    """A key or token as it stands in a header: printable ASCII (RFC 9110 5.5).
+
+    Raises:
+        DeliveryError: for good, where it holds anything else.
+    """
+    if not (credential.isascii() and credential.isprintable()):
+        raise DeliveryError("the credential holds characters that no header can carry", retryable=False)
+    return credential
 
 
 def _reason(status: int) -> str:

@@ -5,19 +5,18 @@ import hmac
 from collections.abc import Mapping
 from datetime import datetime
 
-import orjson
-
 from integrations.channels.base import Channel, ConfigField
 from integrations.channels.http import deliver_over_http
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
+from opsapi.wire_json import write_json
 
 
 def build_request(
     config: Mapping[str, str], message: Message, *, now: datetime
 ) -> tuple[bytes, dict[str, str]]:
     """The body and the headers of one attempt; the signature carries the time of the attempt."""
-    body = orjson.dumps(dict(message.document))
+    body = write_json(dict(message.document))
     headers = {
         "Content-Type": "application/json",
         "X-Ops-Event": message.kind.value,
@@ -48,8 +47,8 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 WEBHOOK = Channel(
     type=ChannelType.WEBHOOK,
     fields=(
-        ConfigField("url", "webhookUrl", SecretKind.URL),
-        ConfigField("secret", "webhookSecret", SecretKind.SECRET, required=False),
+        ConfigField("url"),
+        ConfigField("secret", required=False),
     ),
     kinds=frozenset(MessageKind),
     send=send,

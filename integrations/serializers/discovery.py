@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from integrations.serializers.shapes import Reference, ShapedDocument
 from opsapi.api.documents import Document
 from opsapi.api.examples import AN_ID, ANOTHER_ID
+from opsapi.api.shapes import Reference, ShapedDocument
 
 
 class TargetLabels(Document):

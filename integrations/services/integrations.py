@@ -14,6 +14,7 @@ from events.services import event_record
 from events.types import EventType
 from integrations.choices import IntegrationType
 from integrations.models import Integration
+from integrations.redaction import replaced_alike
 from integrations.selectors import (
     IntegrationRow,
     integration_facts,
@@ -104,9 +105,7 @@ def _change(integration: Integration, values: Values, actor: Actor, now: datetim
     old, old_secrets = integration_facts(_row(integration)), integration_secrets(integration)
     _write(integration, values, now)
     new, new_secrets = integration_facts(_row(integration)), integration_secrets(integration)
-    # A secret can be another and look the same: the event has to say so without showing either.
-    alike = (name for name in old_secrets if old.get(name) == new.get(name))
-    replaced = {name: f"{new[name]} (replaced)" for name in alike if old_secrets[name] != new_secrets[name]}
+    replaced = replaced_alike(old, new, old_secrets, new_secrets)
     _record(integration, EventType.INTEGRATION_CHANGED_AUDIT, actor, now, old=old, new={**new, **replaced})
 
 

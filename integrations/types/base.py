@@ -41,10 +41,14 @@ class IntegrationKind:
         """The values as answers show them, secrets redacted."""
         return {field.name: field.shown(values[field.name]) for field in self.fields if field.name in values}
 
+    @property
+    def secret_fields(self) -> Mapping[str, IntegrationField]:
+        """The fields that are shown redacted, by name."""
+        return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
+
     def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
         """The values that are kept sealed."""
-        secret = (field.name for field in self.fields if field.secret is not SecretKind.PLAIN)
-        return {name: values[name] for name in secret if name in values}
+        return {name: values[name] for name in self.secret_fields if name in values}
 
 
 def region() -> IntegrationField:

@@ -1,0 +1,165 @@
+"""CHAT_SERVICE: a chat service, told by Slack's chat.postMessage (decisions 7).
+
+https://api.slack.com/methods/chat.postMessage: refusals come with HTTP 200 and `ok: false`.
+https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts may be.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.http import deliver_over_http, in_header
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message, printable
+from integrations.retry import parse_retry_after
+
+_HEADER_LIMIT = 150
+_FIELD_LIMIT = 2000
+_LINK_LIMIT = 2000
+_ANSWER_LIMIT = 65_536
+"""Bytes; the answer repeats the message, which is a few thousand."""
+
+_REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
+    ("the chat service takes no more messages for now", True, frozenset({"ratelimited", "rate_limited"})),
+    (
+        "the chat service could not post the message for now",
+        True,
+        frozenset(
+            {
+                "internal_error",
+                "fatal_error",
+                "service_unavailable",
+                "request_timeout",
+                "team_added_to_org",
+                "org_login_required",
+            }
+        ),
+    ),
+    (
+        "the chat service does not accept the API token",
+        False,
+        frozenset({"not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"}),
+    ),
+    (
+        "the API token may not post messages",
+        False,
+        frozenset({"missing_scope", "no_permission", "not_allowed_token_type", "access_denied"}),
+    ),
+    ("the chat service knows no such channel", False, frozenset({"channel_not_found"})),
+    ("the API token's owner is not in the channel", False, frozenset({"not_in_channel"})),
+    ("the channel is archived", False, frozenset({"is_archived"})),
+    (
+        "the channel does not take messages from the API token's owner",
+        False,
+        frozenset(
+            {
+                "restricted_action",
+                "restricted_action_read_only_channel",
+                "restricted_action_thread_only_channel",
+                "ekm_access_denied",
+            }
+        ),
+    ),
+)
+_OF_ONE_CUSTOMER = frozenset({"ratelimited", "rate_limited", "team_added_to_org", "org_login_required"})
+_UNKNOWN = ("the chat service refused the message", False)
+_KNOWN: Mapping[str, tuple[str, bool]] = {
+    error: (reason, retryable) for reason, retryable, errors in _REASONS for error in errors
+}
+
+
+def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers.
+
+    Names of the fleet stand in plain text, escaped: none of them mentions anybody or becomes a link.
+
+    Raises:
+        DeliveryError: where the token cannot stand in a header.
+    """
+    document = {
+        "channel": config["channelName"],
+        "text": _escape(message.title),
+        "blocks": _blocks(message),
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    headers = {
+        "Authorization": f"Bearer {in_header(config['apiToken'])}",
+        "Content-Type": "application/json; charset=utf-8",
+    }
+    return orjson.dumps(document), headers
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Post it to `config["channelName"]` with `config["apiToken"]`.
+
+    Raises:
+        DeliveryError: on anything but a 2xx whose answer says `ok`.
+    """
+    body, headers = build_request(config, message)
+    url = f"{settings.OPSAPI_CHAT_BASE_URL}/api/chat.postMessage"
+    response = deliver_over_http(url, body, headers, now=now, body_limit=_ANSWER_LIMIT)
+    if (error := read_error(response.body)) is not None:
+        reason, retryable = _KNOWN.get(error, _UNKNOWN)
+        wait = parse_retry_after(response.retry_after, now) if retryable else None
+        unavailable = retryable and error not in _OF_ONE_CUSTOMER
+        raise DeliveryError(reason, retryable=retryable, retry_after=wait, unavailable=unavailable)
+
+
+def read_error(answer: bytes) -> str | None:
+    """The error of an answer, None when the message was posted.
+
+    Raises:
+        DeliveryError: to be tried again, where the answer is not one of chat.postMessage.
+    """
+    try:
+        document = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        document = None
+    if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
+        reason = "the receiver did not answer as a chat service does"
+        raise DeliveryError(reason, retryable=True, unavailable=True)
+    return None if document["ok"] else str(document.get("error", ""))
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)},
+        {"type": "section", "fields": facts},
+    ]
+    # A link cannot be cut short.
+    if message.link and len(_escape(message.link)) <= _LINK_LIMIT:
+        link = {"type": "mrkdwn", "text": f"<{_escape(message.link)}>"}
+        blocks.append({"type": "context", "elements": [link]})
+    return blocks
+
+
+def _plain_text(text: str, limit: int = _FIELD_LIMIT) -> dict[str, Any]:
+    return {"type": "plain_text", "text": _fitted(text, limit), "emoji": False}
+
+
+def _fitted(text: str, limit: int) -> str:
+    """The text, escaped, in at most `limit` characters: escaping lengthens, and no escape is cut in two."""
+    escaped = (_escape(printable(text, size)) for size in range(limit, 0, -1))
+    return next(candidate for candidate in escaped if len(candidate) <= limit)
+
+
+def _escape(text: str) -> str:
+    # These three and no others: https://docs.slack.dev/messaging/formatting-message-text#escaping
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+CHAT_SERVICE = Channel(
+    type=ChannelType.CHAT_SERVICE,
+    fields=(
+        ConfigField("apiToken"),
+        ConfigField("channelName"),
+    ),
+    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    send=send,
+)

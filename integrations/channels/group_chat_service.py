@@ -1,0 +1,90 @@
+"""GROUP_CHAT_SERVICE: a group chat, told by a HipChat v2-shaped room notification (decisions 7).
+
+https://developer.atlassian.com/hipchat/guide/sending-messages, the API of a service that is gone; others
+speak it, and the settings say where one is.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+from urllib.parse import quote
+
+import orjson
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.http import deliver_over_http, in_header
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message
+
+_MESSAGE_LIMIT = 10_000
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "red",
+    MessageKind.UPDATE: "red",
+    MessageKind.CLOSE: "green",
+    MessageKind.INFORM: "yellow",
+}
+_TEST_COLOUR = "gray"
+_PATH_SEGMENTS = frozenset({".", ".."})
+
+
+def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers.
+
+    The message is HTML: in its text form a name such as `@all` would call everybody.
+
+    Raises:
+        DeliveryError: where the token cannot stand in a header.
+    """
+    document = {
+        "message": _html(message),
+        "message_format": "html",
+        "color": _TEST_COLOUR if message.is_test else _COLOURS[message.kind],
+        "notify": not message.is_test,
+    }
+    headers = {
+        "Authorization": f"Bearer {in_header(config['notificationToken'])}",
+        "Content-Type": "application/json",
+    }
+    return orjson.dumps(document), headers
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Notify the room `config["roomName"]`; what the receiver answers besides its status is not read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx; for good where the settings name no such service.
+    """
+    url = _url(config["roomName"])
+    body, headers = build_request(config, message)
+    deliver_over_http(url, body, headers, now=now)
+
+
+def _url(room: str) -> str:
+    base = settings.OPSAPI_GROUP_CHAT_BASE_URL
+    if not base:
+        raise DeliveryError("this installation names no group chat service", retryable=False)
+    if room in _PATH_SEGMENTS:
+        # They would name another path than a room's.
+        raise DeliveryError("the room name cannot stand in a URL", retryable=False)
+    return f"{base}/v2/room/{quote(room, safe='')}/notification"
+
+
+def _html(message: Message) -> str:
+    lines = [f"<b>{escape(message.title)}</b>"]
+    lines += [f"{escape(label)}: {escape(value)}" for label, value in message.facts.items()]
+    text = "<br>".join(lines)
+    link = f'<br><a href="{escape(message.link)}">Open</a>' if message.link else ""
+    # Markup cannot be cut short; title and facts are bounded, only the link could be too much.
+    return text + link if len(text + link) <= _MESSAGE_LIMIT else text
+
+
+GROUP_CHAT_SERVICE = Channel(
+    type=ChannelType.GROUP_CHAT_SERVICE,
+    fields=(
+        ConfigField("notificationToken"),
+        ConfigField("roomName"),
+    ),
+    kinds=frozenset(_COLOURS),
+    send=send,
+)

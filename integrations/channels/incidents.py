@@ -1,0 +1,77 @@
+"""What the channels share whose service keeps an alert's state itself (decisions 6 "told of what")."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from integrations.channels.base import DeliveryError
+from integrations.channels.http import TOTAL_SECONDS, deliver_over_http
+from integrations.choices import MessageKind
+from integrations.messages import Message, printable
+from opsapi.wire_json import write_json
+
+KINDS = frozenset(MessageKind)
+SOURCE = "Ops API"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    """One JSON request to a service."""
+
+    url: str
+    document: Mapping[str, object]
+    headers: Mapping[str, str]
+
+
+def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
+    """Send what `build` makes of the message; a test is closed again at once, so that nothing stays open.
+
+    Both requests of a test together have the time of one.
+
+    Raises:
+        DeliveryError: when the service did not take it, or took a test and not its end.
+    """
+    if not message.is_test:
+        deliver_json(build(message), now=now)
+        return
+    seconds = TOTAL_SECONDS / 2
+    deliver_json(build(message), now=now, total_timeout=seconds)
+    try:
+        deliver_json(build(replace(message, kind=MessageKind.CLOSE)), now=now, total_timeout=seconds)
+    except DeliveryError as error:
+        reason = f"the test arrived, but could not be closed again: {error.reason}"
+        raise DeliveryError(
+            reason,
+            retryable=error.retryable,
+            retry_after=error.retry_after,
+            unavailable=error.unavailable,
+        ) from error
+
+
+def deliver_json(request: ServiceRequest, *, now: datetime, total_timeout: float = TOTAL_SECONDS) -> None:
+    """POST it.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    headers = {"Content-Type": "application/json", **request.headers}
+    body = write_json(dict(request.document))
+    deliver_over_http(request.url, body, headers, now=now, total_timeout=total_timeout)
+
+
+def place(message: Message) -> str:
+    """What is affected, in a line that is never empty: its target, else its project, else what happened."""
+    candidates = (message.target, message.project_name, message.event_type_name)
+    return next((line for text in candidates if (line := printable(text or "", 255))), SOURCE)
+
+
+def details(message: Message) -> str:
+    """The facts and the link, a line each."""
+    lines = [f"{label}: {value}" for label, value in message.facts.items()]
+    return "\n".join([*lines, message.link] if message.link else lines)
+
+
+def document_text(message: Message, name: str, limit: int) -> str | None:
+    """A text of the message's document as one line of at most `limit` characters; None where it has none."""
+    value = message.document.get(name)
+    return printable(value, limit) or None if isinstance(value, str) else None

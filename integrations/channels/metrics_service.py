@@ -1,0 +1,99 @@
+"""METRICS_SERVICE: a metrics service, told by Datadog's events (decisions 7).
+
+https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, lengths, hosts by region.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField
+from integrations.channels.http import deliver_over_http, in_header
+from integrations.choices import ChannelType, MessageKind, Region
+from integrations.messages import Message, printable
+
+_TITLE_LIMIT = 100
+_TEXT_LIMIT = 4000
+_KEY_LIMIT = 100
+_TAG_LIMIT = 200
+_OLDEST = timedelta(hours=17)
+"""The service refuses events of more than 18 hours ago; clocks differ."""
+_ALERT_TYPES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "error",
+    MessageKind.UPDATE: "error",
+    MessageKind.CLOSE: "success",
+    MessageKind.INFORM: "info",
+}
+
+
+def build_request(
+    config: Mapping[str, str], message: Message, *, now: datetime
+) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers of one attempt; all events of one alert have one aggregation key.
+
+    Raises:
+        DeliveryError: where the key cannot stand in a header.
+    """
+    document: dict[str, Any] = {
+        "title": printable(message.title, _TITLE_LIMIT),
+        "text": _text(message),
+        "alert_type": "info" if message.is_test else _ALERT_TYPES[message.kind],
+        "priority": "low" if message.is_test else "normal",
+        "aggregation_key": printable(message.thread_key, _KEY_LIMIT),
+        "date_happened": int(_happened(message, now).timestamp()),
+        "tags": _tags(message),
+    }
+    headers = {"DD-API-KEY": in_header(config["apiKey"]), "Content-Type": "application/json"}
+    return orjson.dumps(document), headers
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Post it to the service of `config["region"]`, US when none is named; only the status is read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    body, headers = build_request(config, message, now=now)
+    deliver_over_http(f"{_base_url(config)}/api/v1/events", body, headers, now=now)
+
+
+def _base_url(config: Mapping[str, str]) -> str:
+    bases: Mapping[Region, str] = {
+        Region.US: settings.OPSAPI_METRICS_US_BASE_URL,
+        Region.EU: settings.OPSAPI_METRICS_EU_BASE_URL,
+    }
+    return bases[Region(config.get("region", Region.US))]
+
+
+def _happened(message: Message, now: datetime) -> datetime:
+    """When the event stands in the stream: a repeat is news of now, and so is what the service finds old."""
+    if message.kind is MessageKind.UPDATE or now - message.occurred_at > _OLDEST:
+        return now
+    return message.occurred_at
+
+
+def _text(message: Message) -> str:
+    # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
+    lines = [f"{label}: {value}" for label, value in message.facts.items()]
+    return "\n".join([*lines, message.link or ""]).rstrip()[:_TEXT_LIMIT]
+
+
+def _tags(message: Message) -> list[str]:
+    values = {
+        "event_type": message.event_type_name,
+        "project": message.project_name,
+        "target": message.target,
+    }
+    return [printable(f"{name}:{value}", _TAG_LIMIT) for name, value in values.items() if value]
+
+
+METRICS_SERVICE = Channel(
+    type=ChannelType.METRICS_SERVICE,
+    # A notification cannot name `region`, its integration can (decisions 5).
+    fields=(ConfigField("apiKey"), ConfigField("region", required=False)),
+    kinds=frozenset(_ALERT_TYPES),
+    send=send,
+)

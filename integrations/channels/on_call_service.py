@@ -1,0 +1,93 @@
+"""ON_CALL_SERVICE: an on-call service, told by Splunk On-Call's REST endpoint (decisions 7).
+
+https://help.splunk.com/splunk-observability-cloud/splunk-on-call/integrations-with-splunk-on-call/rest-endpoint-integration-for-splunk-on-call
+has the path and the message types, and
+https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/alerts/incident-fields-glossary the
+fields. The keys stand in the path: nothing may log or quote the URL.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from urllib.parse import quote
+
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.incidents import (
+    KINDS,
+    SOURCE,
+    ServiceRequest,
+    deliver_json,
+    details,
+    document_text,
+)
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message, printable
+
+DISPLAY_NAME_LIMIT = 512
+STATE_MESSAGE_LIMIT = 20_480
+_ENDPOINT = "/integrations/generic/20131114/alert"
+_TYPES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "CRITICAL",
+    MessageKind.UPDATE: "CRITICAL",
+    MessageKind.INFORM: "INFO",
+    MessageKind.ACKNOWLEDGE: "ACKNOWLEDGEMENT",
+    MessageKind.CLOSE: "RECOVERY",
+    MessageKind.CANCEL: "RECOVERY",
+}
+
+
+def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
+    """The request of a message; without a routing key the account's default routing applies.
+
+    A test is INFO whatever its kind: it shows on the timeline and opens nothing that had to be closed.
+
+    Raises:
+        DeliveryError: when a key could not stand in a path.
+    """
+    keys = [_segment(key) for name in ("apiKey", "routingKey") if (key := config.get(name))]
+    alert: dict[str, object] = {
+        "message_type": "INFO" if message.is_test else _TYPES[message.kind],
+        "entity_id": message.thread_key,
+        "entity_display_name": printable(message.title, DISPLAY_NAME_LIMIT),
+        "state_message": details(message)[:STATE_MESSAGE_LIMIT],
+        "state_start_time": int(message.occurred_at.timestamp()),
+        "monitoring_tool": SOURCE,
+    }
+    if message.kind is MessageKind.ACKNOWLEDGE:
+        alert |= _acknowledgement(message)
+    return ServiceRequest("/".join([base_url + _ENDPOINT, *keys]), alert, {})
+
+
+def _acknowledgement(message: Message) -> dict[str, object]:
+    author = document_text(message, "acknowledgingUsername", DISPLAY_NAME_LIMIT)
+    comment = document_text(message, "acknowledgementComment", STATE_MESSAGE_LIMIT)
+    return {name: text for name, text in (("ack_author", author), ("ack_msg", comment)) if text}
+
+
+def _segment(key: str) -> str:
+    # A dot segment would be taken away, and the request go to another path.
+    if key in {".", ".."}:
+        raise DeliveryError("the API key or the routing key is not valid", retryable=False)
+    return quote(key, safe="")
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Send it.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    deliver_json(build_request(config, message, base_url=settings.OPSAPI_ON_CALL_BASE_URL), now=now)
+
+
+ON_CALL_SERVICE = Channel(
+    type=ChannelType.ON_CALL_SERVICE,
+    fields=(
+        ConfigField("apiKey"),
+        ConfigField("routingKey", required=False),
+    ),
+    kinds=KINDS,
+    send=send,
+    keeps_state=True,
+)

@@ -1,0 +1,107 @@
+"""OPS_ALERT_SERVICE: ops alerting, told by Opsgenie's alerts (decisions 7).
+
+https://docs.opsgenie.com/docs/alert-api: an alert is created, acknowledged and closed by its alias; 202
+when taken. https://docs.opsgenie.com/docs/response: what the other statuses mean.
+The REST API ends on 2027-04-05. Jira Service Management takes the same requests below another base URL,
+which is a setting (https://jira.atlassian.com/browse/JSDCLOUD-14179).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from urllib.parse import quote
+
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField
+from integrations.channels.http import in_header
+from integrations.channels.incidents import (
+    KINDS,
+    SOURCE,
+    ServiceRequest,
+    deliver_incident,
+    details,
+    document_text,
+    place,
+)
+from integrations.choices import ChannelType, MessageKind, Region
+from integrations.messages import Message, printable
+
+MESSAGE_LIMIT = 130
+_TAG_LIMIT = 50
+_USER_LIMIT = 100
+_NOTE_LIMIT = 25_000
+_ACTIONS: Mapping[MessageKind, str] = {
+    MessageKind.ACKNOWLEDGE: "acknowledge",
+    MessageKind.CLOSE: "close",
+    MessageKind.CANCEL: "close",
+}
+
+
+def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
+    """The request of a message; an alert that is open already counts one with its alias as a repeat.
+
+    Raises:
+        DeliveryError: when the key could not stand in a header.
+    """
+    headers = {"Authorization": f"GenieKey {in_header(config['apiKey'])}"}
+    action = _ACTIONS.get(message.kind)
+    if action is None:
+        return ServiceRequest(f"{base_url}/v2/alerts", _alert(message), headers)
+    alias = quote(message.thread_key, safe="")
+    url = f"{base_url}/v2/alerts/{alias}/{action}?identifierType=alias"
+    return ServiceRequest(url, _action(message), headers)
+
+
+def _alert(message: Message) -> dict[str, object]:
+    alert: dict[str, object] = {
+        "message": printable(message.title, MESSAGE_LIMIT),
+        "alias": message.thread_key,
+        "description": details(message),
+        "entity": place(message),
+        "source": SOURCE,
+        "tags": [printable(message.event_type_name, _TAG_LIMIT)],
+        "details": dict(message.facts),
+    }
+    if message.kind is MessageKind.INFORM or message.is_test:
+        # The lowest: it opens no alert. How urgent the others are is for the account's own rules.
+        alert["priority"] = "P5"
+    return alert
+
+
+def _action(message: Message) -> dict[str, object]:
+    action: dict[str, object] = {"source": SOURCE}
+    if message.kind is MessageKind.ACKNOWLEDGE:
+        user = document_text(message, "acknowledgingUsername", _USER_LIMIT)
+        note = document_text(message, "acknowledgementComment", _NOTE_LIMIT)
+        action |= {name: text for name, text in (("user", user), ("note", note)) if text}
+    return action
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Send it to the account's region, by default US; a test is closed again at once.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    deliver_incident(message, partial(build_request, config, base_url=_base_url(config)), now=now)
+
+
+def _base_url(config: Mapping[str, str]) -> str:
+    bases: Mapping[Region, str] = {
+        Region.US: settings.OPSAPI_OPS_ALERT_US_BASE_URL,
+        Region.EU: settings.OPSAPI_OPS_ALERT_EU_BASE_URL,
+    }
+    return bases[Region(config.get("region", Region.US))]
+
+
+OPS_ALERT_SERVICE = Channel(
+    type=ChannelType.OPS_ALERT_SERVICE,
+    fields=(
+        ConfigField("apiKey"),
+        ConfigField("region", required=False),
+    ),
+    kinds=KINDS,
+    send=send,
+    keeps_state=True,
+)

@@ -1,0 +1,80 @@
+"""PAGER_SERVICE: a paging service, told by the Events API v2 of PagerDuty (decisions 7).
+
+https://github.com/PagerDuty/developer-docs/blob/main/docs/events-API-v2/02-Trigger-Events.md: trigger,
+acknowledge and resolve events of one dedup_key, and how long fields may be. 01-Overview.md beside it: 202
+when taken, 400 not to be tried again, 429 and 5xx to be.
+Integration keys of the Events API v1 are 32 characters too and go the same way (contract 2.4).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField
+from integrations.channels.incidents import KINDS, SOURCE, ServiceRequest, deliver_incident, place
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message, printable
+from opsapi.clock import wire_time
+
+SUMMARY_LIMIT = 1024
+_ACTIONS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "trigger",
+    MessageKind.UPDATE: "trigger",
+    MessageKind.INFORM: "trigger",
+    MessageKind.ACKNOWLEDGE: "acknowledge",
+    MessageKind.CLOSE: "resolve",
+    MessageKind.CANCEL: "resolve",
+}
+
+
+def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
+    """The event of a message; its key is the alert's, so that repeats and the end find the incident."""
+    action = _ACTIONS[message.kind]
+    event: dict[str, object] = {
+        "routing_key": config["serviceKey"],
+        "event_action": action,
+        "dedup_key": message.thread_key,
+    }
+    if action == "trigger":
+        event |= _trigger(message)
+    return ServiceRequest(f"{base_url}/v2/enqueue", event, {})
+
+
+def _trigger(message: Message) -> dict[str, object]:
+    """What only a trigger event carries; what opens no alert is no more than an information."""
+    lasting = message.kind is not MessageKind.INFORM and not message.is_test
+    shown: dict[str, object] = {
+        "client": SOURCE,
+        "payload": {
+            "summary": printable(message.title, SUMMARY_LIMIT),
+            "source": place(message),
+            "severity": "critical" if lasting else "info",
+            "timestamp": wire_time(message.occurred_at),
+            "class": printable(message.event_type_name),
+            "custom_details": dict(message.facts),
+        },
+    }
+    if message.link:
+        shown |= {"client_url": message.link, "links": [{"href": message.link, "text": "Details"}]}
+    return shown
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Send its event; a test is resolved again at once.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    build = partial(build_request, config, base_url=settings.OPSAPI_PAGER_BASE_URL)
+    deliver_incident(message, build, now=now)
+
+
+PAGER_SERVICE = Channel(
+    type=ChannelType.PAGER_SERVICE,
+    fields=(ConfigField("serviceKey"),),
+    kinds=KINDS,
+    send=send,
+    keeps_state=True,
+)

@@ -1,0 +1,101 @@
+"""SMS: a text to a mobile phone, by a provider that speaks Twilio's Messages API (decisions 5).
+
+https://www.twilio.com/docs/messaging/api/message-resource: From, To and Body as a form, with HTTP Basic;
+201 when taken. https://www.twilio.com/docs/usage/twilios-response: what the other statuses mean.
+The provider has no key for repeats: one that took a message and lost its answer is sent it again.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+
+from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.http import deliver_over_http
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message, printable
+
+TEXT_LIMIT = 320
+"""Characters; a phone joins the three texts that so many letters take."""
+_SEPARATORS = str.maketrans("", "", " -./()")
+_NUMBER = re.compile(r"\+?[0-9]{3,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class SmsProvider:
+    """Where texts go out, and from which number or name."""
+
+    base_url: str
+    account: str
+    token: str
+    sender: str
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is a provider at all."""
+        return bool(self.account and self.token and self.sender)
+
+
+def build_request(
+    config: Mapping[str, str], message: Message, *, provider: SmsProvider
+) -> tuple[str, bytes, dict[str, str]]:
+    """URL, form and headers.
+
+    Raises:
+        DeliveryError: when the mobile number is none.
+    """
+    form = {"From": provider.sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
+    credentials = b64encode(f"{provider.account}:{provider.token}".encode()).decode()
+    url = f"{provider.base_url}/2010-04-01/Accounts/{quote(provider.account, safe='')}/Messages.json"
+    headers = {
+        "Authorization": f"Basic {credentials}",
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Accept": "application/json",
+    }
+    return url, urlencode(form).encode(), headers
+
+
+def _dialled(number: str) -> str:
+    """The digits, as E.164 wants them; a number that people wrote may hold blanks and the like."""
+    digits = number.translate(_SEPARATORS)
+    if not _NUMBER.fullmatch(digits):
+        raise DeliveryError("the mobile number is not valid", retryable=False)
+    return digits
+
+
+def _text(message: Message) -> str:
+    """The title, and the current value where it fits."""
+    title = printable(message.title, TEXT_LIMIT)
+    value = message.facts.get("Current value")
+    text = f"{title}: {value}" if value else title
+    return text if len(text) <= TEXT_LIMIT else title
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Hand it to the provider of the settings.
+
+    Raises:
+        DeliveryError: on anything but a 2xx; for good when there is no provider or no number.
+    """
+    provider = SmsProvider(
+        settings.OPSAPI_SMS_BASE_URL,
+        settings.OPSAPI_SMS_ACCOUNT,
+        settings.OPSAPI_SMS_TOKEN,
+        settings.OPSAPI_SMS_FROM,
+    )
+    if not provider.is_configured:
+        raise DeliveryError("SMS is not configured in this installation", retryable=False)
+    url, body, headers = build_request(config, message, provider=provider)
+    deliver_over_http(url, body, headers, now=now)
+
+
+SMS = Channel(
+    type=ChannelType.SMS,
+    fields=(ConfigField("mobileNumber"),),
+    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    send=send,
+)

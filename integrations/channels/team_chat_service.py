@@ -1,0 +1,82 @@
+"""TEAM_CHAT_SERVICE: a team chat, told by an Adaptive Card to a Teams Workflows URL (decisions 7).
+
+https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook:
+the message around the card, 28 KB at most.
+https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text without Markdown.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from integrations.channels.base import Channel, ConfigField
+from integrations.channels.http import deliver_over_http
+from integrations.choices import ChannelType, MessageKind
+from integrations.messages import Message
+
+_LINK_LIMIT = 2000
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "attention",
+    MessageKind.UPDATE: "attention",
+    MessageKind.CLOSE: "good",
+    MessageKind.INFORM: "accent",
+}
+_TEST_COLOUR = "default"
+
+
+def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers; the URL alone says who may send."""
+    attachment = {
+        "contentType": "application/vnd.microsoft.card.adaptive",
+        "contentUrl": None,
+        "content": _card(message),
+    }
+    body = orjson.dumps({"type": "message", "attachments": [attachment]})
+    return body, {"Content-Type": "application/json"}
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """POST the card to `config["webhookUrl"]`; what the receiver answers besides its status is not read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    body, headers = build_request(message)
+    deliver_over_http(config["webhookUrl"], body, headers, now=now)
+
+
+def _card(message: Message) -> dict[str, Any]:
+    colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
+    title = _run(message.title, weight="bolder", size="medium", color=colour)
+    facts = [
+        _line(_run(f"{label}: ", weight="bolder"), _run(value)) for label, value in message.facts.items()
+    ]
+    card: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [_line(title), *facts],
+    }
+    # Title and facts are bounded; a link that is not stays out, or the whole card would be refused.
+    if message.link and len(message.link) <= _LINK_LIMIT:
+        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open", "url": message.link}]
+    return card
+
+
+def _line(*runs: dict[str, str]) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": list(runs)}
+
+
+def _run(text: str, **style: str) -> dict[str, str]:
+    # No TextBlock or Fact: these read Markdown, and a name of the fleet could be a link.
+    return {"type": "TextRun", "text": text, **style}
+
+
+TEAM_CHAT_SERVICE = Channel(
+    type=ChannelType.TEAM_CHAT_SERVICE,
+    fields=(ConfigField("webhookUrl"),),
+    kinds=frozenset(_COLOURS),
+    send=send,
+)
