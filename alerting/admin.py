@@ -8,17 +8,22 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
+from alerting.messages import target_of
 from alerting.models import (
     Alert,
     AlertConfig,
+    FailingReceiver,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
     NotificationSetting,
     WorkerHeartbeat,
 )
+from alerting.rules.windows import window_state
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
+from alerting.services.resending import notification_resend
 from events.admin import events_link
+from opsapi import clock
 from opsapi.console.display import json_field
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 from opsapi.console.writes import RowService
@@ -46,7 +51,7 @@ class AlertConfigAdmin(ConsoleAdmin):
             alert_config_set_enabled, "config", {"enabled": False}, "Disable and cancel their alerts"
         ),
     }
-    list_display = ["event_type", "enabled", "group", "told", "updated"]
+    list_display = ["event_type", "enabled", "covers", "told", "updated"]
     list_filter = ["enabled"]
     list_select_related = ["group"]
     search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
@@ -55,6 +60,9 @@ class AlertConfigAdmin(ConsoleAdmin):
     fields = [
         "id",
         "group",
+        "for_all_groups",
+        "group_ids",
+        "tags",
         "event_type",
         "enabled",
         "matchers_json",
@@ -65,7 +73,10 @@ class AlertConfigAdmin(ConsoleAdmin):
         "alerts",
     ]
     inlines = [NotificationSettingInline]
-    empty_text = "No alert configuration yet. They are made with POST /groups/{id}/alertConfigs."
+    empty_text = (
+        "No alert configuration yet. They are made with POST /groups/{id}/alertConfigs "
+        "and POST /globalAlertConfigs."
+    )
 
     matchers_json = staticmethod(json_field("matchers"))
     metric_threshold_json = staticmethod(json_field("metric_threshold"))
@@ -74,6 +85,15 @@ class AlertConfigAdmin(ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
         """Without the deleted ones, whose rows remain for what is still to be told."""
         return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    @admin.display(description="project", ordering="group__name")
+    def covers(self, config: AlertConfig) -> str:
+        """Its project; of a global one those it covers."""
+        if config.group is not None:
+            return str(config.group)
+        if not config.for_all_groups:
+            return f"global: {len(config.group_ids)} of them"
+        return f"global: those tagged {', '.join(config.tags)}" if config.tags else "global: all"
 
     @admin.display(description="told by")
     def told(self, config: AlertConfig) -> str | None:
@@ -141,12 +161,7 @@ class AlertAdmin(ConsoleAdmin):
     @admin.display(description="about")
     def target(self, alert: Alert) -> str | None:
         """The host, replica set, cluster or agent."""
-        facts = alert.facts
-        host = facts.get("hostname")
-        if host:
-            return f"{host}:{facts['port']}" if "port" in facts else str(host)
-        name: str | None = facts.get("replicaSetName") or facts.get("clusterName")
-        return name
+        return target_of(alert.facts)
 
     @admin.display(description="who was told")
     def notifications(self, alert: Alert) -> SafeString:
@@ -161,8 +176,9 @@ class AlertAdmin(ConsoleAdmin):
 
 @admin.register(Notification)
 class NotificationAdmin(ConsoleAdmin):
-    """Who was told of what, when, and why somebody was not; newest first."""
+    """Who was told of what, when, and why somebody was not; newest first. What failed can be sent again."""
 
+    row_services = {"resend": RowService(notification_resend, "notification", label="Send again")}
     list_display = ["created", "kind", "status", "type_name", "recipient", "attempts", "reason", "group"]
     list_filter = ["status", "kind", "created"]
     list_select_related = ["group"]
@@ -211,14 +227,30 @@ class NotificationAttemptAdmin(ConsoleAdmin):
 class MaintenanceWindowAdmin(ConsoleAdmin):
     """Maintenance windows, the last to end first."""
 
-    list_display = ["start", "end", "alert_types", "group", "description"]
+    list_display = ["start", "end", "state", "alert_types", "group", "description"]
     list_filter = ["start", "end"]
     list_select_related = ["group"]
     search_fields = ["id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a project's name, or a whole id of a window or a project."
     ordering = ["-end", "-id"]
-    fields = ["id", "group", "alert_types", "start", "end", "description", "created", "updated"]
+    fields = ["id", "group", "alert_types", "state", "start", "end", "description", "created", "updated"]
     empty_text = "No maintenance window. They are made with POST /groups/{id}/maintenanceWindows."
+
+    @admin.display(description="state")
+    def state(self, window: MaintenanceWindow) -> str:
+        """Whether it is to come, in effect or over."""
+        return window_state(window.start, window.end, clock.now()).value
+
+
+@admin.register(FailingReceiver)
+class FailingReceiverAdmin(ConsoleAdmin):
+    """Receivers whose last attempts failed: after five in a row they are probed every ten seconds at most."""
+
+    list_display = ["key", "failures", "next_try", "updated"]
+    search_fields = ["key"]
+    ordering = ["-updated"]
+    fields = ["key", "failures", "next_try", "updated"]
+    empty_text = "Every receiver answered when it was last told something."
 
 
 @admin.register(WorkerHeartbeat)

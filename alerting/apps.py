@@ -1,29 +1,38 @@
 """What alerting contributes to the platform."""
 
-from datetime import timedelta
-
 from django.apps import AppConfig
 
-from accesslist.hooks import group_deleting
-from automation.hooks import host_deleting, host_moving
+from accesslist.hooks import group_created, group_deleting, group_retagging
+from automation.hooks import agent_deleting, host_deleting, host_moving
 from opsapi import clock
-
-_WORKER_SEEN_WITHIN = timedelta(minutes=1)
 
 
 class AlertingConfig(AppConfig):
     """Alert configurations and alerts."""
 
     name = "alerting"
-    root_links = {"matcherFieldNames": "/alertConfigs/matchers/fieldNames"}
+    root_links = {
+        "globalAlertConfigs": "/globalAlertConfigs",
+        "globalAlerts": "/globalAlerts",
+        "matcherFieldNames": "/alertConfigs/matchers/fieldNames",
+    }
 
     def ready(self) -> None:
-        """Receivers need the models, which are there only now."""
-        from alerting import receivers  # noqa: PLC0415 - see above
+        """Reactions need the models, which are there only now."""
+        from alerting import reactions  # noqa: PLC0415 - see above
+        from alerting.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.selectors.workers import workers_seen  # noqa: PLC0415
 
-        group_deleting.connect(receivers.end_with_project, dispatch_uid="alerting.end_with_project")
+        self.metrics = [alerting_metrics]
+        self.workers_seen = workers_seen
+
+        group_created.connect(reactions.begin_with_project, dispatch_uid="alerting.begin_with_project")
+        group_retagging.connect(reactions.follow_tags, dispatch_uid="alerting.follow_tags")
+        group_deleting.connect(reactions.end_with_project, dispatch_uid="alerting.end_with_project")
         for leaving in (host_deleting, host_moving):
-            leaving.connect(receivers.end_with_host, dispatch_uid="alerting.end_with_host")
+            leaving.connect(reactions.end_with_host, dispatch_uid="alerting.end_with_host")
+        host_deleting.connect(reactions.end_with_last_host, dispatch_uid="alerting.end_with_last_host")
+        agent_deleting.connect(reactions.end_with_agent, dispatch_uid="alerting.end_with_agent")
 
     @property
     def readiness(self) -> dict[str, object]:
@@ -31,7 +40,6 @@ class AlertingConfig(AppConfig):
         return {"worker": self._worker_missing}
 
     def _worker_missing(self) -> str | None:
-        heartbeats = self.get_model("WorkerHeartbeat")._default_manager
-        if heartbeats.filter(seen__gte=clock.now() - _WORKER_SEEN_WITHIN).exists():
+        if self.workers_seen(clock.now()).exists():
             return None
         return "none was seen in the last minute"

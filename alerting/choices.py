@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from integrations.choices import ChannelType
+
 
 class AlertStatus(StrEnum):
     """An alert's state (decisions 6 "status")."""
@@ -30,6 +32,24 @@ class DropReason(StrEnum):
 
     ALERT_OVER = "the alert was over before it was delivered"
     CONFIG_OFF = "the alert configuration was deleted or disabled"
+    NOTIFICATION_REMOVED = "the notification was taken out of the alert configuration"
+    NOT_ACKNOWLEDGED = "the acknowledgement had lapsed or was taken back before it was delivered"
+    JUST_TOLD = "everybody it would reach has just been told, or is about to be"
+    SENT_ANEW = "what it would repeat had failed, and is sent again in its place"
+    REST_LEFT_OUT = "too many people: only the first 1000 were told"
+    NOT_AMONG_THEM = "the address is not one of the people's it was for any more"
+    SECRETS_GONE = "its credentials were removed with the deleted alert configuration"
+    NO_HOLDER = "nobody to tell: no user holds such a role there"
+    NO_USER = "nobody to tell: there is no such user who may be told"
+    NO_MEMBER = "nobody to tell: the team is gone or has no member"
+    NO_PROJECT = "nobody to tell: there is no alert whose project's people it could be"
+    NO_ADDRESS = "nobody to tell: none of them has an address for it"
+
+
+class WaitReason(StrEnum):
+    """Why a notification that is due waits; the values are what the log shows."""
+
+    ACKNOWLEDGED = "the alert is acknowledged"
 
 
 class ConfigNotificationType(StrEnum):
@@ -50,3 +70,7 @@ class ConfigNotificationType(StrEnum):
     ON_CALL_SERVICE = "ON_CALL_SERVICE"
     WEBHOOK = "WEBHOOK"
     TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
+
+
+ADDRESSED = frozenset({ChannelType.EMAIL, ChannelType.SMS})
+"""Channels to an address, which is no secret: the log has it whole, and the end goes where the rest went."""

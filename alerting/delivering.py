@@ -1,4 +1,4 @@
-"""One claimed notification: sent or dropped, and its outcome recorded (architecture, deliver and record)."""
+"""One claimed notification: sent or not, and its outcome recorded (architecture, deliver and record)."""
 
 import logging
 import random
@@ -7,17 +7,15 @@ from datetime import datetime
 
 from django.core.exceptions import ObjectDoesNotExist
 
-from alerting.choices import AlertStatus, DropReason
-from alerting.messages import channel_config, message_of
-from alerting.models import Alert, Notification, NotificationSetting
-from alerting.rules.sending import drop_reason
-from alerting.services.delivery import (
-    Claim,
-    notification_drop,
-    notification_give_up,
-    notification_record,
-)
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from alerting.messages import message_of
+from alerting.models import Notification, NotificationSetting
+from alerting.models.notifications import LONGEST_RECIPIENT
+from alerting.rules.receivers import receiver_key
+from alerting.rules.sending import Step
+from alerting.selectors.credentials import NoCredentialsError, credentials_for, setting_of
+from alerting.services.claiming import Claim, notification_record
+from alerting.services.judging import notification_judge
+from integrations.choices import ChannelType, DeliveryStatus
 from integrations.delivery import Outcome, deliver
 from opsapi.encryption import CannotDecryptError
 
@@ -27,21 +25,11 @@ Clock = Callable[[], datetime]
 
 
 def deliver_claimed(claim: Claim, *, clock: Clock) -> None:
-    """Send what was claimed, unless it is not to be sent any more, and write down how that ended."""
+    """Send what was claimed, if it is to be sent now, and write down how that ended."""
     notification = claim.notification
-    setting = NotificationSetting.objects.select_related("config").filter(id=notification.setting_id).first()
-    status = Alert.objects.filter(id=notification.alert_id).values_list("status", flat=True).first()
-    reason = drop_reason(
-        MessageKind(notification.kind),
-        AlertStatus(status) if status else None,
-        perhaps_sent=claim.perhaps_sent,
-        config_counts=setting is not None and setting.config.enabled,
-    )
-    if reason is not None or setting is None:
-        notification_drop(notification=notification, reason=reason or DropReason.CONFIG_OFF)
-        return
-    if claim.lapsed_for_good:
-        notification_give_up(notification=notification)
+    setting = setting_of(notification)
+    verdict = notification_judge(claim=claim, setting=setting, now=clock())
+    if verdict.step is not Step.SEND:
         return
     outcome = _send(notification, setting, clock())
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
@@ -49,18 +37,24 @@ def deliver_claimed(claim: Claim, *, clock: Clock) -> None:
     logger.info(
         "%s %s %s",
         notification.kind,
-        setting.type_name,
+        notification.channel,
         outcome.status.value,
         extra={"delivery": notification.id, "ms": outcome.latency_ms, "reason": outcome.reason or "-"},
     )
 
 
-def _send(notification: Notification, setting: NotificationSetting, now: datetime) -> Outcome:
+def _send(notification: Notification, setting: NotificationSetting | None, now: datetime) -> Outcome:
     """One attempt; a message that cannot be made counts as one that failed and comes again."""
+    notification.receiver = ""  # nobody fails who was not tried
     try:
-        config = channel_config(setting)
-        message = message_of(notification)
+        credentials = credentials_for(notification, setting)
+        message = message_of(notification, now=now)
+    except NoCredentialsError as error:
+        return Outcome(DeliveryStatus.FAILED, error.reason, 0)
     except (CannotDecryptError, ObjectDoesNotExist) as error:
         logger.exception("notification %s cannot be sent", notification.id)
         return Outcome(DeliveryStatus.RETRY, f"the message cannot be made: {type(error).__name__}", 0)
-    return deliver(ChannelType(setting.type_name), config, message, now=now)
+    channel = ChannelType(str(notification.channel))
+    notification.recipient = credentials.shown[:LONGEST_RECIPIENT]
+    notification.receiver = receiver_key(channel, notification.recipient)
+    return deliver(channel, credentials.config, message, now=now)

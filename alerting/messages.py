@@ -1,28 +1,27 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
-import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 
 from accesslist.models import Project
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.models import Alert, AlertConfig, Notification
 from alerting.selectors.alerts import alert_row
 from alerting.serializers.alerts import present_alert
-from automation.metrics import Metric, base_unit
 from events.models import Event
 from events.selectors import event_row
-from events.serializers import present_event
-from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, MessageKind
+from events.serializers import GLOBAL_EVENTS, present_event
+from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
-from opsapi.encryption import decrypt
+from opsapi.hostport import host_and_port
 
 
-def message_of(notification: Notification) -> Message:
-    """The message of a notification as things stand now.
+def message_of(notification: Notification, *, now: datetime) -> Message:
+    """The message of a notification as things stand at `now`.
 
     Raises:
         ObjectDoesNotExist: what it is about is gone.
@@ -33,7 +32,7 @@ def message_of(notification: Notification) -> Message:
     row = alert_row(alert.id, group_id=alert.group_id)
     if row is None:
         raise Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
-    document = present_alert(row, _links())
+    document = present_alert(row, _links(), now=now)
     return Message(
         delivery_id=notification.id,
         kind=MessageKind(notification.kind),
@@ -42,10 +41,8 @@ def message_of(notification: Notification) -> Message:
         document=document,
         event_type_name=alert.event_type,
         project_name=alert.group.name,
-        target=document.get("hostnameAndPort")
-        or document.get("replicaSetName")
-        or document.get("clusterName"),
-        current_value=_value_text(alert),
+        target=target_of(document),
+        current_value=_value_text(document),
         link=document["links"][0]["href"],
     )
 
@@ -56,26 +53,22 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
     untold = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
-    return replace(message_of(untold), event_type_name=config.event_type, is_test=True)
+    return replace(message_of(untold, now=now), event_type_name=config.event_type, is_test=True)
 
 
-def channel_config(setting: NotificationSetting) -> dict[str, str]:
-    """What the channel needs to send, under its own field names, secrets opened."""
-    shown = {
-        field.name: str(setting.fields[field.notification_name])
-        for field in CHANNELS[ChannelType(setting.type_name)].fields
-        if field.notification_name in setting.fields
-    }
-    secrets = json.loads(decrypt(setting.secrets, owner=setting.id)) if setting.secrets else {}
-    return {**shown, **secrets}
+def target_of(shown: Mapping[str, Any]) -> str | None:
+    """What it is about, from an alert's facts or document or an event's: host, replica set or cluster."""
+    if hostname := shown.get("hostname"):
+        return host_and_port(hostname, shown.get("port"))
+    return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
 
 
 def _of_event(notification: Notification) -> Message:
     row = event_row(notification.event_id or "", group_id=notification.group_id)
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
-    document = present_event(row, _links(), among=f"/groups/{notification.group_id}/events")
-    hostname, port = document.get("hostname"), document.get("port")
+    among = f"/groups/{notification.group_id}/events" if notification.group_id else GLOBAL_EVENTS
+    document = present_event(row, _links(), among=among)
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
@@ -83,21 +76,23 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
-        project_name=Project.with_deleted.values_list("name", flat=True).get(id=notification.group_id),
-        target=f"{hostname}:{port}" if hostname and port else hostname,
+        project_name=_project_name(notification.group_id),
+        target=target_of(document),
         link=document["links"][0]["href"],
     )
 
 
+def _project_name(group_id: str | None) -> str | None:
+    """None for what happened in no project: the test of a global configuration."""
+    return Project.with_deleted.values_list("name", flat=True).get(id=group_id) if group_id else None
+
+
 def _links() -> Links:
     """Links of messages: nobody's request says how we are reached, so the settings do."""
-    host, port = settings.OPSAPI_BIND
-    shown = f"[{host}]" if ":" in host else host
     scheme = "https" if settings.OPSAPI_TLS_CERT else "http"
-    return Links(settings.OPSAPI_PUBLIC_URL or f"{scheme}://{shown}:{port}")
+    return Links(settings.OPSAPI_PUBLIC_URL or f"{scheme}://{host_and_port(*settings.OPSAPI_BIND)}")
 
 
-def _value_text(alert: Alert) -> str | None:
-    if alert.current_value is None or alert.metric_name is None:
-        return None
-    return f"{alert.current_value:g} {base_unit(Metric(alert.metric_name)).value}"
+def _value_text(document: Mapping[str, Any]) -> str | None:
+    value = document.get("currentValue")
+    return f"{value['number']:g} {value['units']}" if value else None

@@ -1,15 +1,23 @@
 """What a signal, or the fleet as it stands, says: read from the database for the rules."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from alerting.models import AlertConfig
-from alerting.rules.observations import Observation, of_event, of_host
-from automation.models import Host, Measurement
-from automation.selectors import host_state, newest_measurements
+from alerting.rules.observations import Condition, Observation, of_agent, of_event, of_host, of_replica_set
+from alerting.selectors.scopes import is_concerned
+from automation.choices import AgentType
+from automation.models import Agent, Host, Measurement
+from automation.selectors import (
+    agent_state,
+    agents_named,
+    host_state,
+    newest_measurements,
+    replica_set_state,
+    replica_sets_there,
+)
 from events.choices import SignalKind
 from events.models import Signal
-from events.types import EventType
+from events.types import EventType, Target
 
 Samples = Mapping[str, Sequence[float]]
 
@@ -18,22 +26,41 @@ def observations_of(signal: Signal) -> list[Observation]:
     """The observations of a signal; of a configuration's, what the fleet says now."""
     match SignalKind(signal.kind):
         case SignalKind.EVENT:
-            return of_event(signal.payload)
+            return _of_event(signal)
         case SignalKind.HOSTS:
             return _of_report(signal)
         case SignalKind.CONFIG:
             return _of_fleet(signal.group_id)
+        case SignalKind.VERSIONS:
+            return []
+
+
+def _of_event(signal: Signal) -> list[Observation]:
+    """An event of a known host or agent that is gone begins nothing; what happened is told all the same."""
+    seen = of_event(signal.payload)
+    begins = any(one.condition is Condition.HOLDS for one in seen)
+    return [] if begins and _is_gone(signal) else seen
+
+
+def _is_gone(signal: Signal) -> bool:
+    payload = signal.payload
+    if EventType(payload["eventTypeName"]).spec.target is Target.AGENT:
+        agent_type = AgentType(payload["sourceTypeName"])
+        return not agents_named(signal.group_id, agent_type, payload["hostname"]).exists()
+    return payload.get("hostId") is not None and not _of_hosts_still_there([payload])
 
 
 def _of_report(signal: Signal) -> list[Observation]:
     states = _of_hosts_still_there(signal.payload["hosts"])
     ids = [state["measurementId"] for state in states if state["measurementId"] is not None]
     measured = Measurement.objects.in_bulk(ids) if ids and _metrics_matter(signal.group_id) else {}
-    return _of_states((state, measured.get(state["measurementId"])) for state in states)
+    seen = _of_states((state, measured.get(state["measurementId"])) for state in states)
+    # Signals written by an older version have none.
+    return [*seen, *_of_each(of_replica_set, signal.payload.get("replicaSets", ()))]
 
 
 def _of_hosts_still_there(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without hosts deleted or moved since the report: nothing would end an alert about them."""
+    """Without hosts deleted or moved since then: nothing would end an alert about them."""
     there = {
         host.id: host.address.key for host in Host.objects.filter(id__in=[one["hostId"] for one in states])
     }
@@ -42,15 +69,24 @@ def _of_hosts_still_there(states: Sequence[Mapping[str, Any]]) -> list[Mapping[s
 
 def _metrics_matter(group_id: str) -> bool:
     """Whether any configuration would look at measurements: most reports hold many, few are asked for."""
-    return AlertConfig.objects.filter(
-        group_id=group_id, deleted=None, enabled=True, event_type=EventType.OUTSIDE_METRIC_THRESHOLD.value
-    ).exists()
+    return is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
 
 
 def _of_fleet(group_id: str) -> list[Observation]:
     hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
     newest = newest_measurements(host.id for host in hosts)
-    return _of_states((host_state(host), newest.get(host.id)) for host in hosts)
+    agents = Agent.objects.filter(group_id=group_id).order_by("id")
+    return [
+        *_of_states((host_state(host), newest.get(host.id)) for host in hosts),
+        *_of_each(of_agent, map(agent_state, agents)),
+        *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
+    ]
+
+
+def _of_each(
+    say: Callable[[Mapping[str, Any]], list[Observation]], states: Iterable[Mapping[str, Any]]
+) -> list[Observation]:
+    return [one for state in states for one in say(state)]
 
 
 def _of_states(states: Iterable[tuple[Mapping[str, Any], Measurement | None]]) -> list[Observation]:

@@ -2,7 +2,7 @@
 
     collect ─► decide ─► apply            `evaluate_signals`: one project at a time, in one transaction
     open                                  `open_tracked`: alerts whose delay has passed
-    deliver ─► record                     `deliver_due`: one notification at a time
+    claim ─► judge ─► deliver ─► record   `deliver_due`: one notification at a time
 
 Each is called again and again by the worker and answers whether it found work.
 """
@@ -19,9 +19,10 @@ from alerting.choices import AlertStatus
 from alerting.delivering import Clock, deliver_claimed
 from alerting.evaluating import evaluate
 from alerting.models import Alert
-from alerting.services.alerts import alert_open
-from alerting.services.delivery import notification_claim
-from alerting.services.locks import project_try_lock
+from alerting.services.alerts import alerts_open
+from alerting.services.claiming import notification_claim
+from alerting.services.locks import global_configs_try_share, project_try_lock
+from events.choices import SignalKind
 from events.models import Signal
 from opsapi.batches import delete_batch
 
@@ -54,16 +55,23 @@ def evaluate_signals(*, now: datetime) -> bool:
     for signal in Signal.objects.filter(group_id=group_id, failed=None).order_by("id")[:SIGNALS_AT_ONCE]:
         if _evaluated(signal, now):
             signal.delete()
-        if time.monotonic() > until:
+        if time.monotonic() > until or signal.kind == SignalKind.VERSIONS.value:
+            # The rows of the fleet that weighing versions locked are not kept: reports wait for them.
             break
     return True
 
 
 def _claim_group() -> str | None:
-    """A project with signals whose lock nobody holds; held until the transaction ends."""
+    """A project with signals whose lock nobody holds; held until the transaction ends.
+
+    None while a global configuration is written: it may concern every project.
+    """
     waiting = Signal.objects.filter(failed=None).values("group_id").annotate(oldest=Min("id"))
     oldest_first = waiting.order_by("oldest").values_list("group_id", flat=True)[:_GROUPS_TRIED]
-    return next((group_id for group_id in oldest_first if project_try_lock(group_id)), None)
+    groups = list(oldest_first)
+    if not groups or not global_configs_try_share():
+        return None
+    return next((group_id for group_id in groups if project_try_lock(group_id)), None)
 
 
 def _evaluated(signal: Signal, now: datetime) -> bool:
@@ -101,17 +109,19 @@ def open_tracked(*, now: datetime) -> bool:
     due = Alert.objects.filter(~Exists(unread), status=AlertStatus.TRACKING.value, opens__lte=now)
     due = due.order_by("opens")
     alerts = list(due.select_for_update(skip_locked=True)[:ALERTS_AT_ONCE])
-    for alert in alerts:
-        alert_open(alert=alert, now=now)
+    alerts_open(alerts=alerts, now=now)
     return bool(alerts)
 
 
-# --- deliver, record ----------------------------------------------------------------------------
+# --- claim, judge, deliver, record --------------------------------------------------------------
 
 
-def deliver_due(*, clock: Clock) -> bool:
-    """Send the notification that is due longest, and write down how that ended."""
-    claim = notification_claim(now=clock())
+def deliver_due(*, clock: Clock, only_answering: bool = False) -> bool:
+    """Send the notification that is due longest, if it is to be sent, and write down what became of it.
+
+    With `only_answering` receivers that fail are left to others.
+    """
+    claim = notification_claim(now=clock(), only_answering=only_answering)
     if claim is None:
         return False
     deliver_claimed(claim, clock=clock)

@@ -1,15 +1,58 @@
 """Routes of alerting, below the public base."""
 
-from alerting.views.alerts import AlertViewSet
+from alerting.views.alerts import AlertViewSet, GlobalAlertViewSet
 from alerting.views.configs import AlertConfigViewSet
+from alerting.views.global_configs import GlobalAlertConfigViewSet
 from alerting.views.matchers import MatcherFieldViewSet
+from alerting.views.notification_log import EventNotificationViewSet
+from alerting.views.resending import ResendingViewSet
+from alerting.views.windows import WindowViewSet
 from opsapi.api.routing import route
 
 urlpatterns = [
     route("groups/<group_id>/alerts", AlertViewSet, get="index"),
-    route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve"),
+    route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve", patch="acknowledge"),
+    route("groups/<group_id>/alerts/<alert_id>/alertConfigs", AlertViewSet, get="configs"),
+    route("groups/<group_id>/alerts/<alert_id>/notifications", AlertViewSet, get="notifications"),
+    route(
+        "groups/<group_id>/alerts/<alert_id>/notifications/<notification_id>/resend",
+        ResendingViewSet,
+        post="resend",
+    ),
+    route("groups/<group_id>/events/<event_id>/notifications", EventNotificationViewSet, get="index"),
+    route("globalAlerts", GlobalAlertViewSet, get="index"),
+    route("globalAlerts/<global_alert_id>", GlobalAlertViewSet, get="retrieve", patch="acknowledge"),
+    route("globalAlerts/<global_alert_id>/alertConfigs", GlobalAlertViewSet, get="configs"),
+    route("globalAlerts/<global_alert_id>/notifications", GlobalAlertViewSet, get="notifications"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
-    route("groups/<group_id>/alertConfigs/<config_id>", AlertConfigViewSet, get="retrieve", delete="destroy"),
+    route(
+        "groups/<group_id>/alertConfigs/<config_id>",
+        AlertConfigViewSet,
+        get="retrieve",
+        put="replace",
+        patch="update",
+        delete="destroy",
+    ),
+    route("groups/<group_id>/alertConfigs/<config_id>/alerts", AlertConfigViewSet, get="alerts"),
     route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
+    route("globalAlertConfigs", GlobalAlertConfigViewSet, get="index", post="create"),
+    route(
+        "globalAlertConfigs/<global_config_id>",
+        GlobalAlertConfigViewSet,
+        get="retrieve",
+        put="replace",
+        patch="update",
+        delete="destroy",
+    ),
+    route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
+    route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
+    route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
+    route(
+        "groups/<group_id>/maintenanceWindows/<window_id>",
+        WindowViewSet,
+        get="retrieve",
+        patch="update",
+        delete="destroy",
+    ),
     route("alertConfigs/matchers/fieldNames", MatcherFieldViewSet, get="index"),
 ]

@@ -1,14 +1,15 @@
 """The worker: runs the pipeline's steps until it is told to stop.
 
 One thread evaluates, several send, so that a slow receiver holds up neither the others nor the
-deciding; one takes away what is gone; one listens for NOTIFY and wakes them. All work is claimed in
-the database: any number of workers on any number of machines share it, and what one leaves behind
-another takes up.
+deciding; one keeps house; one looks for who has fallen silent; one listens for NOTIFY and wakes those
+that evaluate and send. All work is claimed in the database: any number of workers on any number of
+machines share it, and what one leaves behind another takes up.
 """
 
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import psycopg
 from django.conf import settings
@@ -18,9 +19,13 @@ from accesslist.services.housekeeping import traces_trim
 from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.purge import deleted_project_purge
+from alerting.services.receivers import receivers_forget
+from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
+from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
+from automation.services.silence import silence_sweep
 from events.services import WAKE_CHANNEL
 from opsapi import clock
 
@@ -29,6 +34,10 @@ logger = logging.getLogger("opsapi.worker")
 POLL_SECONDS = 1.0
 """How long a wake-up that got lost can delay work, and how exactly due times are kept."""
 HEARTBEAT_SECONDS = 15.0
+SWEEP_SECONDS = 15.0
+"""How much later than decisions 8 says a silence may be found."""
+HOUSE_SECONDS = 5.0
+"""How long what nobody needs any more is left alone, once there is none of it."""
 _LISTEN_SECONDS = 1.0
 
 Step = Callable[[], bool]
@@ -69,10 +78,12 @@ class Worker:
         stop_within = stop_within or self._stopping.wait
         threads = [
             threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate"),
-            threading.Thread(target=self._repeat, args=(_take_away,), name="take-away"),
+            threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
+            # In a thread of its own: a silence is told on time, whatever else there is to do.
+            threading.Thread(target=self._every, args=(SWEEP_SECONDS, _look_for_silence), name="sweep"),
         ]
         threads += [
-            threading.Thread(target=self._repeat, args=(_deliver,), name=f"send-{number}")
+            threading.Thread(target=self._repeat, args=(_sender(number),), name=f"send-{number}")
             for number in range(settings.OPSAPI_SENDERS)
         ]
         if settings.OPSAPI_DB_POOLER != "transaction":
@@ -93,10 +104,18 @@ class Worker:
         self._wakeups.wake()
 
     def _repeat(self, step: Step) -> None:
+        """Step after step; when there is nothing to do, at the next wake-up or poll."""
         while not self._stopping.is_set():
             seen = self._wakeups.count
             if not self._guarded(step):
                 self._wakeups.wait(seen, POLL_SECONDS)
+        connection.close()
+
+    def _every(self, seconds: float, step: Step) -> None:
+        """Step after step while there is more to do, else one in so many seconds; nothing wakes it."""
+        while not self._stopping.is_set():
+            if not self._guarded(step):
+                self._stopping.wait(seconds)
         connection.close()
 
     def _guarded(self, step: Step) -> bool:
@@ -111,10 +130,7 @@ class Worker:
         return False
 
     def _beat(self) -> bool:
-        now = clock.now()
-        worker_seen(name=self.name, now=now)
-        traces_trim(now=now)
-        deleted_config_secrets_purge(now=now)
+        worker_seen(name=self.name, now=clock.now())
         return True
 
     def _listen(self) -> None:
@@ -160,14 +176,37 @@ def _evaluate() -> bool:
     return evaluated or opened
 
 
-def _take_away() -> bool:
-    """A batch of what nobody sees any more; in a thread of its own, or signals without end would keep it."""
+def _keep_house() -> bool:
+    """Take away a batch of what nobody needs any more; answers whether there may be more.
+
+    In a thread of its own, or signals without end would keep it. What strangers leave behind and secrets
+    do not wait for the rest.
+    """
     now = clock.now()
-    return deleted_project_purge(now=now) or deleted_host_purge() or measurements_trim(now=now)
+    traces_trim(now=now)
+    deleted_config_secrets_purge(now=now)
+    return (
+        deleted_project_purge(now=now)
+        or deleted_host_purge()
+        or removed_settings_purge()
+        or receivers_forget(now=now)
+        or measurements_trim(now=now)
+        or alerts_trim(now=now)
+        or events_trim(now=now)
+        or failed_signals_trim(now=now)
+    )
 
 
-def _deliver() -> bool:
-    return deliver_due(clock=clock.now)
+def _look_for_silence() -> bool:
+    """All who are silent by now: it answers that there is no more to do."""
+    silence_sweep(clock=clock.now)
+    return False
+
+
+def _sender(number: int) -> Step:
+    """The last of several is kept from receivers that fail: however many they are, others are told."""
+    only_answering = 0 < number == settings.OPSAPI_SENDERS - 1
+    return partial(deliver_due, clock=clock.now, only_answering=only_answering)
 
 
 def _first_line(error: Exception) -> str:

@@ -3,12 +3,14 @@
 from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
 from alerting.models.notifications import Notification, NotificationAttempt
+from alerting.models.receivers import FailingReceiver
 from alerting.models.windows import MaintenanceWindow
 from alerting.models.workers import WorkerHeartbeat
 
 __all__ = [
     "Alert",
     "AlertConfig",
+    "FailingReceiver",
     "MaintenanceWindow",
     "Notification",
     "NotificationAttempt",

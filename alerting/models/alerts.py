@@ -37,10 +37,11 @@ class Alert(models.Model):
 
     class Meta:
         constraints = [
-            # One alert per configuration and target, however many workers race (decisions 6).
+            # One alert per configuration and target, however many workers race (decisions 6). A global
+            # configuration sees targets of the same name in several projects.
             models.UniqueConstraint(
                 name="alert_one_active",
-                fields=["config_id", "target_key"],
+                fields=["config_id", "group", "target_key"],
                 condition=Q(status__in=[one.value for one in ACTIVE]),
             ),
         ]
@@ -50,6 +51,14 @@ class Alert(models.Model):
             models.Index(fields=["group", "status", "-created", "-id"], name="alert_group_status"),
             # Alerts of global configurations over the installation, newest first.
             models.Index(fields=["-created", "-id"], name="alert_global_newest", condition=Q(is_global=True)),
+            # Those that ended, for as long as they are kept.
+            models.Index(fields=["resolved"], name="alert_ended", condition=Q(resolved__isnull=False)),
+            # The active alerts about what a signal names.
+            models.Index(
+                fields=["group", "target_key"],
+                name="alert_active_target",
+                condition=Q(status__in=[one.value for one in ACTIVE]),
+            ),
             # The next alerts whose delay passes.
             models.Index(
                 fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)

@@ -1,6 +1,10 @@
 """Alert configurations and their notifications."""
 
+from datetime import timedelta
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -49,10 +53,16 @@ class AlertConfig(models.Model):
                 name="config_concerned",
                 condition=Q(deleted=None, enabled=True),
             ),
-            # Global ones a signal can concern.
+            # Global ones that concern every project; those of some of them, by what they name.
             models.Index(
                 fields=["event_type"],
-                name="config_global_concerned",
+                name="config_everywhere",
+                condition=Q(deleted=None, enabled=True, for_all_groups=True, tags=[]),
+            ),
+            GinIndex(
+                fields=["group_ids", "tags"],
+                name="config_of_some",
+                fastupdate=False,
                 condition=Q(deleted=None, enabled=True, group=None),
             ),
             # A project's configurations, in the order they were made.
@@ -69,10 +79,21 @@ class AlertConfig(models.Model):
         return f"{self.event_type} ({self.id})"
 
 
+class KeptSettingManager(models.Manager["NotificationSetting"]):
+    """Notifications that stand in their configuration: what everybody but deliveries sees."""
+
+    def get_queryset(self) -> models.QuerySet["NotificationSetting"]:
+        """Without those taken out of it."""
+        return super().get_queryset().filter(removed=False)
+
+
 class NotificationSetting(models.Model):
     """One of a configuration's notifications: whom to tell, how, how often (contract 2.4).
 
     `fields` is what answers show, secrets redacted; `secrets` holds these in full, sealed JSON.
+
+    One that was taken out of its configuration keeps its row until those it told of an alert are told
+    the end.
     """
 
     id = PrimaryIdField()
@@ -85,9 +106,28 @@ class NotificationSetting(models.Model):
     interval_min = models.PositiveIntegerField(null=True, help_text="None: told once per change of state.")
     fields = models.JSONField(default=dict)
     secrets = SealedField(null=True)
+    removed = models.BooleanField(default=False)
+
+    objects = KeptSettingManager()
+    with_removed: ClassVar[models.Manager["NotificationSetting"]] = models.Manager()
 
     class Meta:
+        base_manager_name = "with_removed"
         ordering = ["config", "position"]
+        indexes = [
+            # What the worker has to take away.
+            models.Index(fields=["config"], name="setting_removed", condition=Q(removed=True)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.type_name} ({self.id})"
+
+    @property
+    def delay(self) -> timedelta:
+        """How long after the beginning the first is due."""
+        return timedelta(minutes=self.delay_min)
+
+    @property
+    def interval(self) -> timedelta | None:
+        """The gap between repeats; None where nothing repeats."""
+        return None if self.interval_min is None else timedelta(minutes=self.interval_min)

@@ -9,6 +9,9 @@ from alerting.models.alerts import Alert
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
+LONGEST_RECIPIENT = 300
+"""In characters; what is longer is cut off."""
+
 
 class Notification(models.Model):
     """One message to one receiver: written before it is sent, its outcome after. The log of who was told.
@@ -39,7 +42,13 @@ class Notification(models.Model):
         default=NotificationStatus.PENDING.value,
     )
     reason = models.CharField(max_length=300, null=True)
-    recipient = models.CharField(max_length=300, default="")
+    recipient = models.CharField(max_length=LONGEST_RECIPIENT, default="")
+    receiver = models.CharField(
+        max_length=400,
+        default="",
+        db_collation="C",
+        help_text="The key of what fails together; people have none.",
+    )
     created = models.DateTimeField()
     due = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
@@ -55,6 +64,12 @@ class Notification(models.Model):
             # The next ones to send.
             models.Index(
                 fields=["due"], name="notification_due", condition=Q(status=NotificationStatus.PENDING.value)
+            ),
+            # How many each receiver has in hand.
+            models.Index(
+                fields=["receiver"],
+                name="notification_in_hand",
+                condition=Q(status=NotificationStatus.PENDING.value, lease_until__isnull=False),
             ),
             # Those a maintenance window holds back: once it is another they are looked at anew.
             models.Index(

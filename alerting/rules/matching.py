@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import re2
 
 from events.types import Category
+from opsapi.hostport import host_and_port
 
 MAX_REGEX_LENGTH: Final = 1000
 """Characters of a pattern (decisions 5)."""
@@ -122,7 +123,7 @@ def _port(subject: Subject) -> str:
 def _hostname_and_port(subject: Subject) -> str:
     if not subject.hostname or subject.port is None:
         return ""
-    return f"{subject.hostname}:{subject.port}"
+    return host_and_port(subject.hostname, subject.port)
 
 
 def _type_name(subject: Subject) -> str:

@@ -2,11 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from alerting.rules.matching import Subject
-from events.types import EVENT_TYPES, EventType, openers_of
+from automation.choices import AgentType, HostType
+from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND
+from events.types import EVENT_TYPES, EventType, Kind, Target, openers_of
+from opsapi.clock import parse_time
+
+_ABOUT_REPLICA_SETS = tuple(
+    event_type
+    for event_type, spec in EVENT_TYPES.items()
+    if spec.target is Target.REPLICA_SET and spec.kind is Kind.OPENING
+)
 
 
 class Condition(StrEnum):
@@ -18,17 +28,25 @@ class Condition(StrEnum):
     """The threshold of the configuration has to tell."""
     HAPPENED = "HAPPENED"
     """Told once; opens nothing."""
+    GONE = "GONE"
+    """What it would be about is not there any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing seen: `facts` under their wire names, `samples` per metric in its base unit."""
+    """One thing seen: `facts` under their wire names.
+
+    What a threshold has to tell: `samples` per metric in its base unit, or a `count` of members.
+    `happened`: when, where its reporter said so.
+    """
 
     event_type: EventType
     condition: Condition
     facts: Mapping[str, Any]
     samples: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    count: int | None = None
     event_id: str | None = None
+    happened: datetime | None = None
 
     @property
     def subject(self) -> Subject:
@@ -48,15 +66,60 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
     event_type = EventType(payload["eventTypeName"])
     spec = EVENT_TYPES[event_type]
     if spec.closes:
-        return [Observation(opener, Condition.ENDED, payload) for opener in openers_of(event_type)]
+        happened = parse_time(payload["happened"]) if "happened" in payload else None
+        return [
+            Observation(opener, Condition.ENDED, payload, happened=happened)
+            for opener in openers_of(event_type)
+        ]
     condition = Condition.HAPPENED if spec.told_once else Condition.HOLDS
     return [Observation(event_type, condition, payload, event_id=payload["eventId"])]
 
 
 def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
-    """A host's state at a report: up or down, and what was measured."""
-    condition = Condition.ENDED if state["reachable"] else Condition.HOLDS
-    seen = [Observation(EventType.HOST_DOWN, condition, state)]
+    """A host's state: up or down, recovering, behind in version, and what was measured at a report."""
+    holds = {
+        EventType.HOST_DOWN: not state["reachable"],
+        EventType.HOST_RECOVERING: state["typeName"] == HostType.RECOVERING,
+        # Signals written by an older version do not have it.
+        EventType.VERSION_BEHIND: state.get("versionBehind", False),
+    }
+    seen = _states(holds, state)
     if samples:
         seen.append(Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, state, samples))
     return seen
+
+
+def of_agent(state: Mapping[str, Any]) -> list[Observation]:
+    """An agent's state: silent or not, and behind in version."""
+    agent_type = AgentType(state["sourceTypeName"])
+    holds = {AGENT_DOWN[agent_type]: state["down"]}
+    if agent_type in AGENT_VERSION_BEHIND:
+        holds[AGENT_VERSION_BEHIND[agent_type]] = state["versionBehind"]
+    return _states(holds, state)
+
+
+def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
+    """A replica set's state: its primaries, and how many members are healthy; without members it is gone.
+
+    What closes an alert about primaries is ONE_PRIMARY: while one condition follows upon the other, neither
+    has ended.
+    """
+    primaries, healthy, unhealthy = state["primaries"], state["healthy"], state["unhealthy"]
+    if not healthy + unhealthy:
+        return [Observation(opener, Condition.GONE, state) for opener in _ABOUT_REPLICA_SETS]
+    counted = [
+        Observation(EventType.TOO_FEW_HEALTHY_MEMBERS, Condition.MEASURED, state, count=healthy),
+        Observation(EventType.TOO_MANY_UNHEALTHY_MEMBERS, Condition.MEASURED, state, count=unhealthy),
+    ]
+    if primaries == 1:
+        ended = openers_of(EventType.ONE_PRIMARY)
+        return [*(Observation(opener, Condition.ENDED, state) for opener in ended), *counted]
+    begun = EventType.MULTIPLE_PRIMARIES if primaries else EventType.NO_PRIMARY
+    return [Observation(begun, Condition.HOLDS, state), *counted]
+
+
+def _states(holds: Mapping[EventType, bool], facts: Mapping[str, Any]) -> list[Observation]:
+    return [
+        Observation(event_type, Condition.HOLDS if holding else Condition.ENDED, facts)
+        for event_type, holding in holds.items()
+    ]

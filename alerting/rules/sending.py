@@ -1,38 +1,134 @@
-"""Whether a notification that is due may still be sent, and what follows its delivery. Pure."""
+"""What becomes of a notification that is due, and what follows its delivery (decisions 6). Pure."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
-from alerting.choices import AlertStatus, DropReason
-from integrations.choices import MessageKind
+from alerting.choices import AlertStatus, DropReason, WaitReason
+from integrations.choices import ENDS, TELLING, MessageKind
 
-_OF_A_RUNNING_ALERT = frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.ACKNOWLEDGE})
-_ENDS = {AlertStatus.CLOSED: MessageKind.CLOSE, AlertStatus.CANCELLED: MessageKind.CANCEL}
+_OF_A_RUNNING_ALERT = TELLING | {MessageKind.ACKNOWLEDGE}
+_END_OF = {AlertStatus.CLOSED: MessageKind.CLOSE, AlertStatus.CANCELLED: MessageKind.CANCEL}
+NO_OUTCOME = "no attempt came to an end"
 
 
-def drop_reason(
-    kind: MessageKind, status: AlertStatus | None, *, perhaps_sent: bool, config_counts: bool
-) -> DropReason | None:
-    """Why it is not sent any more; None when it is.
+class Step(StrEnum):
+    """What is to be done; RESOLVE: it stands for people, whose addresses are to be looked up."""
 
-    `status` is the alert's, None for what is told once. `perhaps_sent`: a crash left open whether the
-    receiver was told of the opening; it is then told again, under the same delivery id, so that the end
-    can follow. `config_counts`: the configuration is there and enabled.
+    SEND = "SEND"
+    RESOLVE = "RESOLVE"
+    PUT_OFF = "PUT_OFF"
+    DROP = "DROP"
+    GIVE_UP = "GIVE_UP"
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Maintenance that holds notifications back until then; `window_id` is the window that does."""
+
+    window_id: str
+    until: datetime
+
+    @property
+    def reason(self) -> str:
+        """What the log says of it."""
+        return f"silenced by maintenance window {self.window_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueNotification:
+    """What decides on a notification that is due.
+
+    `status` is the alert's, None for what is told once. `config_counts`: the configuration is there and
+    enabled; `setting_counts`: it still has this notification; `recipient_counts`: it still tells whom this
+    is addressed to. `perhaps_sent`: a crash left open whether
+    the receiver was told; of the opening they are then told again, under the same delivery id, so that
+    the end can follow. `lapsed_for_good`: so did every attempt, for as long as retries last.
+    `keeps_state`: the service keeps the alert's state itself. `silence`: maintenance of its project that
+    covers it now.
     """
-    over = status is not None and status is not AlertStatus.OPEN
-    if kind in _OF_A_RUNNING_ALERT and over and not (perhaps_sent and kind is MessageKind.OPEN):
+
+    kind: MessageKind
+    status: AlertStatus | None
+    config_counts: bool = True
+    setting_counts: bool = True
+    recipient_counts: bool = True
+    perhaps_sent: bool = False
+    lapsed_for_good: bool = False
+    for_people: bool = False
+    keeps_state: bool = False
+    acknowledged_until: datetime | None = None
+    silence: Silence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to be done and, unless it is sent, why; `until` and `silenced_by` belong to PUT_OFF."""
+
+    step: Step
+    reason: str | None = None
+    until: datetime | None = None
+    silenced_by: str | None = None
+
+
+def judge(due: DueNotification, now: datetime) -> Verdict:
+    """What becomes of it, in this order: over or outdated, silenced, acknowledged, given up, sent."""
+    if reason := drop_reason(due, now):
+        return Verdict(Step.DROP, reason.value)
+    if due.silence is not None and not _goes_at_once(due):
+        return _silenced(due, due.silence)
+    if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
+        return Verdict(Step.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until)
+    if due.lapsed_for_good:
+        return Verdict(Step.GIVE_UP, NO_OUTCOME)
+    return Verdict(Step.RESOLVE if due.for_people else Step.SEND)
+
+
+def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
+    """Why it is not sent any more; None when it is."""
+    if due.perhaps_sent and due.kind is MessageKind.OPEN:
+        return None
+    if due.kind in _OF_A_RUNNING_ALERT and due.status is not AlertStatus.OPEN:
         return DropReason.ALERT_OVER
-    if kind is MessageKind.INFORM and not config_counts:
-        return DropReason.CONFIG_OFF
+    if due.kind not in ENDS and (reason := _not_asked_for(due)):
+        return reason
+    if due.kind is MessageKind.ACKNOWLEDGE and not _is_acknowledged(due, now):
+        return DropReason.NOT_ACKNOWLEDGED
     return None
 
 
 def follow_up(kind: MessageKind, status: AlertStatus | None) -> MessageKind | None:
     """What a receiver who was just told of an alert is told next: a repeat, or at once its end."""
-    if status is None or kind not in _OF_A_RUNNING_ALERT:
+    if status is None or kind not in TELLING:
         return None
-    return _ENDS.get(status, MessageKind.UPDATE)
+    return _END_OF.get(status, MessageKind.UPDATE)
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:
     """When the next repeat is due: a constant gap after the last delivery; None when nothing repeats."""
     return None if interval is None else delivered + interval
+
+
+def _not_asked_for(due: DueNotification) -> DropReason | None:
+    """Why its configuration does not want it told any more."""
+    if due.kind is MessageKind.INFORM and not due.config_counts:
+        return DropReason.CONFIG_OFF
+    if not due.setting_counts:
+        return DropReason.NOTIFICATION_REMOVED
+    return None if due.recipient_counts else DropReason.NOT_AMONG_THEM
+
+
+def _goes_at_once(due: DueNotification) -> bool:
+    """Services with state get their resolve at once: it takes a call back, it makes none."""
+    return due.keeps_state and due.kind in ENDS
+
+
+def _silenced(due: DueNotification, silence: Silence) -> Verdict:
+    """Of a running alert, and of its end, can be told later; what is told once is not kept."""
+    if due.kind is MessageKind.INFORM:
+        return Verdict(Step.DROP, silence.reason)
+    return Verdict(Step.PUT_OFF, silence.reason, until=silence.until, silenced_by=silence.window_id)
+
+
+def _is_acknowledged(due: DueNotification, now: datetime) -> bool:
+    return due.acknowledged_until is not None and due.acknowledged_until > now

@@ -27,12 +27,18 @@ def target_key(target: Target, facts: Mapping[str, Any]) -> str:
     Host names are one in any case. Facts that are missing leave their place empty: such a signal is
     about whatever else bears as little. What is too long for an index is told by its hash.
     """
-    values = [_fact(name, facts.get(name)) for name in _FACTS[target]]
+    values = [_fact(target, name, facts) for name in _FACTS[target]]
     key = json.dumps([target.value, *values], separators=(",", ":"), ensure_ascii=False)
     if len(key.encode()) <= _LONGEST:
         return key
     return f"{target.value} {hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def _fact(name: str, value: Any) -> Any:
-    return value.lower() if name == "hostname" and value else value
+def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
+    value = facts.get(name)
+    if name == "hostname" and value:
+        return value.lower()
+    # A set has one name in its cluster. Its members may disagree on the shard, or tell it later.
+    if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
+        return None
+    return value

@@ -38,7 +38,6 @@ class MetricThreshold:
     operator: ThresholdOperator
     threshold: float
     units: Unit
-    mode: ThresholdMode = ThresholdMode.AVERAGE
 
 
 @dataclass(frozen=True)

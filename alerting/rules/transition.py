@@ -1,7 +1,6 @@
 """What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
 
-`step` is a fold: the pipeline loads state, calls it, and applies what it answers. A dry run over
-recorded signals is the same fold without the applying.
+`step` is a fold: the pipeline loads state, calls it, and applies what it answers.
 """
 
 from collections.abc import Sequence
@@ -9,49 +8,43 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from alerting.choices import AlertStatus
 from alerting.rules.matching import Matcher, matches
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.targets import target_key
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdState, judge
+from alerting.rules.thresholds import (
+    CountThreshold,
+    MetricThreshold,
+    ThresholdState,
+    ThresholdVerdict,
+    judge,
+    judge_count,
+)
 from events.types import EVENT_TYPES, EventType
 
 
 @dataclass(frozen=True, slots=True)
-class SettingView:
-    """The schedule of one notification."""
-
-    id: str
-    delay: timedelta
-    interval: timedelta | None
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigView:
-    """What rules have to know of a configuration; only enabled ones are asked about."""
+    """What rules have to know of a configuration; only enabled ones are asked about.
+
+    `smallest_delay`: how long a condition is tracked before the alert opens.
+    """
 
     id: str
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
     threshold: CountThreshold | None = None
-    settings: Sequence[SettingView] = ()
+    smallest_delay: timedelta = timedelta()
     is_global: bool = False
     tags: Sequence[str] = ()
-
-    @property
-    def smallest_delay(self) -> timedelta:
-        """How long a condition is tracked before the alert opens."""
-        return min((setting.delay for setting in self.settings), default=timedelta())
 
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """The active alert of a configuration and target."""
+    """The active alert of a configuration and target; `created` None when it does not matter."""
 
-    id: str
-    status: AlertStatus
     current_value: float | None = None
+    created: datetime | None = None
 
 
 class Action(StrEnum):
@@ -63,19 +56,23 @@ class Action(StrEnum):
     UPDATE = "UPDATE"
     """Keep the current value current."""
     CLOSE = "CLOSE"
+    CANCEL = "CANCEL"
+    """End it because its target is gone."""
     TELL_ONCE = "TELL_ONCE"
 
 
 class Reason(StrEnum):
-    """Why: what tests and dry runs read."""
+    """Why: what tests and the debug log read."""
 
     NOT_MATCHED = "a matcher does not hold"
     NOT_MEASURED = "the report did not hold that metric"
+    GONE = "its target is gone"
     INSIDE = "the value is inside the threshold"
     OUTSIDE = "the value is outside the threshold"
     HOLDS = "the condition holds"
     STILL_HOLDS = "the condition goes on"
     ENDED = "the condition ended"
+    ENDED_BEFORE = "what ended is from before the alert"
     NO_ALERT = "there is no alert to close"
     HAPPENED = "it happened"
 
@@ -114,31 +111,61 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
-            if alert is None:
-                return Decision(Action.START, Reason.HOLDS)
-            return Decision(Action.NOTHING, Reason.STILL_HOLDS)
+            return _holds(alert)
         case Condition.ENDED:
-            return _ended(alert, Reason.ENDED, None)
+            return _over(observation, alert)
+        case Condition.GONE:
+            return _ended(alert, Reason.GONE, action=Action.CANCEL)
+
+
+def _holds(alert: AlertView | None) -> Decision:
+    if alert is None:
+        return Decision(Action.START, Reason.HOLDS)
+    return Decision(Action.NOTHING, Reason.STILL_HOLDS)
+
+
+def _over(observation: Observation, alert: AlertView | None) -> Decision:
+    if alert and _is_older(observation, alert):
+        return Decision(Action.NOTHING, Reason.ENDED_BEFORE)
+    return _ended(alert, Reason.ENDED)
+
+
+def _is_older(observation: Observation, alert: AlertView) -> bool:
+    """Whether its reporter says that it happened before the alert began; reporters tell whole seconds."""
+    if observation.happened is None or alert.created is None:
+        return False
+    return observation.happened < alert.created.replace(microsecond=0)
 
 
 def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
-    if config.metric_threshold is None:
-        return Decision(Action.NOTHING, Reason.NOT_MEASURED)
-    samples = observation.samples.get(config.metric_threshold.metric.value, ())
-    verdict = judge(config.metric_threshold, samples)
+    verdict = _verdict(config, observation)
+    # A number of members judges, but is no value of the alert (decisions 6 "other fields").
+    value = verdict.value if config.metric_threshold else None
     match verdict.state:
         case ThresholdState.NO_DATA:
             return Decision(Action.NOTHING, Reason.NOT_MEASURED)
         case ThresholdState.INSIDE:
-            return _ended(alert, Reason.INSIDE, verdict.value)
+            return _ended(alert, Reason.INSIDE, value)
         case ThresholdState.OUTSIDE:
             if alert is None:
-                return Decision(Action.START, Reason.OUTSIDE, verdict.value)
-            changed = alert.current_value != verdict.value
-            return Decision(Action.UPDATE if changed else Action.NOTHING, Reason.STILL_HOLDS, verdict.value)
+                return Decision(Action.START, Reason.OUTSIDE, value)
+            changed = alert.current_value != value
+            return Decision(Action.UPDATE if changed else Action.NOTHING, Reason.STILL_HOLDS, value)
 
 
-def _ended(alert: AlertView | None, reason: Reason, value: float | None) -> Decision:
+def _verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+    if config.metric_threshold:
+        return judge(
+            config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
+        )
+    if config.threshold:
+        return judge_count(config.threshold, observation.count)
+    return ThresholdVerdict(ThresholdState.NO_DATA)
+
+
+def _ended(
+    alert: AlertView | None, reason: Reason, value: float | None = None, *, action: Action = Action.CLOSE
+) -> Decision:
     if alert is None:
         return Decision(Action.NOTHING, Reason.NO_ALERT)
-    return Decision(Action.CLOSE, reason, value)
+    return Decision(action, reason, value)

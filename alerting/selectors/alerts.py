@@ -11,11 +11,13 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from automation.metrics import Metric, base_unit
+
 AlertRow = dict[str, Any]
 
 # Times are formatted by PostgreSQL: per value far cheaper than in Python.
 _ROWS = """
-SELECT id, group_id, config_id, event_type, status, facts, metric_name, current_value, tags,
+SELECT id, group_id, config_id, is_global, event_type, status, facts, metric_name, current_value, tags,
        acknowledgement_comment, acknowledging_username,
        to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_created,
        to_char(updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_updated,
@@ -26,19 +28,28 @@ SELECT id, group_id, config_id, event_type, status, facts, metric_name, current_
   FROM alerting_alert
 """
 _COUNT = "SELECT COUNT(*) FROM alerting_alert"
-# Two of them, instead of one with `status IS NULL OR`: each has an index of its own.
+# Put together as asked, instead of one with `status IS NULL OR`: each has an index of its own.
 _IN_GROUP = " WHERE group_id = %(group_id)s"
-_IN_STATUS = " WHERE group_id = %(group_id)s AND status = %(status)s"
+# A deleted project is gone for everybody, though its rows are taken away later. NOT EXISTS would become a
+# join, and a page be sorted out of all there are.
+_GLOBAL = """
+ WHERE is_global AND group_id NOT IN (SELECT id FROM accesslist_project WHERE deleted IS NOT NULL)"""
+_OF_CONFIG = " AND config_id = %(config_id)s"
+_IN_STATUS = " AND status = %(status)s"
+_ALONE = " AND id = %(id)s"
 _PAGE = " ORDER BY created DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s"
-_ALONE = " WHERE group_id = %(group_id)s AND id = %(id)s"
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRows:
-    """A project's alerts, all or those in one state: newest first, id as tie-break. Can be paged."""
+    """A project's alerts, or those of global configurations in all projects, newest first. Can be paged.
 
-    group_id: str
+    `group_id` None means the latter. All of them, or those in one state, or of one configuration.
+    """
+
+    group_id: str | None
     status: str | None = None
+    config_id: str | None = None
 
     def __getitem__(self, page: slice, /) -> list[AlertRow]:
         """The rows of a page, which has a start and a stop."""
@@ -53,16 +64,31 @@ class AlertRows:
 
     @property
     def _where(self) -> str:
-        return _IN_GROUP if self.status is None else _IN_STATUS
+        where = _scope(self.group_id)
+        if self.config_id is not None:
+            where += _OF_CONFIG
+        return where if self.status is None else where + _IN_STATUS
 
     @property
     def _filters(self) -> dict[str, str | None]:
-        return {"group_id": self.group_id, "status": self.status}
+        return {"group_id": self.group_id, "status": self.status, "config_id": self.config_id}
 
 
-def alert_row(alert_id: str, *, group_id: str) -> AlertRow | None:
-    """One alert of a project; None when there is none."""
-    return next(iter(_fetch(_ROWS + _ALONE, {"group_id": group_id, "id": alert_id})), None)
+def alert_row(alert_id: str, *, group_id: str | None) -> AlertRow | None:
+    """One alert of a project, or with None one of a global configuration; None when there is none."""
+    rows = _fetch(_ROWS + _scope(group_id) + _ALONE, {"group_id": group_id, "id": alert_id})
+    return next(iter(rows), None)
+
+
+def current_value(metric_name: str | None, number: float | None) -> dict[str, Any] | None:
+    """An alert's value as documents and events show it, in the metric's base unit; None when it has none."""
+    if metric_name is None or number is None:
+        return None
+    return {"number": number, "units": base_unit(Metric(metric_name)).value}
+
+
+def _scope(group_id: str | None) -> str:
+    return _GLOBAL if group_id is None else _IN_GROUP
 
 
 def _fetch(statement: str, parameters: Mapping[str, Any]) -> list[AlertRow]:

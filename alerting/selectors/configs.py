@@ -1,39 +1,61 @@
-"""Alert configurations with their notifications, as documents and as rules see them."""
+"""Alert configurations with their notifications, as documents."""
 
-from collections.abc import Iterable, Mapping
-from datetime import timedelta
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KT
 
+from accesslist.models import Team
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdMode, ThresholdOperator
-from alerting.rules.transition import ConfigView, SettingView
-from automation.metrics import Metric
-from automation.units import Unit
 from events.types import EVENT_TYPES, EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
 from opsapi.fields import JsonRows, WireTime
 
 ConfigRow = dict[str, Any]
+T = TypeVar("T")
 
 
-def config_rows(group_id: str) -> QuerySet[AlertConfig, Any]:
-    """A project's configurations, in the order they were made."""
-    settings = NotificationSetting.objects.filter(config_id=OuterRef("id")).order_by("position")
+def config_rows(group_id: str | None) -> QuerySet[AlertConfig, Any]:
+    """A project's configurations, or for None the global ones, in the order they were made."""
     configs = AlertConfig.objects.filter(group_id=group_id, deleted=None).order_by("created", "id")
     return configs.values(
         "id",
         "group_id",
         "event_type",
         "enabled",
+        "for_all_groups",
+        "group_ids",
+        "tags",
         "matchers",
         "metric_threshold",
         "threshold",
         wire_created=WireTime("created"),
         wire_updated=WireTime("updated"),
-        settings_json=JsonRows(settings.values("id", "type_name", "delay_min", "interval_min", "fields")),
+        settings_json=JsonRows(_setting_rows()),
     )
+
+
+def alert_config(config_id: str) -> AlertConfig | None:
+    """One of either kind, unless it was deleted."""
+    return AlertConfig.objects.filter(id=config_id, deleted=None).first()
+
+
+def _setting_rows() -> QuerySet[NotificationSetting, Any]:
+    """A configuration's notifications in their order; a team with the name it has now."""
+    team = Team.objects.filter(id=OuterRef("team_id")).values("name")
+    settings = NotificationSetting.objects.filter(config_id=OuterRef("id")).order_by("position")
+    return settings.annotate(team_id=KT("fields__teamId")).values(
+        "id", "type_name", "delay_min", "interval_min", "fields", team_name=Subquery(team)
+    )
+
+
+def config_found(config: T | None, config_id: str, group_id: str | None) -> T:
+    """The configuration, or the 404 of its kind when there is none; without a project it is a global one."""
+    if group_id is None:
+        return found(config, ErrorCode.GLOBAL_ALERT_CONFIG_NOT_FOUND, config_id)
+    return found(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, group_id)
 
 
 def config_facts(row: ConfigRow) -> dict[str, Any]:
@@ -50,41 +72,13 @@ def config_facts(row: ConfigRow) -> dict[str, Any]:
         "metricThreshold": row["metric_threshold"],
         "threshold": row["threshold"],
         "notifications": [_notification(setting) for setting in row["settings_json"]],
+        **(_scope(row) if row["group_id"] is None else {}),
     }
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
-    """The enabled configurations of a project for these event types, as rules take them."""
-    names = [event_type.value for event_type in event_types]
-    configs = AlertConfig.objects.filter(group_id=group_id, deleted=None, enabled=True, event_type__in=names)
-    return [config_view(config) for config in configs.prefetch_related("settings")]
-
-
-def single_config(config_id: str) -> list[ConfigView]:
-    """One configuration as rules take it; none when it is deleted or disabled."""
-    configs = AlertConfig.objects.filter(id=config_id, deleted=None, enabled=True)
-    return [config_view(config) for config in configs.prefetch_related("settings")]
-
-
-def config_view(config: AlertConfig) -> ConfigView:
-    """A configuration as rules take it."""
-    return ConfigView(
-        id=config.id,
-        event_type=EventType(config.event_type),
-        matchers=tuple(_matcher(one) for one in config.matchers),
-        metric_threshold=_metric_threshold(config.metric_threshold),
-        threshold=_threshold(config.threshold),
-        settings=tuple(setting_view(one) for one in config.settings.all()),
-        is_global=config.group_id is None,
-        tags=tuple(config.tags),
-    )
-
-
-def setting_view(setting: NotificationSetting) -> SettingView:
-    """A notification's schedule as rules take it."""
-    interval = None if setting.interval_min is None else timedelta(minutes=setting.interval_min)
-    return SettingView(setting.id, timedelta(minutes=setting.delay_min), interval)
+def _scope(row: ConfigRow) -> dict[str, Any]:
+    return {"forAllGroups": row["for_all_groups"], "groupIds": row["group_ids"], "tags": row["tags"]}
 
 
 def _notification(setting: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,27 +88,6 @@ def _notification(setting: Mapping[str, Any]) -> dict[str, Any]:
         "delayMin": setting["delay_min"],
         "intervalMin": setting["interval_min"],
         **setting["fields"],
+        "teamName": setting["team_name"],
     }
     return {name: value for name, value in shown.items() if value is not None}
-
-
-def _matcher(stored: Mapping[str, str]) -> Matcher:
-    return Matcher(MatcherField(stored["fieldName"]), MatcherOperator(stored["operator"]), stored["value"])
-
-
-def _metric_threshold(stored: Mapping[str, Any] | None) -> MetricThreshold | None:
-    if stored is None:
-        return None
-    return MetricThreshold(
-        metric=Metric(stored["metricName"]),
-        operator=ThresholdOperator(stored["operator"]),
-        threshold=stored["threshold"],
-        units=Unit(stored["units"]),
-        mode=ThresholdMode(stored["mode"]),
-    )
-
-
-def _threshold(stored: Mapping[str, Any] | None) -> CountThreshold | None:
-    if stored is None:
-        return None
-    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])

@@ -1,17 +1,38 @@
 """Alerts as the API and webhooks show them (contract 2.6)."""
 
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from rest_framework import serializers
 
 from alerting.choices import AlertStatus
-from alerting.selectors.alerts import AlertRow
-from automation.metrics import Metric, base_unit
+from alerting.selectors.alerts import AlertRow, current_value
+from automation.metrics import Metric
 from events.serializers import CurrentValueDocument
-from events.types import EventType
+from events.types import EVENT_TYPES, Category, EventType
+from opsapi import clock
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
+from opsapi.hostport import host_and_port
+
+GLOBAL_ALERTS = "/globalAlerts"
+STATUSES = [status.value for status in AlertStatus]
+
+_HOST = ("hostId", "hostnameAndPort")
+_CLUSTER = ("clusterId", "clusterName")
+_BY_CATEGORY: Mapping[Category, tuple[str, ...]] = {
+    Category.AGENT: ("hostnameAndPort",),
+    Category.BACKUP: (*_CLUSTER, *_HOST, "replicaSetName", "sourceTypeName"),
+    Category.BI_CONNECTOR: _HOST,
+    Category.CLUSTER: _CLUSTER,
+    Category.HOST: (*_CLUSTER, *_HOST, "replicaSetName"),
+    Category.REPLICA_SET: (*_CLUSTER, *_HOST, "replicaSetName"),
+}
+# What an alert of a type says of its target, where it is known (decisions 6 "other fields", 10).
+_TARGET = {name.value: _BY_CATEGORY.get(spec.category, ()) for name, spec in EVENT_TYPES.items()}
 
 
 class AlertDocument(Document):
@@ -43,7 +64,7 @@ class AlertDocument(Document):
     updated = serializers.DateTimeField()
     lastNotified = serializers.DateTimeField(required=False)
     resolved = serializers.DateTimeField(required=False)
-    status = serializers.ChoiceField([status.value for status in AlertStatus])
+    status = serializers.ChoiceField(STATUSES)
     tags = serializers.ListField(child=serializers.CharField())
     links = LinkDocument(many=True)
     acknowledgedUntil = serializers.DateTimeField(required=False)
@@ -59,9 +80,11 @@ class AlertDocument(Document):
     sourceTypeName = serializers.CharField(required=False)
 
 
-def present_alert(row: AlertRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
-    """An alert."""
-    group = f"/groups/{row['group_id']}"
+def present_alert(
+    row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
+) -> dict[str, Any]:
+    """An alert; `among` is the path of the list it was found in, left out its project's."""
+    path = f"{among or _project_list(row)}/{row['id']}"
     shown = {
         "id": row["id"],
         "alertConfigId": row["config_id"],
@@ -71,36 +94,70 @@ def present_alert(row: AlertRow, links: Links, *, alone: bool = False) -> dict[s
         "updated": row["wire_updated"],
         "status": row["status"],
         "tags": row["tags"],
-        **_target(row["facts"]),
+        **_target(row),
     }
     for name, column in _OPTIONAL:
         if row[column] is not None:
             shown[name] = row[column]
-    if row["current_value"] is not None:
-        units = base_unit(Metric(row["metric_name"])).value
-        shown["currentValue"] = {"number": row["current_value"], "units": units}
-    relations = {"group": group, "alertConfig": f"{group}/alertConfigs/{row['config_id']}"} if alone else {}
-    shown["links"] = links.related(f"{group}/alerts/{row['id']}", relations)
+    # Absent once it has lapsed (decisions 6). Times on the wire sort as they follow each other.
+    if row["wire_acknowledged_until"] is not None and row["wire_acknowledged_until"] > _on_the_wire(now):
+        shown |= _acknowledgement(row)
+    if row["metric_name"] is not None:
+        shown |= _metric(row)
+    shown["links"] = links.related(path, _relations(shown, row, path, among) if alone else {})
     return shown
 
 
-_OPTIONAL = (
-    ("lastNotified", "wire_last_notified"),
-    ("resolved", "wire_resolved"),
-    ("acknowledgedUntil", "wire_acknowledged_until"),
-    ("acknowledgementComment", "acknowledgement_comment"),
-    ("acknowledgingUsername", "acknowledging_username"),
-    ("metricName", "metric_name"),
-)
+_OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved"))
 
 
-def _target(facts: dict[str, Any]) -> dict[str, Any]:
-    """The fields that say what an alert is about (decisions 6 "other fields")."""
-    shown = {name: facts[name] for name in _TARGET if name in facts}
-    if "hostname" in facts:
-        port = facts.get("port")
-        shown["hostnameAndPort"] = facts["hostname"] if port is None else f"{facts['hostname']}:{port}"
+def _acknowledgement(row: AlertRow) -> dict[str, Any]:
+    """Who acknowledged it, until when and why."""
+    shown = {
+        "acknowledgedUntil": row["wire_acknowledged_until"],
+        "acknowledgementComment": row["acknowledgement_comment"],
+        "acknowledgingUsername": row["acknowledging_username"],
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+@lru_cache(maxsize=1)
+def _on_the_wire(now: datetime) -> str:
+    """Once for the rows of a list."""
+    return clock.wire_time(now)
+
+
+def _metric(row: AlertRow) -> dict[str, Any]:
+    """The metric that left its threshold, and its value where it is known."""
+    shown = {
+        "metricName": row["metric_name"],
+        "currentValue": current_value(row["metric_name"], row["current_value"]),
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
+    """What an alert alone leads to; a global configuration is nothing a project's readers could read."""
+    group = f"/groups/{row['group_id']}"
+    relations = {"group": group}
+    if among == GLOBAL_ALERTS:
+        relations["alertConfig"] = f"/globalAlertConfigs/{row['config_id']}"
+    elif not row["is_global"]:
+        relations["alertConfig"] = f"{group}/alertConfigs/{row['config_id']}"
+    if "hostId" in shown:
+        relations["host"] = f"{group}/hosts/{shown['hostId']}"
+    return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
+
+
+def _project_list(row: AlertRow) -> str:
+    return f"/groups/{row['group_id']}/alerts"
+
+
+def _target(row: AlertRow) -> dict[str, Any]:
+    """The fields that say what an alert is about."""
+    facts = row["facts"]
+    names = _TARGET[row["event_type"]]
+    shown = {name: facts[name] for name in names if name in facts}
+    if "hostname" in facts and "hostnameAndPort" in names:
+        shown["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port
     return shown
-
-
-_TARGET = ("clusterId", "clusterName", "hostId", "replicaSetName", "sourceTypeName")

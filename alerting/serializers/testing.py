@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
-from alerting.services.testing import NotificationTest
+from alerting.testing import NotificationTest
 from integrations.choices import DeliveryStatus
 from opsapi.api.documents import Document
 from opsapi.api.examples import AN_ID

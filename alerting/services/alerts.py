@@ -1,18 +1,22 @@
 """What happens to alerts: they start, open, change, end. Each with its event and its notifications."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from alerting.choices import AlertStatus
+from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.transition import ConfigView, opens_at
-from alerting.services.notifications import schedule_end, schedule_opening
-from automation.metrics import Metric, base_unit
+from alerting.selectors.alerts import current_value
+from alerting.services.notifications import schedule_end, schedule_openings
+from events.choices import SignalKind
 from events.facts import EventFacts
-from events.services import event_record
+from events.models import Signal
+from events.services import NewEvent, events_record, groups_events_record
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM, Actor
@@ -29,53 +33,65 @@ ALERT_FACTS = (
     "sourceTypeName",
 )
 """What an alert keeps of the facts of the signal that began it, under the wire names."""
+ALERTS_AT_ONCE = 1_000
+"""So many begin or end with one statement: PostgreSQL takes 65,535 parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAlert:
+    """An alert that is to begin; `facts` under the wire names, `value` in the metric's base unit."""
+
+    config: ConfigView
+    target: str
+    facts: Mapping[str, Any]
+    value: float | None = None
 
 
 @transaction.atomic
-def alert_start(
-    *,
-    config: ConfigView,
-    group_id: str,
-    target: str,
-    facts: Mapping[str, Any],
-    value: float | None,
-    now: datetime,
-) -> Alert | None:
-    """Begin an alert: tracked, or open at once when no notification is delayed.
+def alerts_start(*, starts: Sequence[NewAlert], group_id: str, now: datetime) -> None:
+    """Begin alerts of one project: tracked, or open at once when no notification is delayed.
 
-    Answers None when another worker began it in the meantime.
+    Those another worker began in the meantime are left alone.
     """
-    opens = opens_at(config, now)
-    metric = config.metric_threshold.metric.value if config.metric_threshold else None
-    alert = Alert(
+    for some in batches(starts, ALERTS_AT_ONCE):
+        _start([_tracked(one, group_id, now) for one in some], now)
+
+
+def _start(rows: Sequence[Alert], now: datetime) -> None:
+    Alert.objects.bulk_create(rows, ignore_conflicts=True)
+    begun = set(Alert.objects.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
+    alerts_open(alerts=[row for row in rows if row.id in begun and row.opens <= now], now=now)
+
+
+def _tracked(one: NewAlert, group_id: str, now: datetime) -> Alert:
+    metric = one.config.metric_threshold.metric.value if one.config.metric_threshold else None
+    return Alert(
         group_id=group_id,
-        config_id=config.id,
-        is_global=config.is_global,
-        tags=list(config.tags),
-        event_type=config.event_type.value,
+        config_id=one.config.id,
+        is_global=one.config.is_global,
+        tags=list(one.config.tags),
+        event_type=one.config.event_type.value,
         status=AlertStatus.TRACKING.value,
-        target_key=target,
-        facts={name: facts[name] for name in ALERT_FACTS if facts.get(name) is not None},
+        target_key=one.target,
+        facts={name: one.facts[name] for name in ALERT_FACTS if one.facts.get(name) is not None},
         metric_name=metric,
-        current_value=value,
+        current_value=one.value,
         created=now,
         updated=now,
-        opens=opens,
+        opens=opens_at(one.config, now),
     )
-    Alert.objects.bulk_create([alert], ignore_conflicts=True)
-    if not Alert.objects.filter(id=alert.id).exists():
-        return None
-    if opens <= now:
-        alert_open(alert=alert, now=now)
-    return alert
 
 
 @transaction.atomic
-def alert_open(*, alert: Alert, now: datetime) -> None:
-    """The smallest delay has passed: the alert is one, and those to be told are told when they are due."""
-    _change(alert, AlertStatus.OPEN, now)
-    _record(alert, EventType(alert.event_type), SYSTEM, now)
-    schedule_opening(alert=alert, now=now)
+def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
+    """The smallest delay has passed: they are alerts, and those to be told are told when they are due."""
+    for alert in alerts:
+        alert.status, alert.updated = AlertStatus.OPEN.value, now
+    opened = Alert.objects.filter(id__in=[alert.id for alert in alerts])
+    opened.update(status=AlertStatus.OPEN.value, updated=now)
+    told = [(alert.group_id, _told(alert, EventType(alert.event_type))) for alert in alerts]
+    groups_events_record(events=told, actor=SYSTEM, now=now)
+    schedule_openings(alerts=alerts, now=now)
 
 
 @transaction.atomic
@@ -86,25 +102,35 @@ def alert_update_value(*, alert: Alert, value: float | None, now: datetime) -> N
 
 
 @transaction.atomic
-def alert_close(*, alert: Alert, value: float | None, now: datetime) -> None:
-    """The condition ended; one that never opened ends unseen, without an event."""
-    # Its delay may have passed, or a delivery been recorded, since it was read.
-    alert = Alert.objects.select_for_update().get(id=alert.id)
-    was_open = alert.status == AlertStatus.OPEN.value
-    if value is not None:
-        alert.current_value = value
-    alert.resolved = now
-    _change(alert, AlertStatus.CLOSED, now)
-    closing = closing_type(EventType(alert.event_type))
-    if was_open and closing:
-        _record(alert, closing, SYSTEM, now)
-    schedule_end(alerts=[alert], kind=MessageKind.CLOSE, now=now)
+def alerts_close(*, values: Mapping[str, float | None], group_id: str, now: datetime) -> None:
+    """The conditions of these alerts of one project ended; by their ids the last values, None where unknown.
+
+    One whose delay had not passed by then ends unseen, without an event.
+    """
+    for some in batches(sorted(values), ALERTS_AT_ONCE):
+        _close({alert_id: values[alert_id] for alert_id in some}, group_id, now)
+
+
+def _close(values: Mapping[str, float | None], group_id: str, now: datetime) -> None:
+    # Their delays may have passed, or deliveries been recorded, since they were read.
+    alerts = list(Alert.objects.filter(id__in=values).order_by("id").select_for_update())
+    for alert in alerts:
+        if _outlasted_its_delay(alert, now):
+            alerts_open(alerts=[alert], now=alert.opens)
+        if values[alert.id] is not None:
+            alert_update_value(alert=alert, value=values[alert.id], now=now)
+    ended = Alert.objects.filter(id__in=values)
+    ended.update(status=AlertStatus.CLOSED.value, resolved=now, updated=now)
+    events = [told for alert in alerts if (told := _told_closed(alert))]
+    events_record(events=events, actor=SYSTEM, now=now, group_id=group_id)
+    schedule_end(alerts=alerts, kind=MessageKind.CLOSE, now=now)
 
 
 @transaction.atomic
-def alerts_cancel(*, alerts: Iterable[Alert], actor: Actor, now: datetime) -> None:
-    """End alerts, locked by the caller, because their configuration or target is gone, by whom that was."""
-    for ending in batches(alerts):
+def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
+    """End those that are not over, because their configuration or target is gone, by whom that was."""
+    active = alerts.filter(status__in=ACTIVE)
+    for ending in batches(active.select_for_update().order_by("id")):
         _cancel(ending, actor, now)
 
 
@@ -112,32 +138,41 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
     Alert.objects.filter(id__in=[alert.id for alert in ending]).update(
         status=AlertStatus.CANCELLED.value, resolved=now, updated=now
     )
-    for alert in ending:
-        if alert.status == AlertStatus.OPEN.value:
-            _record(alert, EventType.ALERT_CANCELLED_AUDIT, actor, now)
+    were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
+    told = [(alert.group_id, _told(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
+    groups_events_record(events=told, actor=actor, now=now)
     schedule_end(alerts=ending, kind=MessageKind.CANCEL, now=now)
 
 
-def _change(alert: Alert, status: AlertStatus, now: datetime) -> None:
-    alert.status, alert.updated = status.value, now
-    alert.save(update_fields=["status", "updated", "resolved", "current_value"])
+def _outlasted_its_delay(alert: Alert, ended: datetime) -> bool:
+    """Whether it should have opened, but nobody was there to open it.
+
+    It ended when `ended` says or before: where a signal from before the alert was to open still waits,
+    as it does when a configuration is held against the newest state, that may be what ended it.
+    """
+    if alert.status != AlertStatus.TRACKING.value or alert.opens > ended:
+        return False
+    waiting = Signal.objects.filter(group_id=alert.group_id, failed=None, created__lt=alert.opens)
+    return not waiting.exclude(kind=SignalKind.CONFIG.value).exists()
 
 
-def _record(alert: Alert, event_type: EventType, actor: Actor, now: datetime) -> None:
-    facts = EventFacts.of_document(
+def alert_facts(alert: Alert) -> EventFacts:
+    """What events tell of an alert: its configuration, its target, and its value where it has one."""
+    return EventFacts.of_document(
         {
             **alert.facts,
             "alertConfigId": alert.config_id,
             "metricName": alert.metric_name,
-            "currentValue": _current_value(alert),
+            "currentValue": current_value(alert.metric_name, alert.current_value),
         }
     )
-    event_record(
-        event_type=event_type, actor=actor, now=now, group_id=alert.group_id, alert_id=alert.id, facts=facts
-    )
 
 
-def _current_value(alert: Alert) -> dict[str, Any] | None:
-    if alert.current_value is None or alert.metric_name is None:
-        return None
-    return {"number": alert.current_value, "units": base_unit(Metric(alert.metric_name)).value}
+def _told(alert: Alert, event_type: EventType) -> NewEvent:
+    return NewEvent(event_type=event_type, alert_id=alert.id, facts=alert_facts(alert))
+
+
+def _told_closed(alert: Alert) -> NewEvent | None:
+    """What is told of an alert that ends, as it was before; None of one that never opened."""
+    closing = closing_type(EventType(alert.event_type))
+    return _told(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None

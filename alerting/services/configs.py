@@ -1,61 +1,105 @@
-"""Project alert configurations: made, deleted, enabled, disabled (decisions 5)."""
+"""Alert configurations, a project's and global ones: made, changed, deleted (decisions 5).
 
-import json
-from collections.abc import Mapping, Sequence
+A project's are written one after the other, and so are the global ones: `locks` tells why.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from accesslist.models import Project
 from accesslist.services.locks import project_hold
-from alerting.choices import ACTIVE, ConfigNotificationType, NotificationStatus
+from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.selectors.configs import config_facts, config_rows
-from alerting.services.alerts import alerts_cancel
-from alerting.services.locks import project_lock
-from events.choices import DiffType, SignalKind
-from events.diffs import diff
-from events.facts import EventFacts
-from events.services import event_record, signal_record
-from events.types import EventType
-from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from alerting.selectors.configs import config_found
+from alerting.selectors.scopes import Scope, covered_projects
+from alerting.selectors.settings import config_secrets
+from alerting.services.config_events import (
+    config_change_record,
+    config_record,
+    replaced_facts,
+    stored_facts,
+)
+from alerting.services.locks import global_configs_lock, project_lock
+from alerting.services.reach import Reach, config_alerts_cancel, config_evaluate, reach_follow
+from alerting.services.settings import settings_create, settings_replace
+from events.types import EVENT_TYPES, EventType, Needs
+from integrations.choices import MessageKind
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor
-from opsapi.encryption import encrypt
-from opsapi.ids import new_id
 
-DEFAULT_INTERVAL_MIN = 60
+Values = Mapping[str, Any]
+Read = Callable[[AlertConfig], Values]
+"""Checks the values asked for, given the configuration as it is stored once nobody else writes it."""
+
+_COLUMNS = {
+    "enabled": "enabled",
+    "eventTypeName": "event_type",
+    "forAllGroups": "for_all_groups",
+    "groupIds": "group_ids",
+    "matchers": "matchers",
+    "metricThreshold": "metric_threshold",
+    "threshold": "threshold",
+    "tags": "tags",
+}
+_LEFT_OUT: Values = {"groupIds": [], "matchers": [], "metricThreshold": None, "threshold": None, "tags": []}
+"""What a whole document says by leaving it out; `enabled` stays as it is."""
 
 
 @transaction.atomic
-def alert_config_create(
-    *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
-) -> AlertConfig:
+def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
     """Make a configuration from a checked document and hold it against the fleet's newest state.
 
+    Without a project it is a global one.
+
     Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; INVALID_ATTRIBUTE, when
+            `groupIds` names no project.
     """
-    project_hold(group_id=group_id)
-    config = AlertConfig.objects.create(
-        group_id=group_id,
-        event_type=values["eventTypeName"],
-        enabled=values.get("enabled", True),
-        matchers=values.get("matchers", []),
-        metric_threshold=values.get("metricThreshold"),
-        threshold=values.get("threshold"),
-        created=now,
-        updated=now,
-    )
-    NotificationSetting.objects.bulk_create(_settings(config, values["notifications"]))
-    facts = config_facts(config_rows(group_id).get(id=config.id))
-    _record(config, EventType.ALERT_CONFIG_ADDED_AUDIT, actor, now, new=facts)
+    if group_id is None:
+        global_configs_lock()
+    else:
+        project_hold(group_id=group_id)
+    config = config_add(group_id=group_id, values=values, actor=actor, now=now)
     if config.enabled:
-        _evaluate(config, now)
+        config_evaluate(config=config, projects=covered_projects(Scope.of(config)), now=now)
     return config
+
+
+@transaction.atomic
+def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
+    """Make a configuration what a whole document says; nothing happens when it is so.
+
+    Raises:
+        ApiError: those of `read`; INVALID_ATTRIBUTE, when `groupIds` names no project;
+            ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+    """
+    stored = _locked(config)
+    _change(stored, {**_LEFT_OUT, **read(stored)}, actor, now)
+
+
+@transaction.atomic
+def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
+    """Change what a document names, and leave the rest; nothing happens when it is so.
+
+    Raises:
+        ApiError: as `alert_config_replace`.
+    """
+    stored = _locked(config)
+    _change(stored, read(stored), actor, now)
+
+
+def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor, now: datetime) -> None:
+    """Enable or disable a configuration; disabling cancels its alerts. Nothing happens when it is so.
+
+    Raises:
+        ApiError: as `alert_config_delete`.
+    """
+    alert_config_update(config=config, read=lambda _: {"enabled": enabled}, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -63,120 +107,89 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
     """Delete a configuration; its alerts are cancelled.
 
     Raises:
-        ApiError: ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
+            meantime.
     """
     config = _locked(config)
-    facts = config_facts(config_rows(config.group_id).get(id=config.id))
+    facts = stored_facts(config)
     config.deleted = now
     config.enabled = False
     config.save(update_fields=["deleted", "enabled"])
-    _record(config, EventType.ALERT_CONFIG_DELETED_AUDIT, actor, now, old=facts)
-    alerts_cancel(alerts=_active_alerts(config), actor=actor, now=now)
+    config_record(config, EventType.ALERT_CONFIG_DELETED_AUDIT, actor, now, old=facts)
+    config_alerts_cancel(config=config, actor=actor, now=now)
 
 
-@transaction.atomic
-def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor, now: datetime) -> None:
-    """Enable or disable a configuration; disabling cancels its alerts. Nothing happens when it is so.
-
-    Raises:
-        ApiError: ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
-    """
-    config = _locked(config)
-    if config.enabled == enabled:
-        return
-    old = config_facts(config_rows(config.group_id).get(id=config.id))
-    config.enabled, config.updated = enabled, now
-    config.save(update_fields=["enabled", "updated"])
-    new = config_facts(config_rows(config.group_id).get(id=config.id))
-    audit = EventType.ALERT_CONFIG_ENABLED_AUDIT if enabled else EventType.ALERT_CONFIG_DISABLED_AUDIT
-    _record(config, audit, actor, now, old=old, new=new)
-    if enabled:
-        _evaluate(config, now)
-    else:
-        alerts_cancel(alerts=_active_alerts(config), actor=actor, now=now)
+def config_add(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
+    """Make a configuration that nothing has to be held against, in the caller's transaction."""
+    config = AlertConfig(group_id=group_id, created=now, updated=now)
+    _assign(config, values)
+    config.save(force_insert=True)
+    settings_create(config=config, notifications=values["notifications"])
+    config_record(config, EventType.ALERT_CONFIG_ADDED_AUDIT, actor, now, new=stored_facts(config))
+    return config
 
 
-def deleted_config_secrets_purge(*, now: datetime) -> int:
+def deleted_config_secrets_purge(*, now: datetime) -> bool:
     """Remove the secrets of configurations deleted by `now` that nobody is to be told by any more.
 
     Who was told of their alerts is still told of the end, so secrets stay while an alert is active or
-    a message due; what is told once is not sent any more and keeps nothing. Answers how many
-    notifications of configurations had theirs removed.
+    a message due; what is told once is not sent any more and keeps nothing. Answers whether there
+    were any.
     """
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)
     due = Notification.objects.filter(
         setting_id=OuterRef("id"), status=NotificationStatus.PENDING.value
     ).exclude(kind=MessageKind.INFORM.value)
     deleted = NotificationSetting.objects.filter(config__deleted__lte=now).exclude(secrets=None)
-    return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None)
+    return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None) > 0
 
 
 def _locked(config: AlertConfig) -> AlertConfig:
     """The configuration as it is once nobody else changes it or evaluates it."""
-    project_lock(config.group_id)
-    found = AlertConfig.objects.filter(id=config.id, deleted=None).first()
-    if found is None:
-        raise ApiError(ErrorCode.ALERT_CONFIG_NOT_FOUND, config.id, config.group_id)
-    return found
+    group_id: str | None = config.group_id
+    if group_id is None:
+        global_configs_lock()
+    else:
+        project_lock(group_id)
+    stored = AlertConfig.objects.filter(id=config.id, deleted=None).first()
+    return config_found(stored, config.id, group_id)
 
 
-def _active_alerts(config: AlertConfig) -> list[Alert]:
-    return list(
-        Alert.objects.select_for_update().filter(config_id=config.id, status__in=ACTIVE).order_by("id")
+def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
+    before, old = Reach.of(config), stored_facts(config)
+    secrets = config_secrets(config) if "notifications" in values else {}
+    _assign(config, values)
+    notifications_changed = "notifications" in values and settings_replace(
+        config=config, notifications=values["notifications"]
     )
+    if Reach.of(config) == before and not notifications_changed:
+        return
+    config.updated = now
+    config.save()
+    config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
+    reach_follow(config=config, before=before, actor=actor, now=now)
 
 
-def _evaluate(config: AlertConfig, now: datetime) -> None:
-    payload = {"alertConfigId": config.id}
-    signal_record(group_id=config.group_id, kind=SignalKind.CONFIG, payload=payload, now=now)
+def _assign(config: AlertConfig, values: Values) -> None:
+    """Set what the values name; a threshold stays only while the event type takes it."""
+    _check_projects(values.get("groupIds", ()))
+    for name, column in _COLUMNS.items():
+        if name in values:
+            setattr(config, column, values[name])
+    needs = EVENT_TYPES[EventType(config.event_type)].needs
+    if needs is not Needs.METRIC_THRESHOLD:
+        config.metric_threshold = None
+    if needs is not Needs.THRESHOLD:
+        config.threshold = None
 
 
-def _record(
-    config: AlertConfig,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
-) -> None:
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=config.group_id,
-        facts=EventFacts(alert_config_id=config.id),
-        diffs=diff(DiffType.ALERT_CONFIG, config.id, old=old, new=new),
-    )
-
-
-def _settings(config: AlertConfig, notifications: Sequence[Mapping[str, Any]]) -> list[NotificationSetting]:
-    return [_setting(config, place, one) for place, one in enumerate(notifications)]
-
-
-def _setting(config: AlertConfig, position: int, values: Mapping[str, Any]) -> NotificationSetting:
-    """A row from a checked notification: secrets sealed, and redacted among the fields shown."""
-    channel = CHANNELS[ChannelType(values["typeName"])]
-    shown: dict[str, Any] = {}
-    secrets: dict[str, str] = {}
-    for field in channel.fields:
-        value = values.get(field.notification_name)
-        if value is None:
-            continue
-        shown[field.notification_name] = field.redact(value)
-        if field.secret is not SecretKind.PLAIN:
-            secrets[field.name] = value
-    if values["typeName"] == ConfigNotificationType.EMAIL and "emailEnabled" in values:
-        shown["emailEnabled"] = values["emailEnabled"]
-    default = None if channel.keeps_state else DEFAULT_INTERVAL_MIN
-    setting_id = new_id()
-    return NotificationSetting(
-        id=setting_id,
-        config=config,
-        position=position,
-        type_name=values["typeName"],
-        delay_min=values["delayMin"],
-        interval_min=values.get("intervalMin", default),
-        fields=shown,
-        secrets=encrypt(json.dumps(secrets), owner=setting_id) if secrets else None,
-    )
+def _check_projects(group_ids: Sequence[str]) -> None:
+    """Refuse ids that no project has."""
+    there = frozenset(Project.objects.filter(id__in=group_ids).values_list("id", flat=True))
+    unknown = [
+        BadField(f"groupIds[{place}]", ErrorCode.INVALID_ATTRIBUTE, "is not the ID of a project")
+        for place, group_id in enumerate(group_ids)
+        if group_id not in there
+    ]
+    if unknown:
+        raise ApiError.of_fields(unknown)

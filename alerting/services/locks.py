@@ -1,13 +1,19 @@
-"""One lock per project: signals are evaluated, and configurations taken away, one after the other.
+"""Locks that keep evaluating and the writing of configurations apart.
 
-Without it a configuration could be deleted between being read and its alert being opened, and the
-alert would stay for ever. Advisory locks end with their transaction, so a crash leaves none behind.
+One per project: its signals are evaluated, and its configurations taken away, one after the other.
+Without it a configuration could be deleted between being read and its alert being opened, and the alert
+would stay for ever. One for all global configurations, which every evaluation shares and a write has
+alone, for the same reason.
+
+Who waits for both waits for the project's first. Advisory locks end with their transaction, so a crash leaves
+none behind.
 """
 
 from django.db import connection
 
 _LOCK_CLASS = 0x6F70  # "op": keeps these apart from other advisory locks
 _KEY = "%s, hashtext(%s)"
+_GLOBAL_LOCK = 0x6F7073676C6F6263  # "opsglobc"
 
 
 def project_lock(group_id: str) -> None:
@@ -20,4 +26,23 @@ def project_try_lock(group_id: str) -> bool:
     """Take the project's lock if nobody holds it."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
+        return bool(cursor.fetchone()[0])
+
+
+def global_configs_lock() -> None:
+    """Wait until nobody reads or writes global configurations, and keep it so until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_GLOBAL_LOCK])
+
+
+def global_configs_share() -> None:
+    """Wait until nobody writes global configurations, and keep it so until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
+
+
+def global_configs_try_share() -> bool:
+    """As `global_configs_share`, if nobody writes them or waits to."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
         return bool(cursor.fetchone()[0])

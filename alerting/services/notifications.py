@@ -1,42 +1,39 @@
-"""Who is to be told, as rows written before anything is sent (decisions 6 "told of what")."""
+"""Who is to be told of what happens to alerts, and when (decisions 6 "told of what")."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from alerting.choices import AlertStatus, DropReason, NotificationStatus
+from django.db import transaction
+from django.db.models import QuerySet
+
+from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.sending import follow_up, repeat_due
-from alerting.selectors.configs import setting_view
+from alerting.selectors.settings import type_of
+from alerting.selectors.told import all_told, end_is_told, told_by
+from alerting.services.notification_rows import alert_row, event_row, notifications_insert, told_row
 from events.services import wake_workers
-from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, MessageKind
-from opsapi.batches import ROWS_AT_ONCE
+from integrations.choices import TELLING, MessageKind
 
-_TELLING = (MessageKind.OPEN.value, MessageKind.UPDATE.value)
+_PENDING = NotificationStatus.PENDING.value
 
 
-def schedule_opening(*, alert: Alert, now: datetime) -> None:
-    """One notification per setting of the configuration, due when its delay has passed."""
-    _insert(
-        _row(setting, MessageKind.OPEN, due=alert.created + setting_view(setting).delay, now=now, alert=alert)
-        for setting in NotificationSetting.objects.filter(config_id=alert.config_id)
+def schedule_openings(*, alerts: Sequence[Alert], now: datetime) -> None:
+    """One notification per alert and setting of its configuration, due when its delay has passed."""
+    settings: dict[str, list[NotificationSetting]] = {}
+    for setting in NotificationSetting.objects.filter(config_id__in={alert.config_id for alert in alerts}):
+        settings.setdefault(setting.config_id, []).append(setting)
+    notifications_insert(
+        alert_row(setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=now)
+        for alert in alerts
+        for setting in settings.get(alert.config_id, ())
     )
 
 
 def schedule_once(*, config_id: str, group_id: str, event_id: str, now: datetime) -> None:
     """Tell of an event that opens nothing."""
-    _insert(
-        Notification(
-            group_id=group_id,
-            event_id=event_id,
-            setting_id=setting.id,
-            type_name=setting.type_name,
-            channel=setting.type_name,
-            kind=MessageKind.INFORM.value,
-            recipient=_recipient(setting),
-            created=now,
-            due=now + setting_view(setting).delay,
-        )
+    notifications_insert(
+        event_row(setting, event_id, group_id=group_id, due=now + setting.delay, now=now)
         for setting in NotificationSetting.objects.filter(config_id=config_id)
     )
 
@@ -46,59 +43,82 @@ def schedule_end(*, alerts: Sequence[Alert], kind: MessageKind, now: datetime) -
 
     What is being sent this moment stays: its recording sees that the alert is over.
     """
-    over = {alert.id: alert for alert in alerts}
-    waiting = Notification.objects.filter(
-        alert__in=over, status=NotificationStatus.PENDING.value, lease_token=None
+    over = [alert.id for alert in alerts]
+    notifications_drop(rows=Notification.objects.filter(alert__in=over), reason=DropReason.ALERT_OVER)
+    notifications_insert(told_row(told, kind, now) for told in all_told(over))
+
+
+@transaction.atomic
+def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
+    """The alert's acknowledgement was given, changed or taken back; the caller holds the alert.
+
+    Repeats it held back are looked at anew. Channels that are told of acknowledging are told, if they
+    were of the opening; one whose word is still on its way will get it as things then stand.
+    """
+    held_back = Notification.objects.filter(alert=alert, reason=WaitReason.ACKNOWLEDGED.value)
+    _look_anew(held_back.filter(kind=MessageKind.UPDATE.value), now)
+    if alert.acknowledged_until is None or alert.acknowledged_until <= now:
+        return
+    kind = MessageKind.ACKNOWLEDGE
+    on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)
+    being_told = set(on_its_way.values_list("setting_id", flat=True))
+    notifications_insert(
+        told_row(told, kind, now) for told in all_told([alert.id]) if told.setting_id not in being_told
     )
-    waiting.update(status=NotificationStatus.DROPPED.value, reason=DropReason.ALERT_OVER.value)
-    told = Notification.objects.filter(
-        alert__in=over, kind__in=_TELLING, status=NotificationStatus.DELIVERED.value
-    )
-    pairs = sorted(told.values_list("alert_id", "setting_id").distinct())
-    settings = NotificationSetting.objects.in_bulk([setting_id for _, setting_id in pairs])
-    _insert(
-        _row(settings[setting_id], kind, due=now, now=now, alert=over[alert_id])
-        for alert_id, setting_id in pairs
-        if setting_id in settings
-    )
+
+
+@transaction.atomic
+def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
+    """Those that still wait are not sent; what is being sent this moment stays: its recording judges."""
+    waiting = rows.filter(status=_PENDING, lease_token=None)
+    _locked(waiting).update(status=NotificationStatus.DROPPED.value, reason=reason.value, silenced_by=None)
+
+
+@transaction.atomic
+def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | None = None) -> None:
+    """What this maintenance window of the project holds back, or any of them, is looked at anew."""
+    held_back = Notification.objects.filter(group_id=group_id, silenced_by__isnull=False)
+    _look_anew(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
 
 
 def schedule_follow_up(*, notification: Notification, alert: Alert, now: datetime) -> None:
-    """After a delivery: the next repeat, or, when the alert ended meanwhile, word of its end."""
+    """After a delivery: the next repeat, or, when the alert ended meanwhile, word of its end.
+
+    People's repeats are no concern of the single address: they were scheduled when it was looked up.
+    """
     kind = follow_up(MessageKind(notification.kind), AlertStatus(alert.status))
-    setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
-    if kind is None or setting is None:
-        return
-    due = repeat_due(setting_view(setting).interval, now) if kind is MessageKind.UPDATE else now
-    if due is not None:
-        _insert([_row(setting, kind, due=due, now=now, alert=alert)])
+    if kind is MessageKind.UPDATE:
+        setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
+        if setting and not type_of(setting).for_people:
+            schedule_repeat(setting=setting, alert=alert, now=now)
+    elif kind is not None and not end_is_told(told_by(notification), kind):
+        notifications_insert([told_row(told_by(notification), kind, now)])
 
 
-def _row(
-    setting: NotificationSetting, kind: MessageKind, *, due: datetime, now: datetime, alert: Alert
-) -> Notification:
-    return Notification(
-        group_id=alert.group_id,
-        alert=alert,
-        setting_id=setting.id,
-        type_name=setting.type_name,
-        channel=setting.type_name,
-        kind=kind.value,
-        recipient=_recipient(setting),
-        created=now,
-        due=due,
-    )
+def schedule_repeat(*, setting: NotificationSetting, alert: Alert, now: datetime) -> None:
+    """The next repeat, a constant gap after `now`; none where nothing repeats.
+
+    Nor where something else of the alert is still to be told: the repeat follows that, so that there
+    is one row of them. The caller holds the alert.
+    """
+    due = repeat_due(setting.interval, now)
+    if due is not None and not _still_telling(setting, alert):
+        notifications_insert([alert_row(setting, MessageKind.UPDATE, alert, due=due, now=now)])
 
 
-def _insert(rows: Iterable[Notification]) -> None:
-    """Insert what the rows' channels are told of at all; an end is told once, whoever else saw it."""
-    wanted = [row for row in rows if MessageKind(row.kind) in CHANNELS[ChannelType(row.type_name)].kinds]
-    if wanted:
-        Notification.objects.bulk_create(wanted, ROWS_AT_ONCE, ignore_conflicts=True)
+def _still_telling(setting: NotificationSetting, alert: Alert) -> bool:
+    """Whether an opening or a repeat waits or is being sent; the single addresses of people do not count."""
+    channel = None if type_of(setting).for_people else setting.type_name
+    rows = Notification.objects.filter(alert=alert, setting_id=setting.id, type_name=setting.type_name)
+    return rows.filter(channel=channel, kind__in=TELLING, status=_PENDING).exists()
+
+
+def _look_anew(rows: QuerySet[Notification], now: datetime) -> None:
+    """What waits for a later time is due now: delivery decides again."""
+    if _locked(rows.filter(status=_PENDING, due__gt=now)).update(due=now):
         wake_workers()
 
 
-def _recipient(setting: NotificationSetting) -> str:
-    """Whom it goes to, as the log shows it: the first field of the setting, redacted as ever."""
-    channel = CHANNELS[ChannelType(setting.type_name)]
-    return str(setting.fields.get(channel.fields[0].notification_name, ""))[:300]
+def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:
+    """The rows, once nobody else changes them; always in the same order, so that two never wait crosswise."""
+    return Notification.objects.filter(id__in=rows.select_for_update().order_by("id").values("id"))

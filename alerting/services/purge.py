@@ -1,13 +1,14 @@
-"""The end of a project or host: its alerts at once, its rows later, a batch at a time (decisions 3, 6)."""
+"""The end of a project, host or agent: alerts at once, rows later, a batch at a time (decisions 3, 6)."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.models import Project
 from accesslist.services.projects import project_purge
-from alerting.choices import ACTIVE, DropReason, NotificationStatus
+from alerting.choices import DropReason, NotificationStatus
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -16,35 +17,52 @@ from alerting.models import (
     NotificationAttempt,
     NotificationSetting,
 )
+from alerting.rules.targets import target_key
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
-from automation.models import Host
+from alerting.services.notifications import notifications_drop, notifications_unsilence
+from alerting.services.reach import global_configs_forget
+from automation.models import Agent, Cluster, Host
+from automation.selectors import (
+    agent_state,
+    clusters_emptied,
+    last_of_cluster,
+    last_of_replica_set,
+    replica_set_state,
+)
 from automation.services.purge import fleet_purge
 from events.models import Signal
+from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
 from integrations.services.purge import integrations_purge
-from opsapi.api.principal import Actor
+from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 
-ROWS_AT_ONCE = 500
+PURGED_AT_ONCE = 500
 """So many rows go in one transaction: it stays short, whatever a project holds."""
+_ABOUT_CLUSTERS = [name.value for name, spec in EVENT_TYPES.items() if spec.target is Target.CLUSTER]
 
 
 @transaction.atomic
 def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Delete a project's configurations and cancel its alerts; those who were told are told so.
 
+    Global configurations that name it do so no more.
+
     Nothing is evaluated for the project from here until the transaction ends, nor after it: then
     the project is deleted.
     """
     project_lock(group_id)
+    # Whoever decides by one of them ends first, and whoever comes after sees that the project is deleted.
+    unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
+    list(unexpired.select_for_update().values_list("id"))
+    global_configs_forget(group_id=group_id, actor=actor, now=now)
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
-    active = Alert.objects.filter(group_id=group_id, status__in=ACTIVE)
-    alerts_cancel(alerts=active.select_for_update().order_by("id"), actor=actor, now=now)
+    alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
     told_once = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)
-    told_once.filter(status=NotificationStatus.PENDING.value, lease_token=None).update(
-        status=NotificationStatus.DROPPED.value, reason=DropReason.CONFIG_OFF.value
-    )
+    notifications_drop(rows=told_once, reason=DropReason.CONFIG_OFF)
+    # The windows of a deleted project hold nothing back, nor its rows with it.
+    notifications_unsilence(group_id=group_id, now=now)
 
 
 @transaction.atomic
@@ -55,10 +73,58 @@ def host_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
     """
     project_lock(host.group_id)
     by_address = Q(facts__hostname__iexact=host.hostname, facts__port=host.port)
-    active = Alert.objects.filter(
-        Q(facts__hostId=host.id) | by_address, group_id=host.group_id, status__in=ACTIVE
-    )
-    alerts_cancel(alerts=active.select_for_update().order_by("id"), actor=actor, now=now)
+    about = Alert.objects.filter(Q(facts__hostId=host.id) | by_address, group_id=host.group_id)
+    alerts_cancel(alerts=about, actor=actor, now=now)
+
+
+@transaction.atomic
+def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime) -> None:
+    """Cancel the alerts about an agent that is deleted."""
+    project_lock(agent.group_id)
+    target = target_key(Target.AGENT, agent_state(agent))
+    about = Alert.objects.filter(group_id=agent.group_id, target_key=target)
+    alerts_cancel(alerts=about, actor=actor, now=now)
+
+
+@transaction.atomic
+def replica_set_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
+    """Cancel the alerts about the replica set of which a host that is being deleted is the last one.
+
+    Should a report bring it another member meanwhile, its signal begins them anew.
+    """
+    ending = last_of_replica_set(host)
+    if ending is None:
+        return
+    project_lock(host.group_id)
+    target = target_key(Target.REPLICA_SET, replica_set_state(ending))
+    about = Alert.objects.filter(group_id=host.group_id, target_key=target)
+    alerts_cancel(alerts=about, actor=actor, now=now)
+
+
+@transaction.atomic
+def cluster_alerting_end(*, host: Host, actor: Actor, now: datetime) -> None:
+    """Cancel the alerts about the cluster of which a host that is being deleted is the last one."""
+    ending = last_of_cluster(host)
+    if ending is None:
+        return
+    project_lock(host.group_id)
+    alerts_cancel(alerts=_about_cluster(ending), actor=actor, now=now)
+
+
+@transaction.atomic
+def left_clusters_alerting_end(*, cluster_ids: Collection[str], now: datetime) -> None:
+    """Cancel the alerts about those of the clusters that have no hosts; the caller has their project's lock.
+
+    Nothing else would end them: what agents saw of a cluster is told by its name alone.
+    """
+    for cluster in clusters_emptied(cluster_ids) if cluster_ids else ():
+        alerts_cancel(alerts=_about_cluster(cluster), actor=SYSTEM, now=now)
+
+
+def _about_cluster(cluster: Cluster) -> QuerySet[Alert]:
+    """Of whatever shard; those that began before it was known name it by its name alone."""
+    named = Q(facts__clusterId=cluster.id) | Q(facts__clusterName__iexact=cluster.name)
+    return Alert.objects.filter(named, group_id=cluster.group_id, event_type__in=_ABOUT_CLUSTERS)
 
 
 @transaction.atomic
@@ -82,13 +148,13 @@ def _purge_batch(group_id: str) -> int:
     """Children first; answers how many rows went, 0 when none are left."""
     of_group = {"group_id": group_id}
     return (
-        delete_batch(Signal.objects.filter(**of_group), ROWS_AT_ONCE)
-        or delete_batch(NotificationAttempt.objects.filter(notification__group_id=group_id), ROWS_AT_ONCE)
-        or delete_batch(Notification.objects.filter(**of_group), ROWS_AT_ONCE)
-        or delete_batch(Alert.objects.filter(**of_group), ROWS_AT_ONCE)
-        or delete_batch(NotificationSetting.objects.filter(config__group_id=group_id), ROWS_AT_ONCE)
-        or delete_batch(AlertConfig.objects.filter(**of_group), ROWS_AT_ONCE)
-        or delete_batch(MaintenanceWindow.objects.filter(**of_group), ROWS_AT_ONCE)
-        or integrations_purge(group_id=group_id, limit=ROWS_AT_ONCE)
-        or fleet_purge(group_id=group_id, limit=ROWS_AT_ONCE)
+        delete_batch(Signal.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(NotificationAttempt.objects.filter(notification__group_id=group_id), PURGED_AT_ONCE)
+        or delete_batch(Notification.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(Alert.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)
+        or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(MaintenanceWindow.objects.filter(**of_group), PURGED_AT_ONCE)
+        or integrations_purge(group_id=group_id, limit=PURGED_AT_ONCE)
+        or fleet_purge(group_id=group_id, limit=PURGED_AT_ONCE)
     )

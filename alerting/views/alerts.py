@@ -1,51 +1,140 @@
-"""Alerts: endpoint 6 with its [+] siblings."""
+"""Alerts: endpoint 6 with its [+] siblings, and those of global configurations in all projects."""
+
+from typing import ClassVar
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alerting.choices import AlertStatus
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
-from alerting.serializers.alerts import AlertDocument, present_alert
+from alerting.selectors.configs import config_rows
+from alerting.selectors.notification_log import alert_notifications
+from alerting.serializers.acknowledging import AcknowledgementDocument
+from alerting.serializers.alerts import GLOBAL_ALERTS, STATUSES, AlertDocument, present_alert
+from alerting.serializers.configs import present_config
+from alerting.serializers.notification_log import LoggedNotificationDocument
+from alerting.serializers.raising_configs import RaisingConfigDocument
+from alerting.services.acknowledging import alert_acknowledge
+from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
+from opsapi.api.paging import DeferredRows, PlainRows, Rows
+from opsapi.api.permissions import in_group, in_installation
 from opsapi.api.query import LISTING, Parameter, read_choice
-from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
 
-_STATUSES = [status.value for status in AlertStatus]
 STATUS = Parameter(
     "status",
-    read_choice(_STATUSES),
-    schema={"type": "string", "enum": _STATUSES},
+    read_choice(STATUSES),
+    schema={"type": "string", "enum": STATUSES},
     description="Only alerts in this state.",
     code=ErrorCode.INVALID_ALERT_STATUS,
-    allowed=_STATUSES,
+    allowed=STATUSES,
 )
 
 
-class AlertViewSet(ApiViewSet):
-    """Endpoint 6: the alerts of a project."""
+class AnyAlertViewSet(LogViewSet):
+    """Alerts, acknowledging one, who was told of it; which alerts, its subclasses say."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
-    parameters = {"index": (*LISTING, STATUS)}
-    answers = {"index": [AlertDocument], "retrieve": AlertDocument}
-    identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
+    parameters = {"index": (*LISTING, STATUS), "configs": LISTING, "notifications": LISTING}
+    bodies = {"acknowledge": AcknowledgementDocument}
+    answers = {
+        "index": [AlertDocument],
+        "retrieve": AlertDocument,
+        "acknowledge": AlertDocument,
+        "configs": [RaisingConfigDocument],
+        "notifications": [LoggedNotificationDocument],
+    }
+    refusals = {"acknowledge": [ErrorCode.INVALID_ALERT_STATUS]}
+    id_name: ClassVar[str]
+    among: ClassVar[str | None] = None
 
     alert: AlertRow
 
     def load(self) -> None:
         """The alert of the path."""
-        if "alert_id" not in self.kwargs:
-            return
-        row = alert_row(self.kwargs["alert_id"], group_id=self.group.id)
-        self.alert = found(row, ErrorCode.ALERT_NOT_FOUND, self.kwargs["alert_id"], self.group.id)
+        if self.id_name in self.kwargs:
+            self.alert = self._find()
 
-    def index(self, request: Request, group_id: str) -> Response:
+    def index(self, request: Request, **_: str) -> Response:
         """Alerts, newest first."""
-        rows = AlertRows(self.group.id, self.query["status"])
-        return self.list(rows, lambda row: present_alert(row, self.links))
+        rows = AlertRows(self.scope, self.query["status"])
+        return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
-    def retrieve(self, request: Request, group_id: str, alert_id: str) -> Response:
+    def retrieve(self, request: Request, **_: str) -> Response:
         """One alert."""
-        return Response(present_alert(self.alert, self.links, alone=True))
+        return self._answer(self.alert)
+
+    def acknowledge(self, request: Request, **_: str) -> Response:
+        """Acknowledges it: it is not repeated until then; a time that has come takes that back."""
+        body = self.body(stored=self._answer(self.alert).data)
+        alert_acknowledge(
+            alert_id=self.alert["id"],
+            group_id=self.alert["group_id"],
+            until=body["acknowledgedUntil"],
+            comment=body.get("acknowledgementComment"),
+            actor=self.actor,
+            now=self.now,
+        )
+        return self._answer(self._find())
+
+    def configs(self, request: Request, **_: str) -> Response:
+        """The configuration that raised it; none once that is deleted, or when the caller may not read it."""
+        return self.list(self._configs(), lambda row: present_config(row, self.links))
+
+    def notifications(self, request: Request, **_: str) -> Response:
+        """Who was told of it and who was not, newest first."""
+        rows = DeferredRows(alert_notifications(self.alert["id"]))
+        return self.list(rows, self.present_logged)
+
+    @property
+    def scope(self) -> str | None:
+        """The project whose alerts they are; None for those of global configurations."""
+        return None
+
+    def _configs(self) -> Rows:
+        if not self.reads_config(is_global=self.alert["is_global"]):
+            return PlainRows()
+        group_id = None if self.alert["is_global"] else self.alert["group_id"]
+        return config_rows(group_id).filter(id=self.alert["config_id"])
+
+    def _find(self) -> AlertRow:
+        alert_id = self.kwargs[self.id_name]
+        row = alert_row(alert_id, group_id=self.scope)
+        return found(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or GLOBAL_ALERTS[1:])
+
+    def _answer(self, row: AlertRow) -> Response:
+        return Response(present_alert(row, self.links, now=self.now, among=self.among, alone=True))
+
+
+class AlertViewSet(AnyAlertViewSet):
+    """Endpoint 6: the alerts of a project, those of global configurations among them."""
+
+    access = {
+        "index": in_group(Role.GROUP_READ_ONLY),
+        "retrieve": in_group(Role.GROUP_READ_ONLY),
+        "acknowledge": in_group(Role.GROUP_MONITORING_ADMIN),
+        "configs": in_group(Role.GROUP_READ_ONLY),
+        "notifications": in_group(Role.GROUP_READ_ONLY),
+    }
+    identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
+    id_name = "alert_id"
+
+    @property
+    def scope(self) -> str:
+        """The project."""
+        return self.group.id
+
+
+class GlobalAlertViewSet(AnyAlertViewSet):
+    """`/globalAlerts`: the alerts of global configurations in all projects."""
+
+    access = {
+        "index": in_installation(Role.GLOBAL_READ_ONLY),
+        "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
+        "acknowledge": in_installation(Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN),
+        "configs": in_installation(Role.GLOBAL_READ_ONLY),
+        "notifications": in_installation(Role.GLOBAL_READ_ONLY),
+    }
+    identifiers = {"global_alert_id": ErrorCode.INVALID_ALERT_ID}
+    id_name = "global_alert_id"
+    among = GLOBAL_ALERTS

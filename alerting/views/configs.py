@@ -1,81 +1,151 @@
-"""Project alert configurations: endpoints 8 to 10 with their [+] siblings."""
+"""Project alert configurations: endpoints 8 to 10 with their [+] siblings; and what global ones share."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, ClassVar
 
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.throttles import throttle
+from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
-from alerting.selectors.configs import ConfigRow, config_rows
-from alerting.serializers.configs import AlertConfigDocument, present_config
+from alerting.selectors.alerts import AlertRows
+from alerting.selectors.configs import ConfigRow, alert_config, config_found, config_rows
+from alerting.selectors.people import unreachable
+from alerting.serializers.alerts import AlertDocument, present_alert
+from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, present_config
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
-from alerting.services.configs import alert_config_create, alert_config_delete
-from alerting.services.testing import alert_config_test
+from alerting.services.configs import (
+    alert_config_create,
+    alert_config_delete,
+    alert_config_replace,
+    alert_config_update,
+)
+from alerting.testing import alert_config_test
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
 
 
-class AlertConfigViewSet(ApiViewSet):
-    """Endpoints 8, 9 and 10, and making a configuration."""
+class AnyConfigViewSet(ApiViewSet):
+    """Alert configurations; whose, its subclasses say."""
 
-    access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "create": in_group(Role.GROUP_MONITORING_ADMIN),
-        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
-        "test": in_group(Role.GROUP_MONITORING_ADMIN),
-    }
-    parameters = {"index": LISTING, "retrieve": PAGING}
-    bodies = {"create": AlertConfigDocument}
-    answers = {
-        "index": [AlertConfigDocument],
-        "retrieve": AlertConfigDocument,
-        "create": AlertConfigDocument,
-        "test": AlertConfigTestDocument,
-    }
+    parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING}
     statuses = {"create": 201, "destroy": 204}
-    identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
+    id_name: ClassVar[str]
+    among: ClassVar[str | None] = None
+    """The list their alerts are shown in; None for that of the alert's project."""
 
     config: ConfigRow
 
     def load(self) -> None:
         """The configuration of the path."""
-        if "config_id" in self.kwargs:
-            self.config = self._row(self.kwargs["config_id"])
+        if self.id_name in self.kwargs:
+            self.config = self._row(self.kwargs[self.id_name])
 
-    def index(self, request: Request, group_id: str) -> Response:
+    def index(self, request: Request, **_: str) -> Response:
         """Configurations, in the order they were made."""
-        return self.list(config_rows(self.group.id), lambda row: present_config(row, self.links))
+        return self.list(config_rows(self.scope), lambda row: present_config(row, self.links))
 
-    def retrieve(self, request: Request, group_id: str, config_id: str) -> Response:
+    def retrieve(self, request: Request, **_: str) -> Response:
         """One configuration."""
-        return Response(present_config(self.config, self.links, alone=True))
+        return self._answer(self.config)
 
-    def create(self, request: Request, group_id: str) -> Response:
+    def create(self, request: Request, **_: str) -> Response:
         """A new configuration; conditions that hold already open their alerts at once."""
-        values = self.body(stored={"groupId": self.group.id})
-        config = alert_config_create(group_id=self.group.id, values=values, actor=self.actor, now=self.now)
-        return Response(present_config(self._row(config.id), self.links, alone=True))
+        stored = {} if self.scope is None else {"groupId": self.scope}
+        values = self.body(stored=stored, group_id=self.scope)
+        config = alert_config_create(group_id=self.scope, values=values, actor=self.actor, now=self.now)
+        return self._written(config)
 
-    def destroy(self, request: Request, group_id: str, config_id: str) -> Response:
+    def replace(self, request: Request, **_: str) -> Response:
+        """The whole configuration anew, `enabled` left out unchanged; what changes nothing does nothing."""
+        alert_config_replace(config=self._stored, read=self._read, actor=self.actor, now=self.now)
+        return self._written(self._stored)
+
+    def update(self, request: Request, **_: str) -> Response:
+        """Changes what is given; disabling cancels its alerts."""
+        alert_config_update(config=self._stored, read=self._read, actor=self.actor, now=self.now)
+        return self._written(self._stored)
+
+    def destroy(self, request: Request, **_: str) -> Response:
         """Deletes it; its alerts are cancelled."""
-        alert_config_delete(config=self._stored(config_id), actor=self.actor, now=self.now)
+        alert_config_delete(config=self._stored, actor=self.actor, now=self.now)
         return Response()
 
-    def test(self, request: Request, group_id: str, config_id: str) -> Response:
+    def alerts(self, request: Request, **_: str) -> Response:
+        """Its open alerts, newest first."""
+        rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
+        return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
+
+    def test(self, request: Request, **_: str) -> Response:
         """Sends each of its notifications as a test, and answers how each ended; takes no body."""
-        throttle(f"test notifications {self.group.id}", settings.OPSAPI_RATE_TEST_NOTIFICATIONS, self.now)
-        tests = alert_config_test(config=self._stored(config_id), actor=self.actor, now=self.now)
+        limit = settings.OPSAPI_RATE_TEST_NOTIFICATIONS
+        throttle(f"test notifications {self.scope or 'of global configurations'}", limit, self.now)
+        tests = alert_config_test(config=self._stored, actor=self.actor, now=self.now)
         return Response(present_tests(tests))
 
-    def _stored(self, config_id: str) -> AlertConfig:
-        config = AlertConfig.objects.filter(id=config_id, deleted=None).first()
-        return found(config, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
+    @property
+    def scope(self) -> str | None:
+        """The project whose configurations they are; None for global ones."""
+        return None
+
+    @cached_property
+    def _stored(self) -> AlertConfig:
+        return config_found(alert_config(self.config["id"]), self.config["id"], self.scope)
+
+    def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
+        """The body, held against the configuration as it is now."""
+        shown = present_config(self._row(stored.id), self.links)
+        return self.body(stored=shown, group_id=self.scope, settings=list(stored.settings.all()))
+
+    def _answer(self, row: ConfigRow) -> Response:
+        return Response(present_config(row, self.links, alone=True))
+
+    def _written(self, config: AlertConfig) -> Response:
+        """What was written, with a warning for each notification that would tell nobody (RFC 7234 5.5.7)."""
+        answer = self._answer(self._row(config.id))
+        warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
+        if warnings:
+            answer["Warning"] = ", ".join(warnings)
+        return answer
 
     def _row(self, config_id: str) -> ConfigRow:
-        row: ConfigRow | None = config_rows(self.group.id).filter(id=config_id).first()
-        return found(row, ErrorCode.ALERT_CONFIG_NOT_FOUND, config_id, self.group.id)
+        row: ConfigRow | None = config_rows(self.scope).filter(id=config_id).first()
+        return config_found(row, config_id, self.scope)
+
+
+class AlertConfigViewSet(AnyConfigViewSet):
+    """Endpoints 8, 9 and 10, and writing configurations."""
+
+    access = {
+        "index": in_group(Role.GROUP_READ_ONLY),
+        "retrieve": in_group(Role.GROUP_READ_ONLY),
+        "alerts": in_group(Role.GROUP_READ_ONLY),
+        "create": in_group(Role.GROUP_MONITORING_ADMIN),
+        "replace": in_group(Role.GROUP_MONITORING_ADMIN),
+        "update": in_group(Role.GROUP_MONITORING_ADMIN),
+        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
+        "test": in_group(Role.GROUP_MONITORING_ADMIN),
+    }
+    bodies = {"create": AlertConfigDocument, "replace": AlertConfigDocument, "update": AlertConfigChange}
+    answers = {
+        "index": [AlertConfigDocument],
+        "retrieve": AlertConfigDocument,
+        "create": AlertConfigDocument,
+        "replace": AlertConfigDocument,
+        "update": AlertConfigDocument,
+        "alerts": [AlertDocument],
+        "test": AlertConfigTestDocument,
+    }
+    identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
+    id_name = "config_id"
+
+    @property
+    def scope(self) -> str:
+        """The project."""
+        return self.group.id

@@ -1,0 +1,84 @@
+"""Alert configurations as rules see them: read with every signal, so by one plain statement."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from alerting.models import AlertConfig
+from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.rules.transition import ConfigView
+from alerting.selectors.scopes import CONCERNED, concerned_parameters
+from automation.metrics import Metric
+from automation.units import Unit
+from events.types import EventType
+
+_VIEWS = f"""
+SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
+       config.matchers::text, config.metric_threshold::text, config.threshold::text,
+       (SELECT min(delay_min) FROM alerting_notificationsetting WHERE config_id = config.id AND NOT removed)
+  FROM ({CONCERNED}) AS config
+ ORDER BY config.id
+"""  # noqa: S608 - made of the statement above
+
+
+def concerned_configs(group_id: str, event_types: Iterable[EventType]) -> list[ConfigView]:
+    """The enabled configurations that cover a project for these event types, in the order of their ids."""
+    with connection.cursor() as cursor:
+        cursor.execute(_VIEWS, concerned_parameters(group_id, event_types))
+        return [_view(row) for row in cursor.fetchall()]
+
+
+def single_config(config_id: str, *, group_id: str) -> list[ConfigView]:
+    """One configuration as rules take it; none when it is deleted, disabled or does not cover the project."""
+    names = AlertConfig.objects.filter(id=config_id).values_list("event_type", flat=True)
+    types = [EventType(name) for name in names]
+    return [view for view in concerned_configs(group_id, types) if view.id == config_id]
+
+
+def _view(row: tuple[Any, ...]) -> ConfigView:
+    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, smallest_delay = row
+    return ConfigView(
+        id=config_id,
+        event_type=EventType(event_type),
+        matchers=_matchers(matchers),
+        metric_threshold=_metric_threshold(metric_threshold) if metric_threshold else None,
+        threshold=_threshold(threshold) if threshold else None,
+        smallest_delay=timedelta(minutes=smallest_delay or 0),
+        is_global=is_global,
+        tags=tuple(tags),
+    )
+
+
+# What was read before is read again with the next signal: by its text it is known.
+_remembered = lru_cache(maxsize=10_000)
+
+
+@_remembered
+def _matchers(stored: str) -> tuple[Matcher, ...]:
+    return tuple(_matcher(one) for one in orjson.loads(stored))
+
+
+def _matcher(stored: Mapping[str, Any]) -> Matcher:
+    return Matcher(MatcherField(stored["fieldName"]), MatcherOperator(stored["operator"]), stored["value"])
+
+
+@_remembered
+def _metric_threshold(text: str) -> MetricThreshold:
+    stored = orjson.loads(text)
+    return MetricThreshold(
+        metric=Metric(stored["metricName"]),
+        operator=ThresholdOperator(stored["operator"]),
+        threshold=stored["threshold"],
+        units=Unit(stored["units"]),
+    )
+
+
+@_remembered
+def _threshold(text: str) -> CountThreshold:
+    stored = orjson.loads(text)
+    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])

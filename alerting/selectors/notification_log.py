@@ -1,0 +1,58 @@
+"""Who was told of an alert or an event, and why somebody was not: the log (decisions 6 "endpoints")."""
+
+from typing import Any
+
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
+
+from alerting.models import Notification, NotificationAttempt, NotificationSetting
+from opsapi.fields import JsonRows, WireTime
+
+LoggedRow = dict[str, Any]
+
+MOST_ATTEMPTS = 100
+"""So many attempts of one notification are shown, the newest."""
+
+
+def alert_notifications(alert_id: str) -> QuerySet[Notification, Any]:
+    """The notifications of an alert, newest first, each with its attempts."""
+    return _rows(Notification.objects.filter(alert_id=alert_id))
+
+
+def alert_notification(alert_id: str, notification_id: str) -> Notification | None:
+    """One notification of an alert, as it is stored."""
+    return Notification.objects.filter(id=notification_id, alert_id=alert_id).first()
+
+
+def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notification, Any]:
+    """Those of a project's event that opens nothing, newest first, each with its attempts.
+
+    `is_global` of a row tells that no notification of the project's own is known that it came from.
+    """
+    return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
+
+
+def _rows(notifications: QuerySet[Notification]) -> QuerySet[Notification, Any]:
+    settings = NotificationSetting.with_removed.filter(id=OuterRef("setting_id"))
+    own = settings.filter(config__group_id=OuterRef("group_id"))
+    return notifications.order_by("-created", "-id").values(
+        "id",
+        "setting_id",
+        "type_name",
+        "channel",
+        "kind",
+        "status",
+        "reason",
+        "recipient",
+        "latency_ms",
+        wire_created=WireTime("created"),
+        wire_due=WireTime("due"),
+        wire_delivered=WireTime("delivered"),
+        is_global=Case(When(alert__isnull=False, then=F("alert__is_global")), default=~Exists(own)),
+        attempts_json=JsonRows(_attempts()),
+    )
+
+
+def _attempts() -> QuerySet[NotificationAttempt, Any]:
+    attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id")).order_by("-number")
+    shown = attempts.values("number", "status", "reason", "latency_ms", wire_ended=WireTime("ended"))
+    return shown[:MOST_ATTEMPTS]

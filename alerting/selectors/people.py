@@ -1,0 +1,139 @@
+"""Where the people a notification stands for are reached, as of now (decisions 5, 7)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from accesslist.selectors.recipients import (
+    RecipientRow,
+    Recipients,
+    global_owners,
+    org_recipients,
+    project_recipients,
+    team_recipients,
+    user_recipient,
+)
+from alerting.choices import ConfigNotificationType, DropReason
+from alerting.models import AlertConfig, NotificationSetting
+from integrations.choices import ChannelType
+
+MOST_PEOPLE = 1_000
+"""So many are told by one notification at most."""
+
+_NOBODY = {
+    ConfigNotificationType.ADMIN: DropReason.NO_HOLDER,
+    ConfigNotificationType.GROUP: DropReason.NO_HOLDER,
+    ConfigNotificationType.ORG: DropReason.NO_HOLDER,
+    ConfigNotificationType.USER: DropReason.NO_USER,
+    ConfigNotificationType.TEAM: DropReason.NO_MEMBER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one person is told, and by which channel."""
+
+    channel: ChannelType
+    recipient: str
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """All addresses of a notification, each once; `nobody` says why there is none.
+
+    `cut`: there are more people than MOST_PEOPLE, and the later ones are left out.
+    """
+
+    addresses: tuple[Address, ...]
+    nobody: DropReason | None = None
+    cut: bool = False
+
+
+def addresses_of(setting: NotificationSetting, *, group_id: str | None) -> Addresses:
+    """Where the people of a setting are reached.
+
+    `group_id` is the project it happened in: None for the test of a global configuration.
+    """
+    recipients = _recipients(setting, group_id)
+    if recipients is None:
+        return Addresses((), DropReason.NO_PROJECT)
+    people = list(recipients[: MOST_PEOPLE + 1])
+    if not people:
+        return Addresses((), _NOBODY[ConfigNotificationType(setting.type_name)])
+    channels = _channels(setting.fields)
+    found = tuple(_each_once(_reached(person, channels) for person in people[:MOST_PEOPLE]))
+    return Addresses(found, None if found else DropReason.NO_ADDRESS, cut=len(people) > MOST_PEOPLE)
+
+
+def still_reached(setting: NotificationSetting, address: Address, *, group_id: str) -> bool:
+    """Whether one of the people of a setting is reached there, as of now."""
+    recipients = _recipients(setting, group_id)
+    column = dict(_channels(setting.fields)).get(address.channel)
+    if recipients is None or column is None:
+        return False
+    return recipients.filter(**{f"{column}__iexact": address.recipient}).exists()
+
+
+def unreachable(config: AlertConfig) -> dict[int, DropReason]:
+    """The notifications of a configuration, by their place, that would tell nobody now, and why.
+
+    Whom a global one tells in a project is not known before an alert says in which.
+    """
+    found = {
+        setting.position: addresses_of(setting, group_id=config.group_id).nobody
+        for setting in config.settings.select_related("config")
+        if setting.type_name in _NOBODY
+    }
+    return {
+        place: reason
+        for place, reason in found.items()
+        if reason is not None and reason is not DropReason.NO_PROJECT
+    }
+
+
+def people_label(setting: NotificationSetting) -> str:
+    """Whom a setting names, for the log: the user, the team, or the roles."""
+    fields = setting.fields
+    named = fields.get("username") or fields.get("teamId")
+    return str(named or ", ".join(fields.get("roles", ())))
+
+
+def _recipients(setting: NotificationSetting, group_id: str | None) -> Recipients | None:
+    """The people as of now; None where a project is missing to say who they are."""
+    fields, kind = setting.fields, ConfigNotificationType(setting.type_name)
+    # Whom a project's configuration names has to be of its organization still.
+    within = None if setting.config.group_id is None else group_id
+    match kind:
+        case ConfigNotificationType.ADMIN:
+            return global_owners()
+        case ConfigNotificationType.GROUP:
+            return project_recipients(group_id, fields.get("roles", ())) if group_id else None
+        case ConfigNotificationType.ORG:
+            return org_recipients(group_id, fields.get("roles", ())) if group_id else None
+        case ConfigNotificationType.USER:
+            return user_recipient(fields["username"], group_id=within)
+        case ConfigNotificationType.TEAM:
+            return team_recipients(fields["teamId"], group_id=within)
+    raise ValueError(f"{kind} stands for no people")
+
+
+def _channels(fields: dict[str, Any]) -> list[tuple[ChannelType, str]]:
+    """The channels by which people are told, each with the column of its address."""
+    ways = []
+    if fields.get("emailEnabled"):
+        ways.append((ChannelType.EMAIL, "email_address"))
+    if fields.get("smsEnabled"):
+        ways.append((ChannelType.SMS, "mobile_number"))
+    return ways
+
+
+def _reached(person: RecipientRow, channels: Iterable[tuple[ChannelType, str]]) -> list[Address]:
+    return [Address(channel, person[column]) for channel, column in channels if person[column]]
+
+
+def _each_once(people: Iterable[list[Address]]) -> Iterable[Address]:
+    """In their order; e-mail addresses are the same whatever their case."""
+    found: dict[tuple[ChannelType, str], Address] = {}
+    for address in (one for person in people for one in person):
+        found.setdefault((address.channel, address.recipient.casefold()), address)
+    return found.values()

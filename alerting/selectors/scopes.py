@@ -1,0 +1,78 @@
+"""Which projects a configuration covers, and which configurations cover a project (decisions 5 "scope")."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q, QuerySet, Subquery
+
+from accesslist.models import Project
+from alerting.models import AlertConfig
+from events.types import EventType
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a configuration covers: its project, or as a global one all, those tagged, or those named."""
+
+    group_id: str | None
+    for_all_groups: bool
+    group_ids: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @classmethod
+    def of(cls, config: AlertConfig) -> "Scope":
+        """The scope of a configuration as it is in memory."""
+        return cls(config.group_id, config.for_all_groups, tuple(config.group_ids), tuple(config.tags))
+
+
+def covered_projects(scope: Scope) -> QuerySet[Project]:
+    """The projects a configuration of that scope looks at."""
+    if scope.group_id is not None:
+        return Project.objects.filter(id=scope.group_id)
+    if not scope.for_all_groups:
+        return Project.objects.filter(id__in=scope.group_ids)
+    return Project.objects.filter(tags__overlap=list(scope.tags)) if scope.tags else Project.objects.all()
+
+
+def covering(group_id: str, tags: Sequence[str] | None = None) -> Q:
+    """The configurations that look at a project; `tags` in place of those it has."""
+    stored = Subquery(Project.objects.filter(id=group_id).values("tags")[:1])
+    tagged = Q(tags__overlap=stored if tags is None else list(tags))
+    everywhere = Q(group=None, for_all_groups=True, tags=[])
+    some = Q(group=None) & (Q(group_ids__contains=[group_id]) | tagged)
+    return Q(group=group_id) | everywhere | some
+
+
+# The same as `covering`, for what is asked with every signal: a part for each index, so that configurations
+# that cover something else cost nothing. For an OR of the parts the planner reads them all.
+CONCERNED = """
+SELECT * FROM alerting_alertconfig
+ WHERE group_id = %(group_id)s
+   AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
+UNION ALL
+SELECT * FROM alerting_alertconfig
+ WHERE for_all_groups AND tags = '{}'
+   AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
+UNION ALL
+SELECT * FROM alerting_alertconfig
+ WHERE group_id IS NULL AND group_ids @> ARRAY[%(group_id)s]::varchar[]
+   AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
+UNION ALL
+SELECT * FROM alerting_alertconfig
+ WHERE group_id IS NULL AND tags && (SELECT tags FROM accesslist_project WHERE id = %(group_id)s)
+   AND event_type = ANY(%(event_types)s) AND deleted IS NULL AND enabled
+"""
+
+
+def concerned_parameters(group_id: str, event_types: Iterable[EventType]) -> Mapping[str, Any]:
+    """The parameters of CONCERNED: the enabled configurations that cover a project for these event types."""
+    return {"group_id": group_id, "event_types": [event_type.value for event_type in event_types]}
+
+
+def is_concerned(group_id: str, event_type: EventType) -> bool:
+    """Whether any enabled configuration for the event type covers the project."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
+        return bool(cursor.fetchone()[0])

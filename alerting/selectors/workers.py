@@ -1,0 +1,14 @@
+"""Workers."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from alerting.models import WorkerHeartbeat
+
+_SEEN_WITHIN = timedelta(minutes=1)
+
+
+def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
+    """Those seen in the last minute (product, "health")."""
+    return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)

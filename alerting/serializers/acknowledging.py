@@ -1,0 +1,36 @@
+"""What acknowledges an alert (decisions 6 "endpoints")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from alerting.serializers.alerts import AlertDocument
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import invalid
+from opsapi.api.examples import A_TIME
+from opsapi.api.fields import Moment, Text
+
+
+class Comment(Text):
+    """Why an alert is acknowledged, or by when something is done about it."""
+
+    code = ErrorCode.ACKNOWLEDGEMENT_COMMENT_TOO_LONG
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=500, single_line=False, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The comment."""
+        if isinstance(data, str) and len(data) > self.bounds[1]:
+            raise invalid(f"must have at most {self.bounds[1]} characters", self.code)
+        return super().run_validation(data)
+
+
+class AcknowledgementDocument(AlertDocument):
+    """What acknowledges an alert; the rest of its document may stand there as it is."""
+
+    request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "The disks are on their way."}
+    writable = frozenset({"acknowledgedUntil", "acknowledgementComment"})
+
+    acknowledgedUntil = Moment(help_text="A time that has come takes the acknowledgement back.")
+    acknowledgementComment = Comment(required=False)

@@ -1,0 +1,100 @@
+"""Global alert configurations as the API shows and takes them (contract 2.4, decisions 5 "scope")."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from alerting.serializers.configs import AnyAlertConfigDocument
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document
+from opsapi.api.errors import BadField
+from opsapi.api.examples import A_TIME, AN_ID, self_link
+from opsapi.api.fields import Flag, Identifier, ListOf, Text
+
+_MOST_TAGS = 50  # as many as a project can bear
+
+
+class GlobalAlertConfigDocument(AnyAlertConfigDocument):
+    """A global alert configuration."""
+
+    order = (
+        "created",
+        "enabled",
+        "eventTypeName",
+        "forAllGroups",
+        "groupIds",
+        "id",
+        "links",
+        "matchers",
+        "metricThreshold",
+        "notifications",
+        "threshold",
+        "tags",
+        "typeName",
+        "updated",
+    )
+    request_example = {
+        "eventTypeName": EventType.BACKUP_AGENT_DOWN.value,
+        "enabled": True,
+        "forAllGroups": True,
+        "tags": ["prod"],
+        "notifications": [
+            {
+                "typeName": "EMAIL",
+                "emailAddress": "oncall@example.com",
+                "delayMin": 0,
+                "intervalMin": 60,
+            }
+        ],
+    }
+    example = {
+        **request_example,
+        "id": AN_ID,
+        "typeName": "AGENT",
+        "groupIds": [],
+        "matchers": [],
+        "notifications": [{"id": "69201a2b3c4d5e6f70819205", **request_example["notifications"][0]}],
+        "created": A_TIME,
+        "updated": A_TIME,
+        "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
+    }
+
+    forAllGroups = Flag()
+    groupIds = ListOf(
+        Identifier(), unique=True, required=False, help_text="At least one where forAllGroups is false."
+    )
+    tags = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="Where forAllGroups is true: only projects that bear one of them.",
+    )
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """What the event type and the scope ask for and refuse."""
+        return [*super().check(values, bad), *self._scope_faults(values, bad)]
+
+    def _scope_faults(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        if "forAllGroups" not in values:
+            return
+        named = "groupIds" in values or "groupIds" in bad
+        if values["forAllGroups"] and "groupIds" in values:
+            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "does not go with forAllGroups true")
+        elif not values["forAllGroups"] and not named and not self._stays_without_projects():
+            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required where forAllGroups is false")
+        if not values["forAllGroups"] and "tags" in values:
+            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "goes with forAllGroups true only")
+
+    def _stays_without_projects(self) -> bool:
+        """Whether the last project it named was deleted: what is stored can be written back."""
+        stored = self.context["stored"]
+        return stored.get("forAllGroups") is False and not stored["groupIds"]
+
+
+class GlobalAlertConfigSwitch(Document):
+    """What enables or disables a global alert configuration."""
+
+    example = {"enabled": False}
+
+    enabled = Flag()

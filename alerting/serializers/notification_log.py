@@ -1,0 +1,94 @@
+"""The log of notifications as the API shows it (decisions 6 "endpoints")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from alerting.choices import ConfigNotificationType, NotificationStatus
+from alerting.selectors.notification_log import LoggedRow
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
+
+
+class AttemptDocument(Document):
+    """One try to deliver a notification."""
+
+    example = {"number": 1, "ended": A_TIME, "status": "DELIVERED", "latencyMs": 84}
+
+    number = serializers.IntegerField()
+    ended = serializers.DateTimeField()
+    status = serializers.ChoiceField([status.name for status in DeliveryStatus])
+    reason = serializers.CharField(required=False)
+    latencyMs = serializers.IntegerField()
+
+
+class LoggedNotificationDocument(Document):
+    """What was sent, to whom and with what outcome, or why it was not."""
+
+    example = {
+        "id": AN_ID,
+        "notificationId": ANOTHER_ID,
+        "kind": MessageKind.OPEN.value,
+        "typeName": ConfigNotificationType.EMAIL.value,
+        "channel": ChannelType.EMAIL.value,
+        "recipient": "oncall@example.com",
+        "status": NotificationStatus.DELIVERED.value,
+        "created": A_TIME,
+        "delivered": A_TIME,
+        "latencyMs": 84,
+        "attempts": [AttemptDocument.example],
+        "links": [],
+    }
+
+    id = serializers.CharField(help_text="The delivery id, the same on every attempt.")
+    notificationId = serializers.CharField(help_text="That of the configuration's notification.")
+    kind = serializers.ChoiceField([kind.value for kind in MessageKind])
+    typeName = serializers.ChoiceField([kind.value for kind in ConfigNotificationType])
+    channel = serializers.ChoiceField(
+        [channel.value for channel in ChannelType],
+        required=False,
+        help_text="Absent where the people to be told are not known yet.",
+    )
+    recipient = serializers.CharField(required=False, help_text="Redacted where it holds a secret.")
+    status = serializers.ChoiceField([status.value for status in NotificationStatus])
+    reason = serializers.CharField(required=False, help_text="Why it was not delivered, or not yet.")
+    created = serializers.DateTimeField()
+    due = serializers.DateTimeField(required=False, help_text="When it is tried, while it is PENDING.")
+    delivered = serializers.DateTimeField(required=False)
+    latencyMs = serializers.IntegerField(required=False, help_text="Of the last attempt, in milliseconds.")
+    attempts = AttemptDocument(many=True)
+    links = LinkDocument(many=True, help_text="None: it has no address of its own.")
+
+
+def present_logged(row: LoggedRow, *, with_recipient: bool) -> dict[str, Any]:
+    """A notification of the log."""
+    is_pending = row["status"] == NotificationStatus.PENDING.value
+    shown = {
+        "id": row["id"],
+        "notificationId": row["setting_id"],
+        "kind": row["kind"],
+        "typeName": row["type_name"],
+        "channel": row["channel"],
+        "recipient": (row["recipient"] or None) if with_recipient else None,
+        "status": row["status"],
+        "reason": row["reason"],
+        "created": row["wire_created"],
+        "due": row["wire_due"] if is_pending else None,
+        "delivered": row["wire_delivered"],
+        "latencyMs": row["latency_ms"],
+        "attempts": [_attempt(one) for one in reversed(row["attempts_json"])],
+        "links": [],
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _attempt(row: dict[str, Any]) -> dict[str, Any]:
+    shown = {
+        "number": row["number"],
+        "ended": row["wire_ended"],
+        "status": DeliveryStatus(row["status"]).name,
+        "reason": row["reason"],
+        "latencyMs": row["latency_ms"],
+    }
+    return {name: value for name, value in shown.items() if value is not None}

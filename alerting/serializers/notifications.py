@@ -1,0 +1,223 @@
+"""Notifications of a configuration as the API shows and takes them (contract 2.4, decisions 5).
+
+Context, of the configuration's document: `group_id`, the project whose configuration it is, None for a
+global one; `settings`, its stored notifications, left out while it is made.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, cast
+
+from drf_spectacular.openapi import AutoSchema
+from rest_framework import serializers
+
+from alerting.choices import ConfigNotificationType
+from alerting.models import NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.notification_types.base import NotificationType
+from alerting.selectors.settings import setting_secrets, team_name
+from alerting.serializers.notification_faults import Given, faults_of
+from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, InvalidField, invalid
+from opsapi.api.errors import BadField
+from opsapi.api.examples import AN_ID
+from opsapi.api.fields import Identifier, ListOf, OneOf, Whole
+from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.ids import is_id
+
+MOST_NOTIFICATIONS = 50
+MIN_INTERVAL = 5
+_LONGEST = 525_600  # a year of minutes
+_TYPE_NAMES = [kind.type.value for kind in NOTIFICATION_TYPES.values()]
+
+
+def _delay() -> Whole:
+    return Whole(max_value=_LONGEST, required=False, default=0)
+
+
+def _interval(default: int | None = None) -> Whole:
+    return Whole(
+        min_value=MIN_INTERVAL,
+        max_value=_LONGEST,
+        required=False,
+        range_code=ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE,
+        **({} if default is None else {"default": default}),
+    )
+
+
+class TypedNotification(SecretDocument):
+    """A notification of one type: what stands beside typeName, delayMin and intervalMin its `kind` says.
+
+    Context, beside the configuration's: `secrets` of the stored notification it is.
+    """
+
+    kind: ClassVar[NotificationType]
+    order: ClassVar[Sequence[str]] = ()
+    """The names of the fields as the contract has them."""
+    supplied: ClassVar[Sequence[str]] = ()
+    """Those that can be left out, because the project's integration can have them."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """The fields in their order."""
+        fields = super().get_fields()
+        for name in self.supplied:
+            fields[name].required = False
+            fields[name].default = serializers.empty
+        return {name: fields[name] for name in self.order} | fields
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """What the type asks for, and whether those it names are known."""
+        given = Given(self.kind, values, bad, self.context["group_id"], self.context.get("settings", ()))
+        return faults_of(given)
+
+    def _unknown(self, name: str) -> BadField:
+        fault = super()._unknown(name)
+        message = f"does not go with {self.kind.type.value}"
+        return BadField(fault.field, fault.code, message, fault.allowed)
+
+
+class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+    """Tells the OpenAPI document which type a document is of, and what answers always have."""
+
+    target_class = TypedNotification
+    priority = 2
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+        """The document's schema; a team that is gone has no name."""
+        schema = super().map_serializer(auto_schema, direction)
+        kind = cast(TypedNotification, self.target).kind
+        schema["properties"]["typeName"] = {"type": "string", "const": kind.type.value}
+        required = [name for name in schema["required"] if name != "teamName"]
+        shown = ["delayMin", "id"] if direction == "response" else []
+        return {**schema, "required": sorted([*required, *shown])}
+
+
+class UntypedNotification(Document):
+    """What can be said of a notification whose type is not known."""
+
+    ignored = Document.ignored | {field.name for kind in NOTIFICATION_TYPES.values() for field in kind.fields}
+
+    typeName = OneOf(_TYPE_NAMES)
+    delayMin = _delay()
+    intervalMin = _interval()
+    id = Identifier(required=False)
+
+
+def _document(kind: NotificationType) -> type[TypedNotification]:
+    type_name = kind.type.value
+    own = [field.name for field in kind.fields]
+    sent = {"typeName": type_name, "delayMin": 0, **kind.example}
+    declared = {
+        "__doc__": f"A notification of type {type_name}.",
+        "__module__": __name__,
+        "kind": kind,
+        "secret_fields": kind.secret_fields,
+        "order": ["typeName", "delayMin", "intervalMin", *own],
+        "supplied": own if kind.integration else (),
+        "request_example": sent,
+        "example": {"id": AN_ID, **sent, **kind.shown(kind.example)},
+        "typeName": OneOf([type_name]),
+        "delayMin": _delay(),
+        "intervalMin": _interval(kind.default_interval_min),
+        **{field.name: field.form for field in kind.fields},
+        "id": Identifier(required=False),
+    }
+    if kind.type is ConfigNotificationType.TEAM:
+        declared["teamName"] = serializers.CharField(read_only=True)
+    name = f"{type_name.title().replace('_', '')}Notification"
+    return cast("type[TypedNotification]", type(name, (TypedNotification,), declared))
+
+
+DOCUMENTS: Mapping[str, type[TypedNotification]] = {
+    kind.type.value: _document(kind) for kind in NOTIFICATION_TYPES.values()
+}
+
+
+class NotificationDocument(ShapedDocument):
+    """A notification of any type."""
+
+    refusals = (
+        ErrorCode.ATTRIBUTE_READ_ONLY,
+        ErrorCode.EMAIL_OR_SMS_REQUIRED,
+        ErrorCode.INVALID_EMAIL_ADDRESS,
+        ErrorCode.INVALID_ENUM_VALUE,
+        ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE,
+        ErrorCode.NOTIFICATION_TYPE_IS_GLOBAL_ONLY,
+        ErrorCode.REDACTED_VALUE_UNKNOWN,
+        ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS,
+        ErrorCode.WEBHOOK_URL_NOT_SET,
+    )
+    example = DOCUMENTS[ConfigNotificationType.EMAIL].example
+    request_example = DOCUMENTS[ConfigNotificationType.EMAIL].request_example
+
+    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+        """The values by field name; secrets sent back redacted in full."""
+        if not isinstance(data, Mapping):
+            raise invalid("must be an object")
+        type_name = data.get("typeName")
+        if not isinstance(type_name, str) or type_name not in DOCUMENTS:
+            return UntypedNotification().run_validation(data)
+        context = {**self.context, "secrets": self._secrets(data), "stored": self._read_only(data)}
+        return DOCUMENTS[type_name](context=context).run_validation(data)
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:
+        """One of the documents, which typeName tells apart."""
+        return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
+
+    def _secrets(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Those of the stored notification of that id and type."""
+        stored: Sequence[NotificationSetting] = self.context.get("settings", ())
+        named = (one for one in stored if (one.id, one.type_name) == (data.get("id"), data["typeName"]))
+        owner = next(named, None)
+        return {} if owner is None else setting_secrets(owner)
+
+    def _read_only(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What answers show that follows from the rest."""
+        team_id = data.get("teamId")
+        if "teamName" not in data or not isinstance(team_id, str) or not is_id(team_id):
+            return {}
+        return {"teamName": team_name(team_id, self.context["group_id"])}
+
+
+class Notifications(ListOf):
+    """A configuration's notifications."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            NotificationDocument(),
+            max_length=MOST_NOTIFICATIONS,
+            missing_code=ErrorCode.MISSING_NOTIFICATIONS,
+            **options,
+        )
+
+    def run_validation(self, data: Any = serializers.empty) -> list[Any]:
+        """The notifications, each checked by itself and all together; every fault is named."""
+        bad = _among(data) if isinstance(data, list) and len(data) <= MOST_NOTIFICATIONS else []
+        try:
+            values = super().run_validation(data)
+        except InvalidField as error:
+            raise InvalidField(*bad, *error.bad_fields) from None
+        if bad:
+            raise InvalidField(*bad)
+        return values
+
+
+def _among(data: Sequence[Any]) -> list[BadField]:
+    """Faults between the notifications: too many of a type, and an id that stands twice."""
+    sent = [one if isinstance(one, Mapping) else {} for one in data]
+    types = Counter(str(one.get("typeName")) for one in sent)
+    bad = [
+        BadField(
+            "", ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS, f"must hold at most {kind.most} {kind.type.value}"
+        )
+        for kind in NOTIFICATION_TYPES.values()
+        if kind.most is not None and types[kind.type.value] > kind.most
+    ]
+    ids = [one.get("id") for one in sent]
+    return bad + [
+        BadField(f"[{place}].id", ErrorCode.INVALID_ATTRIBUTE, "stands at another notification too")
+        for place, given in enumerate(ids)
+        if isinstance(given, str) and given in ids[:place]
+    ]

@@ -1,0 +1,18 @@
+"""The configuration that raised an alert: a project's own, or a global one."""
+
+from typing import Any
+
+from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from opsapi.api.shapes import Reference, ShapedDocument
+
+
+class RaisingConfigDocument(ShapedDocument):
+    """An alert configuration of either kind."""
+
+    example = AlertConfigDocument.example
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:
+        """One of the two documents."""
+        return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

@@ -1,0 +1,76 @@
+"""What the log tells of writes to alert configurations (decisions 3 "events", 5)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from alerting.models import AlertConfig
+from alerting.selectors.configs import config_facts, config_rows
+from alerting.selectors.settings import config_secrets
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from integrations.redaction import replaced_alike
+from opsapi.api.principal import Actor
+
+Facts = Mapping[str, Any]
+Secrets = Mapping[str, Mapping[str, str]]
+
+
+def stored_facts(config: AlertConfig) -> dict[str, Any]:
+    """A configuration as it is in the database now, secrets redacted."""
+    return config_facts(config_rows(config.group_id).get(id=config.id))
+
+
+def replaced_facts(config: AlertConfig, old: Facts, old_secrets: Secrets) -> Facts:
+    """As `stored_facts`, where secrets that are others and look the same are marked as replaced.
+
+    `old` and `old_secrets` are how it was; secrets that are not among those are not looked at.
+    """
+    new = stored_facts(config)
+    if not old_secrets:
+        return new
+    secrets = config_secrets(config)
+    were = {one["id"]: one for one in old["notifications"]}
+    notifications = [
+        {**one, **replaced_alike(were[one["id"]], one, old_secrets[one["id"]], secrets[one["id"]])}
+        if one["id"] in were
+        else one
+        for one in new["notifications"]
+    ]
+    return {**new, "notifications": notifications}
+
+
+def config_record(
+    config: AlertConfig,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    *,
+    old: Facts | None = None,
+    new: Facts | None = None,
+) -> None:
+    """Record one write, with what changed."""
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=config.group_id,
+        facts=EventFacts(alert_config_id=config.id),
+        diffs=diff(DiffType.ALERT_CONFIG, config.id, old=old, new=new),
+    )
+
+
+def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
+    """Record a change: enabling or disabling by an event of its own, all else by another."""
+    switched = {**old, "enabled": new["enabled"]}
+    if switched != old:
+        audit = _SWITCHED[config.enabled]
+        config_record(config, audit, actor, now, old=old, new=switched)
+    if diff(DiffType.ALERT_CONFIG, config.id, old=switched, new=new):
+        config_record(config, EventType.ALERT_CONFIG_CHANGED_AUDIT, actor, now, old=switched, new=new)
+
+
+_SWITCHED = {True: EventType.ALERT_CONFIG_ENABLED_AUDIT, False: EventType.ALERT_CONFIG_DISABLED_AUDIT}

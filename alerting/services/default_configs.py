@@ -1,0 +1,32 @@
+"""What a new project is alerted of before anybody configures anything (decisions 3 "default configs")."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from alerting.choices import ConfigNotificationType
+from alerting.services.configs import config_add
+from events.types import EventType
+from opsapi.api.principal import Actor
+
+DEFAULT_TYPES = (
+    EventType.JOINED_GROUP,
+    EventType.HOST_SSL_CERTIFICATE_STALE,
+    EventType.MONITORING_AGENT_DOWN,
+)
+_BY_MAIL: Mapping[str, Any] = {
+    "typeName": ConfigNotificationType.GROUP.value,
+    "emailEnabled": True,
+    "smsEnabled": False,
+    "delayMin": 0,
+}
+
+
+@transaction.atomic
+def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
+    """Make the configurations of a new project, which has nothing yet to hold them against."""
+    for event_type in DEFAULT_TYPES:
+        values = {"eventTypeName": event_type.value, "notifications": [_BY_MAIL]}
+        config_add(group_id=group_id, values=values, actor=actor, now=now)

@@ -1,0 +1,106 @@
+"""What follows for alerts when configurations mean or cover something else (decisions 5 "writing back")."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from accesslist.models import Project
+from alerting.choices import ACTIVE
+from alerting.models import Alert, AlertConfig
+from alerting.selectors.scopes import Scope, covered_projects, covering
+from alerting.services.alerts import alerts_cancel
+from alerting.services.config_events import config_change_record, stored_facts
+from alerting.services.locks import global_configs_share, project_lock
+from events.choices import SignalKind
+from events.services import signals_record
+from opsapi.api.principal import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a configuration raises alerts about, and where; `meaning`: what is held against observations."""
+
+    enabled: bool
+    meaning: Sequence[Any]
+    scope: Scope
+
+    @classmethod
+    def of(cls, config: AlertConfig) -> "Reach":
+        """That of a configuration as it is in memory."""
+        meaning = (config.event_type, config.matchers, config.metric_threshold, config.threshold)
+        return cls(config.enabled, meaning, Scope.of(config))
+
+
+def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: datetime) -> None:
+    """Leave word that the newest state of these projects has to be held against the configuration."""
+    payload = {"alertConfigId": config.id}
+    group_ids = projects.order_by("id").values_list("id", flat=True)
+    signals_record(kind=SignalKind.CONFIG, payloads=[(one, payload) for one in group_ids], now=now)
+
+
+def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
+    """Cancel all alerts of a configuration."""
+    alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
+
+
+def reach_follow(*, config: AlertConfig, before: Reach, actor: Actor, now: datetime) -> None:
+    """Cancel the alerts a changed configuration raises no more, and hold it against what it now looks at.
+
+    Called in the transaction, and under the lock, of the change.
+    """
+    after = Reach.of(config)
+    if after == before:
+        return
+    if before.enabled and after.enabled and before.meaning == after.meaning:
+        _move(config, before.scope, after.scope, actor, now)
+        return
+    config_alerts_cancel(config=config, actor=actor, now=now)
+    if after.enabled:
+        config_evaluate(config=config, projects=covered_projects(after.scope), now=now)
+
+
+@transaction.atomic
+def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, now: datetime) -> None:
+    """A project is about to get other tags: alerts of global configurations end and begin accordingly."""
+    project_lock(group_id)
+    global_configs_share()
+    live = AlertConfig.objects.filter(group=None, deleted=None, enabled=True)
+    covers = live.filter(covering(group_id, tags))
+    raised = Alert.objects.filter(group_id=group_id, is_global=True)
+    lost = raised.exclude(config_id__in=covers.values("id"))
+    alerts_cancel(alerts=lost, actor=actor, now=now)
+    gained = covers.exclude(id__in=live.filter(covering(group_id)).values("id")).order_by("id")
+    payloads = [(group_id, {"alertConfigId": one}) for one in gained.values_list("id", flat=True)]
+    signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
+
+
+@transaction.atomic
+def global_configs_forget(*, group_id: str, actor: Actor, now: datetime) -> None:
+    """A project is being deleted: no global configuration names it any more.
+
+    One that named no other is disabled: it stays to be given another scope. The caller holds the
+    project's lock.
+    """
+    global_configs_share()
+    naming = AlertConfig.objects.filter(group=None, deleted=None, group_ids__contains=[group_id])
+    for config in naming.select_for_update().order_by("id"):
+        old = stored_facts(config)
+        config.group_ids = [one for one in config.group_ids if one != group_id]
+        config.enabled = config.enabled and bool(config.group_ids)
+        config.updated = now
+        config.save(update_fields=["group_ids", "enabled", "updated"])
+        config_change_record(config, actor, now, old=old, new=stored_facts(config))
+
+
+def _move(config: AlertConfig, before: Scope, after: Scope, actor: Actor, now: datetime) -> None:
+    covered = covered_projects(after)
+    raised = Alert.objects.filter(config_id=config.id)
+    alerts_cancel(alerts=raised.exclude(group_id__in=covered.values("id")), actor=actor, now=now)
+    # Alerts bear the tags of their configuration.
+    raised.filter(status__in=ACTIVE).update(tags=config.tags)
+    joined = covered.exclude(id__in=covered_projects(before).values("id"))
+    config_evaluate(config=config, projects=joined, now=now)

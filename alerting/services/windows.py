@@ -1,0 +1,131 @@
+"""Maintenance windows: made, changed, deleted (decisions 6 "window")."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.services.locks import project_hold
+from alerting.models import MaintenanceWindow
+from alerting.selectors.windows import window_facts, window_rows
+from alerting.services.locks import project_lock
+from alerting.services.notifications import notifications_unsilence
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.principal import Actor
+
+ENDS_TOO_EARLY = BadField(
+    "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
+)
+_COLUMNS = {
+    "startDate": "start",
+    "endDate": "end",
+    "alertTypeNames": "alert_types",
+    "description": "description",
+}
+_SILENCING = frozenset({"start", "end", "alert_types"})
+"""Another one of these, and what the window holds back may be due."""
+
+
+@transaction.atomic
+def window_create(
+    *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
+) -> MaintenanceWindow:
+    """Make a window from a checked document; one that has begun silences from now on.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+    """
+    _hold(group_id)
+    window = MaintenanceWindow.objects.create(
+        group_id=group_id, created=now, updated=now, **_by_column(values)
+    )
+    _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=_facts(window))
+    return window
+
+
+@transaction.atomic
+def window_change(
+    *, group_id: str, window_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
+) -> None:
+    """Change what a checked document names; nothing happens when it is so.
+
+    Raises:
+        ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
+            MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, when another change moved the other date.
+    """
+    window = _locked(group_id, window_id)
+    old = _facts(window)
+    wanted = _by_column(changes)
+    changed = [name for name, value in wanted.items() if getattr(window, name) != value]
+    if not changed:
+        return
+    for name in changed:
+        setattr(window, name, wanted[name])
+    if window.end <= window.start:
+        raise ApiError.of_fields([ENDS_TOO_EARLY])
+    window.updated = now
+    window.save(update_fields=[*changed, "updated"])
+    _record(window, EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT, actor, now, old=old, new=_facts(window))
+    if _SILENCING.intersection(changed):
+        notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
+
+
+@transaction.atomic
+def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime) -> None:
+    """Delete a window: what it held back is told, unless another one holds it back too.
+
+    Raises:
+        ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
+    """
+    window = _locked(group_id, window_id)
+    old = _facts(window)
+    MaintenanceWindow.objects.filter(id=window_id).delete()
+    _record(window, EventType.MAINTENANCE_WINDOW_DELETED_AUDIT, actor, now, old=old)
+    notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
+
+
+def _by_column(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {_COLUMNS[name]: value for name, value in values.items()}
+
+
+def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
+    """The window as it is once nobody else changes it."""
+    _hold(group_id)
+    window = MaintenanceWindow.objects.select_for_update().filter(group_id=group_id, id=window_id).first()
+    return found(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
+
+
+def _hold(group_id: str) -> None:
+    """Keep the project; whoever ends alerts of it waits before they lock what its windows hold back."""
+    project_lock(group_id)
+    project_hold(group_id=group_id)
+
+
+def _facts(window: MaintenanceWindow) -> dict[str, Any]:
+    return window_facts(window_rows(window.group_id).get(id=window.id))
+
+
+def _record(
+    window: MaintenanceWindow,
+    event_type: EventType,
+    actor: Actor,
+    now: datetime,
+    *,
+    old: Mapping[str, Any] | None = None,
+    new: Mapping[str, Any] | None = None,
+) -> None:
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=window.group_id,
+        facts=EventFacts(maintenance_window_id=window.id),
+        diffs=diff(DiffType.MAINTENANCE_WINDOW, window.id, old=old, new=new),
+    )

@@ -1,0 +1,25 @@
+"""What views of alerting share: the log of notifications as the caller may see it."""
+
+from functools import cached_property
+from typing import Any
+
+from accesslist.views.base import KeyViewSet
+from alerting.selectors.notification_log import LoggedRow
+from alerting.serializers.notification_log import present_logged
+from opsapi.roles import INSTALLATION, Role
+
+
+class LogViewSet(KeyViewSet):
+    """A view that shows notifications of the log."""
+
+    def present_logged(self, row: LoggedRow) -> dict[str, Any]:
+        """A notification, with its recipient where the caller may read the configuration it came from."""
+        return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
+
+    def reads_config(self, *, is_global: bool) -> bool:
+        """Whether the caller may read such a configuration, and so learn whom it tells (decisions 2)."""
+        return not is_global or self._reads_global_configs
+
+    @cached_property
+    def _reads_global_configs(self) -> bool:
+        return self.caller.holds(Role.GLOBAL_READ_ONLY, INSTALLATION)

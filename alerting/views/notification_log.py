@@ -1,0 +1,34 @@
+"""Who was told of an event that opens no alert (decisions 6 "told-once events")."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from alerting.selectors.notification_log import event_notifications
+from alerting.serializers.notification_log import LoggedNotificationDocument
+from alerting.views.base import LogViewSet
+from events.selectors import event_row
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import found
+from opsapi.api.paging import DeferredRows
+from opsapi.api.permissions import in_group
+from opsapi.api.query import LISTING
+from opsapi.roles import Role
+
+
+class EventNotificationViewSet(LogViewSet):
+    """`/groups/{id}/events/{id}/notifications`."""
+
+    access = {"index": in_group(Role.GROUP_READ_ONLY)}
+    parameters = {"index": LISTING}
+    answers = {"index": [LoggedNotificationDocument]}
+    identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
+
+    def load(self) -> None:
+        """The event of the path."""
+        event_id = self.kwargs["event_id"]
+        found(event_row(event_id, group_id=self.group.id), ErrorCode.EVENT_NOT_FOUND, event_id)
+
+    def index(self, request: Request, group_id: str, event_id: str) -> Response:
+        """Who was told of it and who was not, newest first."""
+        rows = DeferredRows(event_notifications(event_id, group_id=self.group.id))
+        return self.list(rows, self.present_logged)
