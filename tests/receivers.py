@@ -142,9 +142,13 @@ class ReceivedMail:
 
 @dataclass
 class MailReceiver:
-    """An SMTP server on 127.0.0.1: the two answers are what it says to RCPT TO and to the mail itself."""
+    """An SMTP server on 127.0.0.1: the two answers are what it says to RCPT TO and to the mail itself.
+
+    `offered` are all mails it was handed, `mails` those among them that it took.
+    """
 
     mails: list[ReceivedMail] = field(default_factory=list)
+    offered: list[ReceivedMail] = field(default_factory=list)
     recipient_answer: str = "250 OK"
     data_answer: str = "250 OK"
     silent: bool = False
@@ -164,10 +168,12 @@ class MailReceiver:
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         """Take the mail or refuse it."""
+        raw = envelope.original_content or b""
+        message = BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
+        mail = ReceivedMail(tuple(envelope.rcpt_tos), message, raw)
+        self.offered.append(mail)
         if self.data_answer.startswith("2"):
-            raw = envelope.original_content or b""
-            message = BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
-            self.mails.append(ReceivedMail(tuple(envelope.rcpt_tos), message, raw))
+            self.mails.append(mail)
         return self.data_answer
 
     @contextlib.contextmanager

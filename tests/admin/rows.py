@@ -13,20 +13,23 @@ from accesslist.services.keys import api_key_create
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import (
     Alert,
+    FailingReceiver,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
     NotificationSetting,
     WorkerHeartbeat,
 )
-from automation.models import Host
+from alerting.notification_types import NOTIFICATION_TYPES
+from automation.models import AutomationRevision, Host
+from automation.services.automation_config import automation_config_publish
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import DeliveryStatus, IntegrationType, MessageKind
+from integrations.choices import DeliveryStatus, IntegrationType, MessageKind, SecretKind
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -35,6 +38,7 @@ from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest, process_report
+from tests.factories.documents import document, process
 from tests.factories.integrations import make_integration
 
 APPS = ("accesslist", "alerting", "automation", "events", "integrations")
@@ -42,6 +46,8 @@ CANARY = "canary"
 WEBHOOK_SECRET = f"{CANARY}-webhook-secret"
 SCRAPER_PASSWORD = f"{CANARY}-scraper-password"
 WEBHOOK_TOKEN = f"{CANARY}-token-in-the-url"
+NOTIFICATION_SECRET = f"{CANARY}-secret-of-a-notification"
+DOCUMENT_SECRET = f"{CANARY}-secret-in-a-document"
 
 
 def our_models() -> list[type[models.Model]]:
@@ -73,14 +79,18 @@ def fill(project: Project) -> None:
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
     ingest(
         project,
-        host_report(f"db-{new_id()}", cluster_name="orders", CONNECTIONS=5.0),
+        host_report(f"db-{new_id()}", replica_set_name="rs0", cluster_name="orders", CONNECTIONS=5.0),
         processes=[process_report()],
     )
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
     _fill_alerting(project, host)
     make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
+    _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
+    FailingReceiver.objects.create(
+        key=f"WEBHOOK http://{new_id()}.example.com", failures=1, next_try=now, updated=now
+    )
     with transaction.atomic():
         signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)
 
@@ -92,7 +102,7 @@ def _fill_alerting(project: Project, host: Host) -> None:
         "webhookUrl": f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail",
         "webhookSecret": WEBHOOK_SECRET,
     }
-    config = make_config(project, notifications=[webhook, EMAIL])
+    config = make_config(project, notifications=[webhook, *_service_notifications(), EMAIL])
     alert = Alert.objects.create(
         group=project,
         config_id=config.id,
@@ -136,6 +146,33 @@ def _fill_alerting(project: Project, host: Host) -> None:
     )
 
 
+def _publish(project: Project) -> None:
+    """Two revisions, of which the second changes a process and its secret."""
+    for version in (0, 1):
+        secret = f"{DOCUMENT_SECRET}-{version}"
+        sent = document(
+            version=version,
+            auth={"key": secret},
+            processes=[process(alias=f"<b>{version}</b>", args2_6={"clusterPassword": secret})],
+        )
+        automation_config_publish(
+            group_id=project.id, sent=sent, if_match=None, dry_run=False, actor=SYSTEM, now=clock.now()
+        )
+
+
+def _service_notifications() -> Iterator[dict[str, Any]]:
+    """One of each type that has secrets."""
+    for kind in NOTIFICATION_TYPES.values():
+        secrets = {
+            name: f"http://hooks.example.com/{NOTIFICATION_SECRET}/tail"
+            if field.secret is SecretKind.URL
+            else NOTIFICATION_SECRET
+            for name, field in kind.secret_fields.items()
+        }
+        if secrets:
+            yield {"typeName": kind.type.value, "delayMin": 0, **kind.example, **secrets}
+
+
 def record_event(project: Project, hostname: str = "db1") -> Event:
     """An event with facts and a change."""
     changes = diff(DiffType.GROUP, project.id, old={"name": "<b>old</b>"}, new={"name": project.name})
@@ -156,10 +193,18 @@ def secrets_of_rows() -> list[str]:
         *ApiKey.objects.values_list("ha1", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
         *Integration.objects.values_list("secrets", flat=True),
+        *AutomationRevision.objects.values_list("document", flat=True),
         *User.objects.values_list("password", flat=True),
         *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
     ]
-    return [str(one) for one in stored if one] + [SCRAPER_PASSWORD, WEBHOOK_SECRET, WEBHOOK_TOKEN, PASSWORD]
+    return [str(one) for one in stored if one] + [
+        SCRAPER_PASSWORD,
+        WEBHOOK_SECRET,
+        WEBHOOK_TOKEN,
+        NOTIFICATION_SECRET,
+        DOCUMENT_SECRET,
+        PASSWORD,
+    ]
 
 
 def many(number: int) -> None:

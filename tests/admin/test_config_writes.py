@@ -11,7 +11,7 @@ from alerting.models import Alert, AlertConfig
 from events.types import EventType
 from tests.admin.rows import fill
 from tests.admin.writing import leaves_events, post
-from tests.factories.alerting import make_config
+from tests.factories.alerting import make_config, make_global_config
 
 pytestmark = pytest.mark.django_db
 
@@ -71,6 +71,36 @@ def test_a_configuration_is_deleted_from_its_page(console: Client, operator: Use
     assert AlertConfig.objects.get().deleted is not None
 
 
+def test_a_global_configuration_is_written_like_any_other(console: Client, operator: User, db: None) -> None:
+    config = make_global_config()
+    for action, event_type in (
+        ("disable", EventType.ALERT_CONFIG_DISABLED_AUDIT),
+        ("enable", EventType.ALERT_CONFIG_ENABLED_AUDIT),
+        ("delete_selected", EventType.ALERT_CONFIG_DELETED_AUDIT),
+    ):
+        with leaves_events(operator, event_type):
+            _act(console, action, config, post="yes")
+    assert AlertConfig.objects.get().deleted is not None
+
+
+@pytest.mark.parametrize(
+    ("scope", "shown"),
+    [
+        ({}, "global: all<"),
+        ({"tags": ["prod", "eu"]}, "global: those tagged prod, eu<"),
+        ({"forAllGroups": False, "groupIds": ["project"]}, "global: 1 of them<"),
+    ],
+    ids=["all", "tagged", "named"],
+)
+def test_the_list_says_what_a_configuration_covers(
+    console: Client, project: Project, scope: dict[str, Any], shown: str
+) -> None:
+    named = {"groupIds": [project.id]} if "groupIds" in scope else {}
+    config = make_global_config(**{**scope, **named})
+    assert shown in console.get(CONFIGS).content.decode()
+    assert console.get(f"{CONFIGS}{config.id}/change/").status_code == 200
+
+
 def test_a_deleted_configuration_is_not_deleted_again(
     console: Client, operator: User, project: Project
 ) -> None:
@@ -88,13 +118,12 @@ def test_a_bulk_action_is_done_to_all_or_to_none(
     configs = [make_config(project) for _ in range(2)]
     calls: list[AlertConfig] = []
 
-    def fail_second(config: AlertConfig) -> list[Alert]:
+    def fail_second(*, config: AlertConfig, **_: Any) -> None:
         calls.append(config)
         if len(calls) == 2:
             raise RuntimeError("the second one fails")
-        return []
 
-    monkeypatch.setattr("alerting.services.configs._active_alerts", fail_second)
+    monkeypatch.setattr("alerting.services.reach.config_alerts_cancel", fail_second)
     with leaves_events(operator):
         console.raise_request_exception = False
         assert _act(console, "disable", *configs).status_code == 500

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accesslist.models import Project, User
-from alerting.models import AlertConfig
+from alerting.models import AlertConfig, MaintenanceWindow
 from opsapi.console import paging
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 from opsapi.fields import SealedField
@@ -111,6 +112,19 @@ def test_a_global_owner_sees_every_page(console: Client, project: Project) -> No
 @pytest.mark.parametrize("name", sorted({model._meta.label_lower for model in MODELS} - MADE_BY_FIXTURES))
 def test_an_empty_list_says_something(name: str, console: Client) -> None:
     assert _admin(name).empty_text in _text(console.get(_list_url(name)))
+
+
+@pytest.mark.parametrize(("moved", "state"), [(-2, "EXPIRED"), (0, "ACTIVE"), (1, "PENDING")])
+def test_a_maintenance_window_says_where_it_stands(
+    console: Client, project: Project, moved: int, state: str
+) -> None:
+    fill(project)
+    window = MaintenanceWindow.objects.get()
+    window.start += timedelta(hours=moved)
+    window.end += timedelta(hours=moved)
+    window.save()
+    for url in _page_urls("alerting.maintenancewindow"):
+        assert state in _text(console.get(url)), url
 
 
 def test_a_search_without_result_offers_all(console: Client) -> None:

@@ -20,10 +20,12 @@ pytestmark = pytest.mark.django_db
 CONFIGS = "/admin/alerting/alertconfig/"
 ADD_PROJECT = "/admin/accesslist/project/add/"
 ADD_KEY = "/admin/accesslist/apikey/add/"
+NEW_PROJECT = [EventType.GROUP_CREATED, *[EventType.ALERT_CONFIG_ADDED_AUDIT] * 3]
+"""What a project leaves that is made with its default configurations."""
 
 
 def test_a_project_is_made_with_an_organization_of_its_name(console: Client, operator: User) -> None:
-    with leaves_events(operator, EventType.ORG_CREATED_AUDIT, EventType.GROUP_CREATED):
+    with leaves_events(operator, EventType.ORG_CREATED_AUDIT, *NEW_PROJECT):
         answer = post(console, ADD_PROJECT, name="payments", org="", tags="a, b, a")
     made = Project.objects.get(name="payments")
     assert made.org
@@ -35,7 +37,7 @@ def test_a_project_is_made_with_an_organization_of_its_name(console: Client, ope
 
 def test_a_project_is_made_in_an_organization(console: Client, operator: User) -> None:
     org = OrganizationFactory.create()
-    with leaves_events(operator, EventType.GROUP_CREATED):
+    with leaves_events(operator, *NEW_PROJECT):
         post(console, ADD_PROJECT, name="payments", org=org.id, tags="")
     assert Project.objects.get(name="payments").org == org
 

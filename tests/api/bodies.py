@@ -74,6 +74,11 @@ def alert_config(**changes: Any) -> dict[str, Any]:
     return _with({"eventTypeName": "HOST_DOWN", "notifications": [email()]}, changes)
 
 
+def global_alert_config(**changes: Any) -> dict[str, Any]:
+    """What makes a global alert configuration, on what the tests' projects never see."""
+    return _with(alert_config(eventTypeName="BACKUP_AGENT_DOWN", forAllGroups=True), changes)
+
+
 def metric_config(**threshold: Any) -> dict[str, Any]:
     """What makes a configuration on a metric; `threshold` are changes to its metricThreshold."""
     wanted = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100}
@@ -83,6 +88,17 @@ def metric_config(**threshold: Any) -> dict[str, Any]:
 def scraper(**changes: Any) -> dict[str, Any]:
     """What makes a SCRAPER integration, with a secret where it has one."""
     return _with({"username": "scraper", "password": SECRET}, changes)
+
+
+def window(**changes: Any) -> dict[str, Any]:
+    """What makes a maintenance window, to come in any run of the tests."""
+    document = {
+        "alertTypeNames": ["HOST", "REPLICA_SET"],
+        "startDate": "2099-11-28T22:00:00Z",
+        "endDate": "2099-11-29T02:00:00Z",
+        "description": "new disks",
+    }
+    return _with(document, changes)
 
 
 def new_host(**changes: Any) -> dict[str, Any]:
@@ -103,5 +119,23 @@ def report(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "hostname": "agent1.example.com",
         "version": "1.0",
         "hosts": list(hosts),
+    }
+    return _with(document, changes)
+
+
+def automation_config(**changes: Any) -> dict[str, Any]:
+    """The first automation configuration of a project, of a process on the host of reports."""
+    process = {
+        "name": "orders_1",
+        "hostname": "db1.example.com",
+        "args2_6": {"net": {"port": 27017}},
+        "authSchemaVersion": 5,
+        "featureCompatibilityVersion": "7.0",
+    }
+    document = {
+        "version": 0,
+        "options": {"downloadBase": "/var/lib/ops-agent"},
+        "databaseVersions": [],
+        "processes": [process],
     }
     return _with(document, changes)

@@ -12,6 +12,12 @@ from accesslist import digest
 from accesslist.authentication import nonce_key
 from accesslist.models import ApiKey, User
 from alerting.models import NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.serializers.notifications import DOCUMENTS as NOTIFICATION_DOCUMENTS
+from alerting.serializers.notifications import NotificationDocument
+from automation.models import AutomationRevision
+from automation.serializers.automation_config import AutomationConfigDocument
+from integrations.choices import SecretKind
 from integrations.models import Integration
 from opsapi.api.documents import Document
 from opsapi.api.renderers import render
@@ -23,24 +29,50 @@ from tests.factories.accesslist import Key
 PUBLIC = "/api/public/v1.0"
 # The guard refuses the address at once, so that delivery fails and says why.
 GUARDED = f"http://127.0.0.1:9/in/{bodies.SECRET}"
-_WEBHOOK = bodies.webhook(webhookUrl=GUARDED)
+_NOTIFICATIONS = [
+    {"typeName": kind.type.value, **kind.example}
+    | {
+        name: GUARDED if field.secret is SecretKind.URL else bodies.SECRET
+        for name, field in kind.secret_fields.items()
+    }
+    for kind in NOTIFICATION_TYPES.values()
+    if kind.secret_fields
+]
+_CONFIG = bodies.alert_config(notifications=_NOTIFICATIONS)
+_GLOBAL_CONFIG = {**_CONFIG, "forAllGroups": True}
+
+DOCUMENT_SECRETS = ("key", "newKey", "initPwd", "bindPassword", "sharedSecret", "accessToken", "apiKey")
+"""Names of secrets in automation documents, one of each kind (decisions 9)."""
 
 PLANTED: Mapping[str, Any] = {
     f"POST {PUBLIC}/unauth/users": bodies.user(password=bodies.SECRET),
     f"POST {PUBLIC}/users": bodies.user(username="mary@example.com", password=bodies.SECRET),
-    f"POST {PUBLIC}/groups/<group_id>/alertConfigs": bodies.alert_config(notifications=[_WEBHOOK]),
+    f"POST {PUBLIC}/groups/<group_id>/alertConfigs": _CONFIG,
+    f"PUT {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": _CONFIG,
+    f"PATCH {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": _CONFIG,
+    f"POST {PUBLIC}/globalAlertConfigs": _GLOBAL_CONFIG,
+    f"PUT {PUBLIC}/globalAlertConfigs/<global_config_id>": _GLOBAL_CONFIG,
+    # Written third: after the two that are there a restored one.
+    f"PUT {PUBLIC}/groups/<group_id>/automationConfig": bodies.automation_config(
+        version=3, auth=dict.fromkeys(DOCUMENT_SECRETS, bodies.SECRET)
+    ),
 }
 """Route → a body with the secret in each of its fields that can hold one."""
 
 SECRET_FIELDS = {
     "apiKey",
     "apiToken",
+    "metricsServiceApiKey",
     "notificationToken",
+    "onCallApiKey",
+    "onCallRoutingKey",
+    "opsAlertApiKey",
     "password",
     "privateKey",
     "routingKey",
     "secret",
     "serviceKey",
+    "teamChatWebhookUrl",
     "url",
     "webhookSecret",
     "webhookUrl",
@@ -55,6 +87,8 @@ HARMLESS_FIELDS = {
 }
 """Fields of documents whose names only look like it → why they may be shown."""
 
+_SHOWN_IN_FULL = re.compile(r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?")
+"""Answers that hold the automation configuration, with its secrets for those who may publish it."""
 _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)
 
 
@@ -78,6 +112,10 @@ def secret_fields(field: Any) -> set[str]:
         return secret_fields(field())
     if isinstance(field, (serializers.ListField, serializers.ListSerializer)):
         return secret_fields(field.child)
+    if isinstance(field, AutomationConfigDocument):
+        return set(DOCUMENT_SECRETS)
+    if isinstance(field, NotificationDocument):
+        return set().union(*(secret_fields(document) for document in NOTIFICATION_DOCUMENTS.values()))
     found: set[str] = set()
     for name, inner in getattr(field, "fields", {}).items():
         if not inner.read_only:
@@ -136,6 +174,8 @@ class Witness(ApiClient):
             self.learn(Key("", public, private))
             assert text.count(private) == 1
             text = text.replace(private, "")
+        if answer.status_code == 200 and _SHOWN_IN_FULL.fullmatch(path):
+            text = text.replace(bodies.SECRET, "")
         self.shown.append((f"{method} {path}", f"{text} {dict(answer.headers)}"))
         return answer
 
@@ -159,6 +199,7 @@ def kept_secrets() -> set[str]:
         *ApiKey.objects.values_list("ha1", flat=True),
         *User.objects.values_list("password", flat=True),
         *Integration.objects.values_list("secrets", flat=True),
+        *AutomationRevision.objects.values_list("document", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
     }
     own = {settings.SECRET_KEY, nonce_key(settings.SECRET_KEY).hex(), *settings.OPSAPI_ENCRYPTION_KEYS}

@@ -7,9 +7,10 @@ from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
-from alerting.models import Alert
+from alerting.choices import NotificationStatus
+from alerting.models import Alert, Notification
 from alerting.pipeline import evaluate_signals
-from automation.models import Cluster, Host
+from automation.models import Agent, Cluster, Host
 from events.models import Event
 from events.services import event_record
 from events.types import EventType
@@ -19,6 +20,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_entry, make_key, make_team
+from tests.factories.alerting import make_alert, make_notification
 from tests.receivers import http_receiver, mail_receiver
 
 __all__ = ["http_receiver", "mail_receiver"]
@@ -50,13 +52,18 @@ def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
 def _one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     group = f"/groups/{project.id}"
     config = owner.post(f"{group}/alertConfigs", bodies.alert_config()).json()
+    global_config = owner.post("/globalAlertConfigs", bodies.global_alert_config()).json()
     key = owner.post(f"{group}/apiKeys", bodies.api_key()).json()
+    window = owner.post(f"{group}/maintenanceWindows", bodies.window()).json()
     integration = owner.post(f"{group}/integrations/SCRAPER", bodies.scraper()).json()
     # The alert is of a host nothing more is known of; then it has a cluster and a database.
     for said in ({}, {"clusterName": "orders", "databases": [{"databaseName": "orders"}]}):
         down = bodies.host(reachable=False, **said)
         assert owner.report(project.id, bodies.report(down)).status_code == 202
         assert evaluate_signals(now=clock.now())
+    for version, base in enumerate(("/srv", "/opt")):
+        sent = bodies.automation_config(version=version, options={"downloadBase": base})
+        assert owner.put(f"{group}/automationConfig", sent).status_code == 200
     UserFactory.create(password=None, username=bodies.COLLEAGUE)
     member = UserFactory.create(password=None)
     team = make_team(project, member, team_id=bodies.TEAM_ID)
@@ -69,6 +76,8 @@ def _one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
         "org_name": project.org.name if project.org else "",
         "org_id": project.org_id,
         "config_id": config["id"],
+        "global_config_id": global_config["id"],
+        "window_id": window["id"],
         "key_id": key["id"],
         "entry_id": make_entry("192.0.0.0/16").id,
         "key_entry_id": make_entry("192.0.0.0/16", key["id"]).id,
@@ -76,11 +85,23 @@ def _one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
         "host_name": str(Host.objects.get()),
         "database_name": "orders",
         "integration_type": integration["type"],
+        "revision": "1",
+        "agent_type": Agent.objects.get().agent_type,
+        "agent_name": Agent.objects.get().hostname,
         "cluster_id": Cluster.objects.get().id,
-        "alert_id": Alert.objects.get().id,
+        "alert_id": Alert.objects.get(is_global=False).id,
+        "notification_id": _failed_notification_of(Alert.objects.get(is_global=False)).id,
+        "global_alert_id": make_alert(ProjectFactory.create(), is_global=True).id,
         "event_id": _event_of(project).id,
         "user_id": member.id,
     }
+
+
+def _failed_notification_of(alert: Alert) -> Notification:
+    """One that its receiver refused for good, beside those that are to be sent."""
+    pending = Notification.objects.filter(alert=alert).earliest("id")
+    same = {name: getattr(pending, name) for name in ("setting_id", "type_name", "channel", "recipient")}
+    return make_notification(alert.group, alert=alert, status=NotificationStatus.FAILED.value, **same)
 
 
 def _event_of(project: Project) -> Event:

@@ -9,9 +9,9 @@ from events.models import Event
 from opsapi.api.schema import openapi_document
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import make_key
+from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -25,10 +25,29 @@ CONFIG = {
     "links",
 }
 EVENT = {"id", "created", "eventTypeName", "links"}
+WINDOW = {
+    "id",
+    "groupId",
+    "created",
+    "updated",
+    "startDate",
+    "endDate",
+    "alertTypeNames",
+    "description",
+    "links",
+}
+GLOBAL_CONFIG = (CONFIG - {"groupId"}) | {"forAllGroups", "groupIds", "tags"}
 ENTRY = {"cidrBlock", "created", "description", "id", "type", "updated", "expires", "lastUsed"}
-BODIES = {"/admin/accessList": bodies.entry(), "/unauth/users": bodies.user()}
 
 GROUP = "/groups/{group_id}"
+BODIES = {
+    "POST /admin/accessList": bodies.entry(),
+    "POST /unauth/users": bodies.user(),
+    f"POST {GROUP}/maintenanceWindows/": bodies.window(),
+    f"POST {GROUP}/maintenanceWindows": bodies.window(),
+    "PUT /globalAlertConfigs/{global_config_id}": bodies.global_alert_config(tags=["prod"]),
+    "PATCH /globalAlertConfigs/{global_config_id}": {"enabled": False},
+}
 READER, WRITER = Role.GROUP_READ_ONLY, Role.GROUP_MONITORING_ADMIN
 Row = tuple[int, Role | None, str, str, int, set[str]]
 """Number, the lowest role that may, method, path, status, fields of the answer."""
@@ -37,9 +56,13 @@ ROWS: list[Row] = [
     (1, Role.GLOBAL_READ_ONLY, "GET", "/admin/accessList", 200, LIST),
     (1, Role.GLOBAL_READ_ONLY, "GET", "/admin/accessList?pageNum=1&itemsPerPage=500", 200, LIST),
     (2, Role.GLOBAL_OWNER, "POST", "/admin/accessList", 200, ENTRY),
+    (3, Role.GLOBAL_MONITORING_ADMIN, "PUT", "/globalAlertConfigs/{global_config_id}", 200, GLOBAL_CONFIG),
+    (4, Role.GLOBAL_MONITORING_ADMIN, "PATCH", "/globalAlertConfigs/{global_config_id}", 200, GLOBAL_CONFIG),
     (5, None, "POST", "/unauth/users", 201, {"user"}),
     (6, READER, "GET", f"{GROUP}/alerts", 200, LIST),
     (6, READER, "GET", f"{GROUP}/alerts?status=OPEN&pageNum=1&itemsPerPage=500", 200, LIST),
+    (7, WRITER, "POST", f"{GROUP}/maintenanceWindows/", 200, WINDOW),
+    (7, WRITER, "POST", f"{GROUP}/maintenanceWindows", 200, WINDOW),
     (8, READER, "GET", f"{GROUP}/alertConfigs", 200, LIST),
     (9, READER, "GET", f"{GROUP}/alertConfigs/{{config_id}}", 200, CONFIG),
     (9, READER, "GET", f"{GROUP}/alertConfigs/{{config_id}}?pageNum=1&itemsPerPage=1", 200, CONFIG),
@@ -60,7 +83,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")
 def test_an_endpoint_answers_as_the_contract_says(known: Mapping[str, str], row: Row) -> None:
     _, role, method, path, status, fields = row
-    body = BODIES[path] if method == "POST" else None
+    body = BODIES.get(f"{method} {path}")
     answer = caller(role, known).request(method, path.format(**known), body)
     assert answer.status_code == status
     assert set(answer.json() if answer.content else ()) >= fields
@@ -81,9 +104,13 @@ def test_an_alert_says_what_it_is_about(reader: ApiClient, known: Mapping[str, s
     assert alert["hostnameAndPort"] == "db1.example.com:27017"
     alone = reader.get(f"/groups/{known['group_id']}/alerts/{alert['id']}").json()
     assert {**alone, "links": alert["links"]} == alert
-    assert [link["rel"] for link in alone["links"]][1:] == [
-        "urn:opsapi:rel:group",
-        "urn:opsapi:rel:alertConfig",
+    assert [link["rel"].removeprefix("urn:opsapi:rel:") for link in alone["links"]] == [
+        "self",
+        "group",
+        "alertConfig",
+        "host",
+        "alertConfigs",
+        "notifications",
     ]
 
 
@@ -126,6 +153,8 @@ def test_every_link_of_the_root_answers(owner: ApiClient) -> None:
         "users",
         "admin/accessList",
         "admin/apiKeys",
+        "globalAlertConfigs",
+        "globalAlerts",
         "globalEvents",
         "errorCodes",
         "eventTypes",

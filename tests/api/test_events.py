@@ -17,6 +17,7 @@ from tests.api import bodies
 from tests.api.routes import OF_NOTHING
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
+from tests.integration.alerting.pipeline import evaluate
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 999_999, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
@@ -41,6 +42,22 @@ def three(db: None) -> list[str]:
     """Three events, a second apart, the oldest first."""
     types = (EventType.HOST_DOWN, EventType.HOST_UP, EventType.USER_CREATED_AUDIT)
     return [record(one, NOON + timedelta(seconds=place)) for place, one in enumerate(types)]
+
+
+def test_a_value_however_large_leaves_the_log_and_the_alerts_readable(
+    agent: ApiClient, owner: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    of_project = f"/groups/{project.id}"
+    owner.post(f"{of_project}/alertConfigs", bodies.metric_config())
+    measured = [{"metricName": "CONNECTIONS", "number": 1e22}]
+    agent.report(project.id, bodies.report(bodies.host(measurements=measured)))
+    evaluate()
+    (alert,) = reader.get(f"{of_project}/alerts").json()["results"]
+    value = {"number": 1e22, "units": "RAW"}
+    assert alert["currentValue"] == value
+    for caller, path in ((reader, f"{of_project}/events"), (owner, "/globalEvents")):
+        listed = caller.get(f"{path}?eventType=OUTSIDE_METRIC_THRESHOLD").json()["results"]
+        assert [event["currentValue"] for event in listed] == [value]
 
 
 def test_events_come_newest_first_id_as_tie_break(owner: ApiClient, three: list[str]) -> None:

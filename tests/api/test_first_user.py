@@ -165,6 +165,7 @@ def test_a_weak_password_is_told_what_is_wrong(stranger: ApiClient, password: st
         ({"firstName": None}, "firstName", "MISSING_ATTRIBUTE"),
         ({"lastName": None}, "lastName", "MISSING_ATTRIBUTE"),
         ({"emailAddress": "ada"}, "emailAddress", "INVALID_EMAIL_ADDRESS"),
+        ({"mobileNumber": "call me"}, "mobileNumber", "INVALID_ATTRIBUTE"),
         ({"roles": ["KING"]}, "roles[0].roleName", "INVALID_ENUM_VALUE"),
         ({"email": "ada@example.com"}, "email", "INVALID_ATTRIBUTE"),
     ],

@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant, User
 from tests.api import bodies
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
+from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

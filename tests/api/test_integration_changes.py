@@ -12,9 +12,9 @@ from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from tests.api import bodies
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
 from tests.factories.integrations import make_integration
+from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db
 

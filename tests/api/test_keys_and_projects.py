@@ -94,7 +94,7 @@ def test_a_project_name_is_taken_once_and_leaves_nothing_behind(owner: ApiClient
         ({"name": ""}, "name", "INVALID_ATTRIBUTE"),
         ({"name": "x" * 201}, "name", "INVALID_ATTRIBUTE"),
         ({"orgId": "x"}, "orgId", "INVALID_ATTRIBUTE"),
-        ({"tags": ["a", "a"]}, "tags", "INVALID_ATTRIBUTE"),
+        ({"tags": ["a", "a"]}, "tags[1]", "INVALID_ATTRIBUTE"),
         ({"tags": ["a", ""]}, "tags[1]", "INVALID_ATTRIBUTE"),
         ({"hostCount": 0}, "hostCount", "ATTRIBUTE_READ_ONLY"),
     ],

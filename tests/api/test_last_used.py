@@ -16,9 +16,9 @@ from accesslist.models import AccessListEntry, Project
 from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.api.access_lists import NOON, OFF, ON
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import Key, make_entry, make_key
+from tests.racing import THREADS, at_once
 
 MINUTE = timedelta(minutes=1)
 pytestmark = pytest.mark.django_db

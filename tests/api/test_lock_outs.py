@@ -11,9 +11,9 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.access_lists import OFF, ON, PATH, PLACES, blocks, org_path, refusal, told
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import make_entry, make_key
+from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db
 

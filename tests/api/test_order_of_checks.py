@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from automation.serializers.automation_config import AutomationConfigDocument
 from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.api.permissions import Where
 from opsapi.ids import new_id
@@ -51,8 +52,10 @@ NAME_CODES = {
     "username": "USERNAME_NOT_FOUND",
     "team_name": "TEAM_NOT_FOUND",
     "host_name": "HOST_NOT_FOUND",
+    "agent_name": "AGENT_NOT_FOUND",
     "database_name": "DATABASE_NOT_FOUND",
     "integration_type": "INVALID_INTEGRATION_TYPE",
+    "revision": "AUTOMATION_CONFIG_REVISION_NOT_FOUND",
 }
 IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
 WITH_ROLES = [route for route in KEYED if route.access.roles]
@@ -231,6 +234,8 @@ class TestBodies:
             assert answer == (400, "INVALID_JSON"), content_type
 
     def test_an_unknown_field_is_named(self, route: Route) -> None:
+        if route.viewset.bodies[route.action] is AutomationConfigDocument:
+            return  # it keeps what it does not list (decisions 9)
         path = route.path(self.known)
         document, field = {"no such field": 1}, "no such field"
         body, named = ([document], f"[0].{field}") if route.takes_array else (document, field)

@@ -110,6 +110,7 @@ def test_only_these_routes_ask_for_no_role() -> None:
         f"GET {public}/eventTypes",
         f"GET {public}/metricNames",
         f"GET {public}/alertConfigs/matchers/fieldNames",
+        f"GET {public}/automationConfig/schema",
         f"GET {public}/users",
         f"GET {public}/users/byName/<path:username>",
         f"GET {public}/users/<user_id>",

@@ -1,16 +1,14 @@
 """Projects and organizations deleted while others write to them (decisions 3)."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
 
 from accesslist.models import ApiKey, Organization, Project
 from accesslist.services.locks import project_hold
 from accesslist.services.projects import project_delete
-from alerting.models import Alert, AlertConfig
+from alerting.models import Alert, AlertConfig, MaintenanceWindow
 from alerting.pipeline import evaluate_signals
 from alerting.services.purge import deleted_project_purge
 from automation.models import Agent, Host, Measurement
@@ -19,48 +17,16 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
-from tests.eventually import eventually
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
+from tests.racing import THREADS, at_once, while_it_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-_WAITING_FOR_US = """
-    SELECT count(*) FROM pg_locks
-     WHERE NOT granted AND transactionid = pg_current_xact_id_if_assigned()::xid
-"""
 
 
 def counted(event_type: str) -> int:
     """How many such events there are."""
     return Event.objects.filter(event_type=event_type).count()
-
-
-def somebody_waits() -> bool:
-    """Whether a transaction waits for the end of this one."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING_FOR_US)
-        return bool(cursor.fetchone()[0])
-
-
-def while_it_waits(call: Callable[[], Any], then: Callable[[], object]) -> Any:
-    """What the call answers, in a thread, when `then` is done once the call waits for this transaction."""
-    answers: list[Any] = []
-
-    def run() -> None:
-        try:
-            answers.append(call())
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    with transaction.atomic():
-        then()
-        thread.start()
-        eventually(somebody_waits)
-    thread.join()
-    return answers[0]
 
 
 def purged() -> None:
@@ -87,12 +53,13 @@ def test_a_report_that_was_first_is_waited_for(owner: ApiClient, project: Projec
     assert answer.status_code == 204
 
 
-@pytest.mark.parametrize("what", ["reports", "alertConfigs", "apiKeys"])
+@pytest.mark.parametrize("what", ["reports", "alertConfigs", "apiKeys", "maintenanceWindows"])
 def test_what_comes_while_it_is_deleted_is_refused(owner: ApiClient, project: Project, what: str) -> None:
     calls = {
         "reports": lambda: owner.report(project.id, bodies.report(bodies.host())),
         "alertConfigs": lambda: owner.post(f"/groups/{project.id}/alertConfigs", bodies.alert_config()),
         "apiKeys": lambda: owner.post(f"/groups/{project.id}/apiKeys", bodies.api_key()),
+        "maintenanceWindows": lambda: owner.post(f"/groups/{project.id}/maintenanceWindows", bodies.window()),
     }
     keys = ApiKey.objects.count()
     answer = while_it_waits(
@@ -102,7 +69,7 @@ def test_what_comes_while_it_is_deleted_is_refused(owner: ApiClient, project: Pr
         (404, "GROUP_NOT_FOUND"),
         (400, "INVALID_ATTRIBUTE"),
     }
-    assert not any(model.objects.exists() for model in (Agent, Host, AlertConfig, Signal))
+    assert not any(model.objects.exists() for model in (Agent, Host, AlertConfig, MaintenanceWindow, Signal))
     assert ApiKey.objects.count() == keys
 
 

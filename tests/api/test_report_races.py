@@ -1,14 +1,18 @@
 """Reports that race: every host is added once, and counted once (decisions 8 "agent report")."""
 
+from datetime import timedelta
+
 import pytest
 
 from accesslist.models import Project
-from automation.models import Agent, Host, Measurement
-from events.models import Event
+from automation.models import Agent, Host, Measurement, ReplicaSet
+from events.models import Event, Signal
+from opsapi import clock
 from tests.api import bodies
-from tests.api.racing import THREADS, at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
+from tests.factories.automation import sweep
+from tests.racing import THREADS, at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,6 +46,56 @@ def test_reports_that_race_find_a_host_down_once(agent: ApiClient, project: Proj
     answers = at_once(lambda _: agent.report(project.id, down).status_code)
     assert answers == [202] * THREADS
     assert counted("HOST_DOWN") == 1
+
+
+def test_reports_of_different_members_that_race_leave_the_set_as_it_is(
+    agent: ApiClient, project: Project
+) -> None:
+    """Whatever their order: the last one to count has seen what the others said."""
+    members = [
+        bodies.host(port=27017 + number, typeName="REPLICA_SECONDARY", replicaSetName="rs0")
+        for number in range(THREADS)
+    ]
+
+    def send(number: int) -> int:
+        said = dict(members[number], typeName="REPLICA_PRIMARY" if number < 2 else "REPLICA_SECONDARY")
+        status: int = agent.report(project.id, bodies.report(said, hostname=f"agent{number}")).status_code
+        return status
+
+    # At first none of them is known, then all of them are.
+    for _ in range(2):
+        assert at_once(send) == [202] * THREADS
+        (one,) = ReplicaSet.objects.all()
+        assert (one.primaries, one.healthy, one.unhealthy) == (2, THREADS, 0)
+        said = Signal.objects.filter(kind="hosts").latest("id").payload["replicaSets"]
+        assert [(state["primaries"], state["healthy"]) for state in said] == [(2, THREADS)]
+    gone = [dict(one, reachable=False) for one in members]
+    alone = [bodies.report(one, hostname=f"agent{number}") for number, one in enumerate(gone)]
+    assert at_once(lambda number: agent.report(project.id, alone[number]).status_code) == [202] * THREADS
+    one.refresh_from_db()
+    assert (one.primaries, one.healthy, one.unhealthy) == (0, 0, THREADS)
+    assert counted("MULTIPLE_PRIMARIES") == 1
+
+
+def test_a_report_that_races_with_the_search_for_silence_wins(agent: ApiClient, project: Project) -> None:
+    """Whichever is first: in the end the host that was reported is up, and so is its agent."""
+    agent.report(project.id, bodies.report(bodies.host()))
+    long_ago = clock.now() - timedelta(minutes=9)
+    Host.objects.update(last_report=long_ago)
+    Agent.objects.update(last_report=long_ago)
+
+    def call(number: int) -> int:
+        if number % 2:
+            sweep(clock.now())
+            return 202
+        status: int = agent.report(project.id, bodies.report(bodies.host())).status_code
+        return status
+
+    assert at_once(call) == [202] * THREADS
+    assert not Host.objects.filter(down=True).exists()
+    assert not Agent.objects.filter(down=True).exists()
+    assert counted("MONITORING_AGENT_DOWN") == counted("MONITORING_AGENT_UP") <= 1
+    assert counted("HOST_DOWN") == 0
 
 
 def test_projects_that_race_for_a_name_leave_no_organization_behind(owner: ApiClient) -> None:

@@ -9,9 +9,9 @@ from events.models import Event
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.people import client, fields, group, held, is_member, make_user, org, refusal, wire
-from tests.api.racing import at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
+from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
 EMAIL = "eve@example.com"

@@ -8,9 +8,9 @@ from accesslist.models import Project, RoleGrant
 from events.models import Event
 from opsapi.roles import Role
 from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
-from tests.api.racing import at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
+from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ import time_machine
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting import testing
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.services import testing
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook

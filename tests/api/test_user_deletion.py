@@ -9,9 +9,9 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.people import client as make_client
 from tests.api.people import group, make_user, org, refusal, since, statuses, told, wire
-from tests.api.racing import at_once
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
+from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
 

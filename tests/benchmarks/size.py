@@ -19,7 +19,8 @@ class Size:
 class Pace:
     """How long is measured: rounds of so many seconds, reports at so many per second.
 
-    Of the fleet: seconds of full load and of the lag, and minutes' worth of reports.
+    Of the fleet: seconds of full load and of the lag, and minutes' worth of reports. Notifications: so many
+    for each rate, and so many due at once while a receiver is dead.
     """
 
     rounds: int
@@ -30,6 +31,8 @@ class Pace:
     fleet_seconds: float
     lag_seconds: float
     fleet_minutes: int
+    deliveries: int
+    due: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,22 @@ class Filled:
 
 FULL = (
     Size(projects=50, hosts=1000, alerts=10_000, events=100_000, fleet_hosts=1000, fleet_configs=500),
-    Pace(7, 4.0, 16, 200, 20.0, fleet_seconds=10.0, lag_seconds=30.0, fleet_minutes=60),
+    Pace(
+        7,
+        4.0,
+        16,
+        200,
+        20.0,
+        fleet_seconds=10.0,
+        lag_seconds=30.0,
+        fleet_minutes=60,
+        deliveries=3_000,
+        due=10_000,
+    ),
 )
 QUICK = (
     Size(projects=5, hosts=200, alerts=2_000, events=10_000, fleet_hosts=1000, fleet_configs=500),
-    Pace(5, 1.0, 16, 60, 20.0, fleet_seconds=2.0, lag_seconds=5.0, fleet_minutes=3),
+    Pace(
+        5, 1.0, 16, 60, 20.0, fleet_seconds=2.0, lag_seconds=5.0, fleet_minutes=3, deliveries=300, due=1_000
+    ),
 )

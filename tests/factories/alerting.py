@@ -1,13 +1,14 @@
-"""Alert configurations, made through the service."""
+"""Alert configurations, made through the service; alerts and notifications as they lie in the database."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accesslist.models import Project
-from alerting.models import AlertConfig
+from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.configs import alert_config_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
 
 WEBHOOK: Mapping[str, Any] = {
     "typeName": "WEBHOOK",
@@ -24,3 +25,44 @@ def make_config(
     """A configuration for HOST_DOWN, told by webhook."""
     values = {"eventTypeName": "HOST_DOWN", "notifications": list(notifications), **changes}
     return alert_config_create(group_id=project.id, values=values, actor=SYSTEM, now=clock.now())
+
+
+def make_global_config(
+    *, notifications: Sequence[Mapping[str, Any]] = (WEBHOOK,), **changes: Any
+) -> AlertConfig:
+    """A configuration for HOST_DOWN in all projects, told by webhook."""
+    document = {"eventTypeName": "HOST_DOWN", "forAllGroups": True, "notifications": list(notifications)}
+    return alert_config_create(group_id=None, values=document | changes, actor=SYSTEM, now=clock.now())
+
+
+def make_alert(project: Project, **changes: Any) -> Alert:
+    """An open alert of a host, of a configuration nobody knows."""
+    now = clock.now()
+    values = {
+        "group": project,
+        "config_id": new_id(),
+        "event_type": "HOST_DOWN",
+        "status": "OPEN",
+        "target_key": new_id(),
+        "facts": {"hostname": "db1.example.com", "port": 27017},
+        "created": now,
+        "updated": now,
+        "opens": now,
+    }
+    return Alert.objects.create(**(values | changes))
+
+
+def make_notification(project: Project, **changes: Any) -> Notification:
+    """A notification by e-mail of an opening, still to be sent; say what of: an alert or an event."""
+    now = clock.now()
+    values = {
+        "group": project,
+        "setting_id": new_id(),
+        "type_name": "EMAIL",
+        "channel": "EMAIL",
+        "kind": "alert.open",
+        "recipient": "oncall@example.com",
+        "created": now,
+        "due": now,
+    }
+    return Notification.objects.create(**(values | changes))

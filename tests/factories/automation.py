@@ -1,16 +1,18 @@
 """Reports of agents."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import Host
+from automation.models import FleetWatch, Host
 from automation.reports import Address, EventReport, HostReport, ProcessReport, Report
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
+from automation.services.silence import silence_sweep
+from automation.services.watch import SWEEP_GAP
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 
@@ -22,7 +24,11 @@ def host_report(
     *,
     reachable: bool = True,
     type_name: HostType = HostType.STANDALONE,
+    version: str | None = None,
+    replica_set_name: str | None = None,
     cluster_name: str | None = None,
+    shard_name: str | None = None,
+    uptime_seconds: int | None = None,
     databases: Sequence[str] | None = None,
     **metrics: float,
 ) -> HostReport:
@@ -32,7 +38,11 @@ def host_report(
         address=Address(hostname, 27017),
         type_name=type_name,
         reachable=reachable,
+        version=version,
+        replica_set_name=replica_set_name,
         cluster_name=cluster_name,
+        shard_name=shard_name,
+        uptime_seconds=uptime_seconds,
         databases=None if databases is None else {name: {} for name in databases},
         samples=samples,
     )
@@ -48,18 +58,28 @@ def ingest(
     *hosts: HostReport,
     events: Sequence[EventReport] = (),
     processes: Sequence[ProcessReport] = (),
+    agent: str = "agent1",
+    agent_type: AgentType = AgentType.MONITORING,
+    version: str = "1.0",
     now: datetime | None = None,
 ) -> None:
-    """Take a report of a monitoring agent."""
+    """Take a report of an agent."""
     report = Report(
-        agent_type=AgentType.MONITORING,
-        hostname="agent1",
-        version="1.0",
+        agent_type=agent_type,
+        hostname=agent,
+        version=version,
         hosts=hosts,
         events=events,
         processes=processes,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
+
+
+def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:
+    """Look for who is silent, on a platform that has been running all the while."""
+    watch = {"swept": now - SWEEP_GAP, "counting_since": counting_since or now - timedelta(days=1)}
+    FleetWatch.objects.update_or_create(id=1, defaults=watch)
+    silence_sweep(clock=lambda: now)
 
 
 def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alerting.serializers.notifications import DOCUMENTS as NOTIFICATIONS
+from alerting.serializers.notifications import NotificationDocument
 from integrations.choices import IntegrationType
 from opsapi import clock
 from opsapi.api.catalogue import CATALOGUE
@@ -31,7 +33,12 @@ pytestmark = pytest.mark.django_db
 
 def reader(taken: Any) -> Callable[[Any], Any]:
     """Reads a value as the route would."""
-    context = {"now": clock.now(), "stored": None, "type": IntegrationType.WEBHOOK}
+    context = {
+        "now": clock.now(),
+        "stored": {"eventTypeName": "HOST_DOWN"},
+        "type": IntegrationType.WEBHOOK,
+        "group_id": "a" * 24,
+    }
     if isinstance(taken, list):
         array = taken[0](context=context)
         return lambda items: read_array(array, items)
@@ -60,6 +67,8 @@ def documents(document: Document) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _values(field: Any) -> st.SearchStrategy[Any]:
+    if isinstance(field, NotificationDocument):
+        return JSON | st.one_of([documents(document()) for document in NOTIFICATIONS.values()])
     if isinstance(field, Document):
         return JSON | documents(field)
     if isinstance(field, ListOf):

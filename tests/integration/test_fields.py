@@ -4,7 +4,7 @@ import pytest
 from django.db.models import OuterRef
 
 from accesslist.models import Project, RoleGrant
-from opsapi.fields import JsonRows
+from opsapi.fields import Among, JsonRows
 
 pytestmark = pytest.mark.django_db
 
@@ -13,3 +13,11 @@ pytestmark = pytest.mark.django_db
 def test_json_rows_of_nothing_are_an_empty_array(project: Project, roles: list[str]) -> None:
     grants = RoleGrant.objects.filter(project=OuterRef("id"), role__in=roles).values("role")
     assert Project.objects.values_list(JsonRows(grants), flat=True).get() == []
+
+
+@pytest.mark.parametrize("found", [0, 1], ids=["others", "its own"])
+@pytest.mark.parametrize("others", [0, 65_536])
+def test_a_column_is_among_any_number_of_values(project: Project, found: int, others: int) -> None:
+    ids = [str(number) for number in range(others)] + [project.id] * found
+    assert Project.objects.filter(Among("id", ids)).count() == found
+    assert Project.objects.exclude(Among("id", ids)).count() == 1 - found

@@ -45,6 +45,14 @@ class Caller:
         """POST, answered 201."""
         return self._request("POST", PUBLIC + path, body, 201)
 
+    def put(self, path: str, body: Any) -> Any:
+        """PUT, answered 200."""
+        return self._request("PUT", PUBLIC + path, body, 200)
+
+    def delete(self, path: str) -> None:
+        """DELETE, answered 204."""
+        self._request("DELETE", PUBLIC + path, None, 204)
+
     def report(self, group_id: str, body: Any) -> Any:
         """An agent's report, answered 202."""
         return self._request("POST", f"{AGENTS}/groups/{group_id}/reports", body, 202)
@@ -58,7 +66,7 @@ class Caller:
             method, self.platform.base_url + path, json=body, auth=self._auth, timeout=20
         )
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
-        return answer.json()
+        return answer.json() if answer.content else None
 
 
 def make_first_user(platform: Platform) -> Caller:

@@ -24,7 +24,9 @@ class Scene:
     entry: str
     config: str
     alert: str
+    global_alert: str
     event: str
+    window: str
     host: str
     router: str
     owner_key: str
@@ -75,12 +77,28 @@ CALLS: Mapping[str, tuple[Call, str]] = {
     "alerts.list_iter": (lambda c, s: list(c.alerts.list_iter(s.group, items_per_page=1)), "alert"),
     "alerts.list_open": (lambda c, s: c.alerts.list_open(s.group, 1), "alert"),
     "alerts.get": (lambda c, s: c.alerts.get(s.group, s.alert), "alert"),
-    "alert_configurations.list": (lambda c, s: c.alert_configurations.list(s.group, 1), "config"),
+    "alerts.acknowledge": (
+        lambda c, s: c.alerts.acknowledge(s.group, s.alert, "2099-11-21T12:00:00Z", "on it"),
+        "alert",
+    ),
+    "global_alerts.list": (lambda c, s: c.global_alerts.list(items_per_page=1), "global_alert"),
+    "global_alerts.list_iter": (
+        lambda c, s: list(c.global_alerts.list_iter(items_per_page=1)),
+        "global_alert",
+    ),
+    "global_alerts.list_open": (lambda c, s: c.global_alerts.list_open(1), "global_alert"),
+    "global_alerts.get": (lambda c, s: c.global_alerts.get(s.global_alert), "global_alert"),
+    # After the three that every project begins with.
+    "alert_configurations.list": (lambda c, s: c.alert_configurations.list(s.group, 4), "config"),
     "alert_configurations.list_iter": (
         lambda c, s: list(c.alert_configurations.list_iter(s.group, 1)),
         "config",
     ),
     "alert_configurations.get": (lambda c, s: c.alert_configurations.get(s.group, s.config), "config"),
+    "alert_configurations.get_open_alerts": (
+        lambda c, s: c.alert_configurations.get_open_alerts(s.group, s.config),
+        "alert",
+    ),
     "events.list_organization_events": (
         lambda c, s: c.events.list_organization_events(s.org, min_date="2026-01-01", items_per_page=1),
         "event",
@@ -99,6 +117,8 @@ CALLS: Mapping[str, tuple[Call, str]] = {
         "event",
     ),
     "events.get_project_event": (lambda c, s: c.events.get_project_event(s.group, s.event), "event"),
+    "maintenance_windows.list": (lambda c, s: c.maintenance_windows.list(s.group, 1), "window"),
+    "maintenance_windows.get": (lambda c, s: c.maintenance_windows.get(s.group, s.window), "window"),
     "deployments.list_hosts": (lambda c, s: c.deployments.list_hosts(s.group, items_per_page=1), "host"),
     "deployments.list_hosts_iter": (
         lambda c, s: list(c.deployments.list_hosts_iter(s.group, items_per_page=1)),
@@ -122,22 +142,12 @@ OTHERWISE = {
     "measurements.database",
     "measurements.get_opcounters",
     "measurements.get_query_targeting",
+    "automation.get_config",
+    "automation.get_status",
 }
 """Calls that bring something without an id: each has a test of its own."""
 
-_G = "/groups/<group_id>"
-LATER: Mapping[str, tuple[str, str]] = {
-    "alerts.acknowledge": ("PATCH", f"{_G}/alerts/<alert_id>"),
-    "alert_configurations.get_open_alerts": ("GET", f"{_G}/alertConfigs/<config_id>/alerts"),
-    "maintenance_windows.list": ("GET", f"{_G}/maintenanceWindows"),
-    "maintenance_windows.get": ("GET", f"{_G}/maintenanceWindows/<window_id>"),
-    "automation.get_config": ("GET", f"{_G}/automationConfig"),
-    "automation.get_status": ("GET", f"{_G}/automationStatus"),
-    "global_alerts.list": ("GET", "/globalAlerts"),
-    "global_alerts.list_iter": ("GET", "/globalAlerts"),
-    "global_alerts.list_open": ("GET", "/globalAlerts"),
-    "global_alerts.get": ("GET", "/globalAlerts/<alert_id>"),
-}
+LATER: Mapping[str, tuple[str, str]] = {}
 """Call → the route it waits for; once that is there, the call belongs to CALLS."""
 
 NOT_OURS = {

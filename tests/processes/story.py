@@ -1,6 +1,7 @@
 """A project, its agent, its receivers: what end-to-end tests tell a story with."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +50,24 @@ class Site:
             "WHERE lease_until BETWEEN now() AND now() + interval '28 s'",
         )
 
+    def let_agent_fall_silent(self, group_id: str, hostname: str) -> None:
+        """Time passes for one agent: it was last heard five minutes ago, while everybody listened."""
+        agent = f"group_id = '{group_id}' AND hostname = '{hostname}'"
+        past = "now() - interval '5 min'"
+        for statement in (
+            f"UPDATE automation_agent SET last_report = {past} WHERE {agent}",  # noqa: S608 - the test's own
+            f"UPDATE automation_fleetwatch SET counting_since = {past}, swept = now() - interval '11 s'",  # noqa: S608 - of no input
+        ):
+            tell(Layout(self.platform.data_dir), statement)
+
+
+HOSTS_DOWN: Mapping[str, Any] = {"eventTypeName": "HOST_DOWN"}
+
 
 class Story:
-    """A project with an agent's key and a configuration that tells of hosts that are down."""
+    """A project with an agent's key and a configuration, which tells of hosts that are down unless named."""
 
-    def __init__(self, site: Site, receiver: HttpReceiver) -> None:
+    def __init__(self, site: Site, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN) -> None:
         self._site, self.receiver, self.owner = site, receiver, site.owner
         number = next(_numbers)
         self.address = f"oncall{number}@example.com"
@@ -61,12 +75,18 @@ class Story:
         self.path = f"/groups/{self.group}"
         key = self.owner.post(f"{self.path}/apiKeys", {"desc": "agent", "roles": ["GROUP_AGENT"]})
         self.agent = self.owner.with_key(key)
-        self.owner.post(f"{self.path}/alertConfigs", self._config())
+        self.config = self.configure(condition)
 
-    def _config(self) -> dict[str, Any]:
+    def configure(self, condition: Mapping[str, Any]) -> str:
+        """Both receivers are told of this; answers the id of the configuration."""
+        config = {**condition, "notifications": self.notifications()}
+        made: str = self.owner.post(f"{self.path}/alertConfigs", config)["id"]
+        return made
+
+    def notifications(self) -> list[dict[str, Any]]:
+        """What tells both receivers."""
         webhook = {"typeName": "WEBHOOK", "webhookUrl": self.receiver.url(), "webhookSecret": SECRET}
-        email = {"typeName": "EMAIL", "emailAddress": self.address}
-        return {"eventTypeName": "HOST_DOWN", "notifications": [webhook, email]}
+        return [webhook, {"typeName": "EMAIL", "emailAddress": self.address}]
 
     def report(self, *, reachable: bool) -> None:
         """The agent reports its only host; it was accepted when this returns."""
@@ -77,9 +97,13 @@ class Story:
             "typeName": "REPLICA_PRIMARY",
             "reachable": reachable,
         }
+        assert self.send(hosts=[host])["hosts"] == 1
+
+    def send(self, **said: Any) -> dict[str, int]:
+        """An agent reports what is said; answers how many of each were taken."""
         agent = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0"}
-        answer = self.agent.report(self.group, {**agent, "hosts": [host]})
-        assert answer["accepted"]["hosts"] == 1
+        accepted: dict[str, int] = self.agent.report(self.group, {**agent, **said})["accepted"]
+        return accepted
 
     def alerts(self) -> list[dict[str, Any]]:
         """The project's alerts, newest first."""

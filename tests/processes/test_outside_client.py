@@ -62,10 +62,13 @@ def scene(owner: Caller, client: OpsManagerClient) -> Scene:
     for block in ("192.0.2.0/24", "198.51.100.0/24"):
         made.post("admin/whitelist", {"cidrBlock": block, "description": "office"})
     config = made.post(f"groups/{group['id']}/alertConfigs", _config())
+    windows = [made.post(f"groups/{group['id']}/maintenanceWindows", _window()) for _ in "ab"]
+    made.post("globalAlertConfigs", {**_config(), "forAllGroups": True})
     owner.with_key(keys[0]).report(group["id"], _report())
-    alerts = eventually(
-        lambda: made.results(f"groups/{group['id']}/alerts?status=OPEN")[1:], message="alerts"
+    global_alerts = eventually(
+        lambda: made.results("globalAlerts?status=OPEN")[1:], message="alerts of a global configuration"
     )
+    alerts = made.results(f"groups/{group['id']}/alerts?status=OPEN")
     hosts = {host["hostname"]: host["id"] for host in made.results(f"groups/{group['id']}/hosts")}
     return Scene(
         org=org,
@@ -78,8 +81,10 @@ def scene(owner: Caller, client: OpsManagerClient) -> Scene:
         key=keys[0]["id"],
         entry=made.results("admin/whitelist")[0]["id"],
         config=config["id"],
-        alert=alerts[0]["id"],
+        alert=next(one["id"] for one in alerts if one["alertConfigId"] == config["id"]),
+        global_alert=global_alerts[0]["id"],
         event=made.results(f"groups/{group['id']}/events?eventType=GROUP_CREATED")[0]["id"],
+        window=windows[0]["id"],
         host=hosts["db1.example.com"],
         router=hosts["router.example.com"],
         owner_key=made.results("admin/apiKeys")[0]["id"],
@@ -110,6 +115,14 @@ class _Maker:
 def _config() -> dict[str, Any]:
     notification = {"typeName": "EMAIL", "emailAddress": "oncall@example.com"}
     return {"eventTypeName": "HOST_DOWN", "notifications": [notification]}
+
+
+def _window() -> dict[str, Any]:
+    return {
+        "alertTypeNames": ["BACKUP"],
+        "startDate": "2099-11-28T22:00:00Z",
+        "endDate": "2099-11-29T02:00:00Z",
+    }
 
 
 def _report() -> dict[str, Any]:
@@ -156,6 +169,9 @@ def test_its_objects_hold_what_was_written(client: OpsManagerClient, scene: Scen
     assert [one.email_address for one in config.notifications] == ["oncall@example.com"]
     key = client.api_keys.get_organization_key(scene.org, scene.key)
     assert (key.private_key or "").startswith("******")
+    window = client.maintenance_windows.get(scene.group, scene.window)
+    assert (window.group_id, window.alert_type_names) == (scene.group, ["BACKUP"])
+    assert (window.start_date, window.end_date) == ("2099-11-28T22:00:00Z", "2099-11-29T02:00:00Z")
     host = client.deployments.get_host(scene.group, scene.host)
     assert host.host_port == "db1.example.com:27017"
 
@@ -184,6 +200,28 @@ def test_what_was_measured_is_read(client: OpsManagerClient, scene: Scene) -> No
     assert _measured(of_host) == _measured(opcounters) == {"OPCOUNTER_QUERY": [7.0]}
     assert _measured(of_database) == {"DB_DATA_SIZE_TOTAL": [4096.0]}
     assert _measured(client.measurements.get_query_targeting(scene.group, scene.host, period="PT1H")) == {}
+
+
+def test_the_automation_configuration_and_its_status_are_read(client: OpsManagerClient, scene: Scene) -> None:
+    path = f"{PUBLIC}/groups/{scene.group}/automationConfig"
+    stored = client.automation.get_config(scene.group)
+    assert stored["version"] == 0
+    sent = {**stored, "auth": {"key": "a secret"}, "processes": [_process()]}
+    client._session.put(path, json=sent)
+    assert client.automation.get_config(scene.group) == {**sent, "version": 1}
+    status = client.automation.get_status(scene.group)
+    assert (status.goal_version, [one.hostname for one in status.processes]) == (1, ["db1.example.com"])
+    assert not status.is_in_goal_state
+
+
+def _process() -> dict[str, Any]:
+    return {
+        "name": "orders_1",
+        "hostname": "db1.example.com",
+        "args2_6": {"net": {"port": 27017}},
+        "authSchemaVersion": 5,
+        "featureCompatibilityVersion": "7.0",
+    }
 
 
 def _measured(found: Any) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ import pytest
 from accesslist.models import RateWindow
 from accesslist.throttles import hit, throttle
 from opsapi.api.errors import ApiError
-from tests.api.racing import at_once
+from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
 

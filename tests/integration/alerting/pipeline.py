@@ -30,10 +30,10 @@ class Outside:
         return [message.kind for _, _, message in self.sent]
 
 
-def evaluate() -> None:
+def evaluate(now: datetime | None = None) -> None:
     """Evaluate everything there is."""
     for _ in range(1000):
-        if not evaluate_signals(now=clock.now()):
+        if not evaluate_signals(now=now or clock.now()):
             return
     raise AssertionError("evaluating brings forth signals without end")
 

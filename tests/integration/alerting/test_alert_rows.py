@@ -72,6 +72,7 @@ def by_orm(**filters: Any) -> Any:
             "id",
             "group_id",
             "config_id",
+            "is_global",
             "event_type",
             "status",
             "facts",
@@ -115,6 +116,41 @@ def test_one_is_found_in_its_own_project_only(project: Project) -> None:
         assert alert_row(row["id"], group_id=project.id) == row
         assert alert_row(row["id"], group_id=new_id()) is None
     assert alert_row(new_id(), group_id=project.id) is None
+
+
+class TestGlobal:
+    """Alerts of global configurations, in all projects."""
+
+    @pytest.fixture(autouse=True)
+    def _global(self, project: Project) -> None:
+        """Every third of them, in both projects."""
+        Alert.objects.filter(target_key__in="0369").update(is_global=True)
+
+    @pytest.mark.parametrize("status", STATUSES)
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
+    def test_a_page_is_what_the_orm_reads(self, status: AlertStatus | None, page: slice) -> None:
+        filters = {"is_global": True, **({} if status is None else {"status": status.value})}
+        assert AlertRows(None, status)[page] == list(by_orm(**filters)[page])
+        assert AlertRows(None, status).count() == by_orm(**filters).count()
+
+    def test_one_is_found_wherever_it_is(self) -> None:
+        for row in by_orm():
+            assert alert_row(row["id"], group_id=None) == (row if row["is_global"] else None)
+
+    def test_deleted_projects_are_left_out(self, project: Project) -> None:
+        expected = list(by_orm(is_global=True).exclude(group_id=project.id))
+        Project.objects.filter(id=project.id).update(deleted=NOON, org=None)
+        assert AlertRows(None)[0:100] == expected
+        assert AlertRows(None).count() == len(expected) == 1
+        assert not any(alert_row(row["id"], group_id=None) for row in by_orm(group_id=project.id))
+
+
+def test_those_of_one_configuration_are_found(project: Project) -> None:
+    for row in by_orm(group_id=project.id):
+        of_config = {"config_id": row["config_id"]}
+        assert AlertRows(project.id, **of_config)[0:100] == [row]
+        assert AlertRows(project.id, row["status"], **of_config).count() == 1
+        assert AlertRows(new_id(), **of_config).count() == 0
 
 
 @pytest.mark.parametrize("text", ["' OR 1=1 --", "%s", "%(group_id)s", "\\", "OPEN'"])

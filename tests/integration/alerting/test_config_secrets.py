@@ -31,7 +31,7 @@ def delete(config: AlertConfig) -> None:
     alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
 
 
-def purge() -> int:
+def purge() -> bool:
     """Purge a little later."""
     return deleted_config_secrets_purge(now=clock.now() + timedelta(seconds=1))
 
@@ -45,17 +45,17 @@ def test_those_of_a_deleted_configuration_are_removed_and_what_is_shown_stays(pr
     config = make_config(project, notifications=[WEBHOOK, EMAIL])
     shown = list(NotificationSetting.objects.values_list("fields", flat=True))
     delete(config)
-    assert purge() == 1
+    assert purge()
     assert not has_secrets(config)
     assert list(NotificationSetting.objects.values_list("fields", flat=True)) == shown
-    assert purge() == 0
+    assert not purge()
 
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_those_of_any_other_configuration_stay(project: Project, enabled: bool) -> None:
     delete(make_config(project))
     config = make_config(project, enabled=enabled)
-    assert purge() == 1
+    assert purge()
     assert has_secrets(config)
 
 
@@ -63,7 +63,7 @@ def test_one_deleted_after_that_moment_waits(project: Project) -> None:
     config = make_config(project)
     before = clock.now()
     delete(config)
-    assert deleted_config_secrets_purge(now=before) == 0
+    assert not deleted_config_secrets_purge(now=before)
     assert has_secrets(config)
 
 
@@ -73,11 +73,11 @@ def test_who_was_told_is_told_the_end_before_they_go(project: Project, outside: 
     evaluate()
     deliver_all()
     delete(config)
-    assert purge() == 0
+    assert not purge()
     deliver_all()
     assert outside.kinds[-1] == "alert.cancel"
     assert outside.sent[-1][1] == {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}
-    assert purge() == 1
+    assert purge()
     assert not has_secrets(config)
 
 
@@ -89,10 +89,10 @@ def test_what_is_tried_again_still_needs_them(project: Project, outside: Outside
     delete(config)
     outside.outcome = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
     deliver_all()
-    assert purge() == 0
+    assert not purge()
     outside.outcome = Outcome(DeliveryStatus.DELIVERED, None, 5)
     deliver_all(clock.now() + timedelta(minutes=10))
-    assert purge() == 1
+    assert purge()
 
 
 def test_a_notification_of_one_setting_does_not_keep_those_of_another(
@@ -103,9 +103,9 @@ def test_a_notification_of_one_setting_does_not_keep_those_of_another(
     evaluate()
     deliver_all()
     delete(config)
-    assert purge() == 1
+    assert purge()
     deliver_all()
-    assert purge() == 1
+    assert purge()
 
 
 def test_an_active_alert_keeps_them(project: Project) -> None:
@@ -114,9 +114,9 @@ def test_an_active_alert_keeps_them(project: Project) -> None:
     evaluate()
     AlertConfig.objects.filter(id=config.id).update(deleted=clock.now())
     Notification.objects.all().delete()
-    assert purge() == 0
+    assert not purge()
     Alert.objects.update(status="CANCELLED")
-    assert purge() == 1
+    assert purge()
 
 
 def test_what_is_told_once_and_not_sent_any_more_keeps_nothing(project: Project, outside: Outside) -> None:
@@ -125,7 +125,7 @@ def test_what_is_told_once_and_not_sent_any_more_keeps_nothing(project: Project,
     evaluate()
     assert Notification.objects.get().kind == "alert.inform"
     delete(config)
-    assert purge() == 1
+    assert purge()
     deliver_all(clock.now() + timedelta(hours=2))
     assert Notification.objects.get().status == "DROPPED"
     assert outside.sent == []

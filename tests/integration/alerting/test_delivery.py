@@ -21,14 +21,6 @@ from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
-    """The seam replaced."""
-    stand_in = Outside()
-    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
-    return stand_in
-
-
 def read_alert(reader: ApiClient, project: Project) -> dict[str, Any]:
     """The document of the only alert."""
     document: dict[str, Any] = reader.get(f"/groups/{project.id}/alerts/{Alert.objects.get().id}").json()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from accesslist.models import Project
-from alerting.models import AlertConfig
+from alerting.models import Alert, AlertConfig
 from automation.models import Host
 from automation.reports import EventReport
 from automation.services.hosts import host_change, host_delete
@@ -102,3 +102,26 @@ def test_a_report_from_before_opens_nothing_that_nothing_would_close(
     leave()
     evaluate()
     assert statuses(made) == ["OPEN"]
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda: delete("db1"), lambda: move("db1", port=27018)], ids=["del", "move"]
+)
+def test_an_event_from_before_opens_nothing_that_nothing_would_close(
+    project: Project, outside: Outside, leave: Callable[[], None]
+) -> None:
+    certificate = make_config(project, eventTypeName=EventType.HOST_SSL_CERTIFICATE_STALE.value)
+    rollback = make_config(project, eventTypeName=EventType.HOST_ROLLBACK.value)
+    ingest(project, host_report("db1"), host_report("db2"))
+    evaluate()
+    stale, rolled_back = EventType.HOST_SSL_CERTIFICATE_STALE, EventType.HOST_ROLLBACK
+    said = [(stale, "DB1"), (stale, "db2"), (rolled_back, "db1")]
+    events = [EventReport(event_type=name, hostname=hostname, port=27017) for name, hostname in said]
+    ingest(project, events=events)
+    leave()
+    evaluate()
+    assert [alert.facts["hostname"] for alert in Alert.objects.filter(config_id=certificate.id)] == ["db2"]
+    assert statuses(rollback) == []
+    deliver_all()
+    # What happened did happen.
+    assert outside.kinds.count(MessageKind.INFORM) == 1

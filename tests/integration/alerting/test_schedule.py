@@ -1,20 +1,19 @@
 """What is scheduled for when, and in which order; what a configuration's end and its readers see."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.pipeline import evaluate_signals, open_tracked
+from alerting.services.claiming import notification_claim
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
-from alerting.services.delivery import notification_claim
 from alerting.services.locks import project_lock
 from automation.reports import EventReport
 from events.models import Event, Signal
@@ -28,14 +27,11 @@ from tests.eventually import eventually
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import AGENT, host_report, ingest
 from tests.integration.alerting.pipeline import evaluate, statuses
+from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db
 
 ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
-_WAITING_FOR_LOCKS = """
-    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
 
 delete = partial(alert_config_delete, actor=SYSTEM)
 disable = partial(alert_config_set_enabled, enabled=False, actor=SYSTEM)
@@ -151,14 +147,7 @@ def test_taking_a_config_away_waits_for_the_evaluation_of_its_project(
     project: Project, take_away: Callable[..., None]
 ) -> None:
     config = make_config(project)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        with transaction.atomic():
-            project_lock(project.id)
-            ending = pool.submit(_in_thread, partial(take_away, config=config, now=clock.now()))
-            eventually(lambda: _waiting_for_locks() or ending.done())
-            assert not ending.done()
-            assert AlertConfig.objects.get().enabled
-        ending.result()
+    while_it_waits(partial(take_away, config=config, now=clock.now()), lambda: project_lock(project.id))
     assert not AlertConfig.objects.get().enabled
 
 
@@ -174,17 +163,3 @@ def _other_connection() -> BaseDatabaseWrapper:
     other = connection.copy()
     other.ensure_connection()
     return other
-
-
-def _in_thread(work: Callable[[], None]) -> None:
-    try:
-        work()
-    finally:
-        connection.close()
-
-
-def _waiting_for_locks() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING_FOR_LOCKS)
-        count: int = cursor.fetchone()[0]
-    return count

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -13,10 +13,12 @@ from pytest_django import Settings
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.nonces import LIFETIME
 from accesslist.services.housekeeping import traces_trim
+from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from alerting.services.configs import alert_config_delete
 from alerting.services.workers import worker_seen
 from alerting.worker import Wakeups, Worker
+from automation.models import Agent, FleetWatch
 from events.models import Signal
 from events.services import wake_workers
 from opsapi import clock
@@ -79,12 +81,64 @@ def test_a_worker_is_seen_and_the_long_gone_are_forgotten() -> None:
 
 
 @pytest.mark.django_db
-def test_a_heartbeat_removes_the_secrets_of_deleted_configurations(project: Project) -> None:
+def test_keeping_house_removes_secrets_and_traces_whatever_fails_after(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = make_config(project)
     alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+    DigestUse.objects.create(nonce="nonce", nc="00000001", used=clock.now() - 3 * LIFETIME)
     assert NotificationSetting.objects.exclude(secrets=None).exists()
-    assert Worker("host:1")._beat()
+
+    def fail(now: datetime) -> bool:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(worker_module, "deleted_project_purge", fail)
+    with pytest.raises(OperationalError):
+        worker_module._keep_house()
     assert not NotificationSetting.objects.exclude(secrets=None).exists()
+    assert not DigestUse.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_beats_while_keeping_house_takes_long(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.02)
+    begun, done = threading.Event(), threading.Event()
+
+    def take_long() -> bool:
+        begun.set()
+        done.wait()
+        return False
+
+    monkeypatch.setattr(worker_module, "_keep_house", take_long)
+    worker = Worker("host:1")
+    running = in_thread(worker.run)
+    try:
+        eventually(begun.is_set)
+        before = clock.now()
+        eventually(lambda: WorkerHeartbeat.objects.filter(seen__gt=before).exists())
+    finally:
+        done.set()
+        worker.stop()
+        running.join()
+
+
+@pytest.mark.parametrize("step_answers", [[True, True, False], [False]])
+def test_what_is_done_every_so_often_goes_on_while_there_is_more(
+    step_answers: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker("host:1")
+    answers = list(step_answers)
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        worker.stop()
+        return True
+
+    monkeypatch.setattr(worker._stopping, "wait", wait)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    worker._every(7.0, lambda: answers.pop(0))
+    assert (answers, waited) == ([], [7.0])
 
 
 @pytest.mark.django_db
@@ -126,6 +180,20 @@ def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: S
         eventually(lambda: not Signal.objects.exists())
         ingest(project, host_report(reachable=False))
         eventually(lambda: Alert.objects.filter(status="OPEN").exists())
+    finally:
+        worker.stop()
+        running.join()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_finds_who_has_fallen_silent(project: Project) -> None:
+    now = clock.now()
+    ingest(project, host_report(), now=now - timedelta(minutes=5))
+    FleetWatch.objects.update(swept=now - timedelta(seconds=20))
+    worker = Worker("host:1")
+    running = in_thread(worker.run)
+    try:
+        eventually(lambda: Agent.objects.filter(down=True).exists())
     finally:
         worker.stop()
         running.join()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.models import Cluster, Host
+from automation.models import Agent, Cluster, Host
 from events.models import Event, Signal
 from tests.api import bodies
 from tests.api.bodies import report
@@ -138,3 +138,7 @@ def test_agents_are_listed_by_type_and_hostname(
         ("MONITORING", "b", "of b"),
     ]
     assert all(one["links"] == [] and one["lastReport"] >= one["created"] for one in listed)
+    assert [one["down"] for one in listed] == [False] * 3
+    Agent.objects.filter(hostname="c").update(down=True)
+    listed = reader.get(f"/groups/{project.id}/agents").json()["results"]
+    assert [one["down"] for one in listed] == [True, False, False]

@@ -11,17 +11,18 @@ from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
 from automation.models import Host, Measurement
 from automation.reports import Address
-from automation.selectors import newest_measurements
+from automation.selectors import hosts_locked, known_addresses, newest_measurements
 from automation.services import hosts as hosts_service
 from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
 from events.models import Event
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
-from tests.api.racing import THREADS, at_once
 from tests.factories.automation import host_report, ingest, make_host
+from tests.racing import THREADS, at_once, while_it_waits
 
 Told = list[tuple[Signal, str]]
+MORE_THAN_PARAMETERS = 65_536
 pytestmark = pytest.mark.django_db
 
 
@@ -97,6 +98,16 @@ def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
     assert values == {"a": 2.0, "b": -2.0}
 
 
+def test_more_hosts_than_a_statement_has_parameters_can_be_looked_for(project: Project) -> None:
+    ingest(project, host_report("a", CONNECTIONS=1))
+    host = Host.objects.get()
+    keys = {host.address.key} | {(f"h{number}", 27017) for number in range(MORE_THAN_PARAMETERS)}
+    assert known_addresses(project.id, keys) == {host.address.key}
+    with transaction.atomic():
+        assert hosts_locked(project.id, keys) == {host.address.key: host}
+    assert newest_measurements([host.id, *(name for name, _ in keys)]).keys() == {host.id}
+
+
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     """Whoever comes first, nothing is counted twice and no report falls over a host that goes."""
@@ -120,6 +131,18 @@ class TestRaces:
         assert sorted(ended) == ["HOST_NOT_FOUND"] * (THREADS - 1) + ["done"]
         assert self.counts(project) == (0, 0)
         assert Event.objects.filter(event_type="DELETE_HOST_AUDIT").count() == 1
+
+    def test_of_two_changes_at_once_none_is_lost(self, project: Project, told: Told) -> None:
+        host = make_host(project)
+        while_it_waits(lambda: change(host, hostname="db2"), lambda: change(host, port=27018))
+        assert str(Host.objects.get()) == "db2:27018"
+        assert told == [(host_moving, "db1:27017"), (host_moving, "db1:27018")]
+
+    def test_one_that_moves_meanwhile_is_deleted_from_where_it_is(self, project: Project, told: Told) -> None:
+        host = make_host(project)
+        while_it_waits(lambda: delete(host), lambda: change(host, port=27018))
+        assert not Host.objects.exists()
+        assert told == [(host_moving, "db1:27017"), (host_deleting, "db1:27018")]
 
     def test_an_address_is_given_once(self, project: Project) -> None:
         address = Address("db1", 27017)

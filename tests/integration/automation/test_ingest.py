@@ -104,11 +104,13 @@ class TestCost:
         return len(queries)
 
     def hosts(self, count: int, prefix: str = "h", *, reachable: bool = True) -> list[HostReport]:
-        """That many hosts with databases and metrics, three to a cluster."""
+        """That many hosts with databases and metrics, three to a cluster, each of them a replica set."""
         return [
             host_report(
                 f"{prefix}{number}",
                 reachable=reachable,
+                version="7.0.1",
+                replica_set_name=f"{prefix}{number // 3}",
                 cluster_name=f"{prefix}{number // 3}",
                 databases=[f"{prefix}{number}", "y"],
                 **METRICS,
@@ -128,6 +130,8 @@ class TestCost:
         many = self.statements(project, *self.hosts(200, reachable=False), events=200, processes=200)
         assert one == many
         assert Event.objects.filter(event_type="HOST_DOWN").count() == 200
+        # 200 hosts in sets of three: none has a primary, and that is told with the first report.
+        assert Event.objects.filter(event_type="NO_PRIMARY").count() == 67
         assert Event.objects.filter(event_type="HOST_ROLLBACK").count() == 201
 
     def test_a_report_of_nothing_new_writes_neither_clusters_nor_databases(self, project: Project) -> None:
@@ -135,7 +139,9 @@ class TestCost:
         with CaptureQueriesContext(connection) as queries:
             ingest(project, *self.hosts(3))
         texts = [one["sql"].lstrip() for one in queries.captured_queries]
-        assert not [text for text in texts if text.startswith('INSERT INTO "automation_cluster"')]
+        written = ("automation_cluster", "automation_replicaset", "automation_fleetwatch", "events_event")
+        assert not [text for text in texts for table in written if text.startswith(f'INSERT INTO "{table}"')]
+        assert not [text for text in texts if text.startswith("UPDATE automation_replicaset")]
         assert Database.objects.count() == 6
 
     @pytest.mark.django_db(transaction=True)

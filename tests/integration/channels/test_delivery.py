@@ -34,6 +34,24 @@ def test_a_busy_receiver_is_tried_again_when_it_asks(http_receiver: HttpReceiver
     assert outcome.retry_after == 30
 
 
+@pytest.mark.parametrize(
+    ("status", "unavailable"),
+    [(404, False), (408, False), (425, False), (429, False), (500, True), (503, True), (599, True)],
+)
+def test_only_a_fault_of_the_service_makes_it_unavailable(
+    http_receiver: HttpReceiver, status: int, unavailable: bool
+) -> None:
+    http_receiver.answer(status)
+    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert outcome.unavailable is unavailable
+
+
+def test_who_does_not_answer_is_unavailable(http_receiver: HttpReceiver) -> None:
+    http_receiver.behave(lambda handler: None)
+    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    assert outcome.unavailable
+
+
 def test_a_refusing_receiver_fails_for_good(http_receiver: HttpReceiver) -> None:
     http_receiver.answer(404)
     outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
@@ -43,12 +61,6 @@ def test_a_refusing_receiver_fails_for_good(http_receiver: HttpReceiver) -> None
 def test_a_config_without_its_fields_fails_for_good_and_names_them() -> None:
     outcome = deliver(ChannelType.WEBHOOK, {"secret": "s"}, make_message(), now=NOW)
     assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "not configured: url")
-
-
-def test_a_channel_that_is_not_there_fails_for_good() -> None:
-    outcome = deliver(ChannelType.SMS, {}, make_message(), now=NOW)
-    assert outcome.status is DeliveryStatus.FAILED
-    assert outcome.reason == "SMS is not available in this installation"
 
 
 def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(

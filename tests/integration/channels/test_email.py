@@ -1,9 +1,11 @@
 """EMAIL against a real mail server."""
 
+import smtplib
 import socket
 from email.utils import parsedate_to_datetime
 
 import pytest
+from django.core.mail.backends.smtp import EmailBackend
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
@@ -127,11 +129,52 @@ def test_it_says_why_the_server_refused(
     assert mail_receiver.mails == []
 
 
+@pytest.mark.parametrize(
+    ("recipient_answer", "data_answer", "unavailable"),
+    [
+        ("450 mailbox busy", "250 OK", False),
+        ("452 mailbox full", "250 OK", False),
+        ("550 no such user", "250 OK", False),
+        ("250 OK", "451 try later", False),
+        ("250 OK", "554 looks like spam", False),
+        ("421 closing", "250 OK", True),
+        ("250 OK", "421 closing", True),
+    ],
+)
+def test_a_mailbox_that_takes_no_mail_is_no_failure_of_the_server(
+    mail_receiver: MailReceiver, recipient_answer: str, data_answer: str, unavailable: bool
+) -> None:
+    mail_receiver.recipient_answer, mail_receiver.data_answer = recipient_answer, data_answer
+    assert failure_of(CONFIG).unavailable is unavailable
+
+
+@pytest.mark.parametrize(
+    ("error", "unavailable"),
+    [
+        (smtplib.SMTPSenderRefused(452, b"no room", "ops@example.com"), True),
+        (smtplib.SMTPConnectError(450, b"busy"), True),
+        (smtplib.SMTPAuthenticationError(454, b"not now"), True),
+        (smtplib.SMTPAuthenticationError(535, b"wrong"), False),
+        (smtplib.SMTPServerDisconnected("gone"), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_the_server_refuses_to_everybody_is_a_failure_of_the_server(
+    mail_receiver: MailReceiver, monkeypatch: pytest.MonkeyPatch, error: OSError, unavailable: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(EmailBackend, "send_messages", refuse)
+    assert failure_of(CONFIG).unavailable is unavailable
+
+
 def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings.EMAIL_PORT = server.getsockname()[1]
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
+    assert failure.unavailable
 
 
 def test_a_server_that_says_nothing_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:

@@ -124,6 +124,12 @@ def test_an_absent_fact_is_the_empty_string(
     assert holds(field, operator, value, Subject()) is expected
 
 
+@pytest.mark.parametrize(("value", "expected"), [("[2001:DB8::1]:27017", True), ("2001:db8::1:27017", False)])
+def test_an_ipv6_address_with_a_port_is_compared_in_brackets(value: str, expected: bool) -> None:
+    subject = Subject(hostname="2001:db8::1", port=27017)
+    assert holds("HOSTNAME_AND_PORT", "EQUALS", value, subject) is expected
+
+
 @pytest.mark.parametrize("subject", [Subject(hostname="db1"), Subject(port=27017)])
 def test_hostname_and_port_is_absent_when_one_of_them_is(subject: Subject) -> None:
     assert holds("HOSTNAME_AND_PORT", "REGEX", "^$", subject)

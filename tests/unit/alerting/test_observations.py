@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alerting.rules.observations import Condition, of_event, of_host
+from alerting.rules.observations import Condition, of_agent, of_event, of_host, of_replica_set
 from alerting.rules.targets import target_key
 from events.types import EventType, Target
 
@@ -27,16 +27,85 @@ def test_an_event_opens_ends_or_is_told_once(name: str, expected: list[tuple[Eve
     assert [(one.event_type, one.condition) for one in seen] == expected
 
 
-@pytest.mark.parametrize(("reachable", "expected"), [(True, Condition.ENDED), (False, Condition.HOLDS)])
-def test_a_host_is_up_or_down_at_every_report(reachable: bool, expected: Condition) -> None:
-    (seen,) = of_host({**HOST, "reachable": reachable}, {})
-    assert (seen.event_type, seen.condition) == (EventType.HOST_DOWN, expected)
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        ({}, set()),
+        ({"reachable": False}, {"HOST_DOWN"}),
+        ({"typeName": "RECOVERING"}, {"HOST_RECOVERING"}),
+        ({"versionBehind": True}, {"VERSION_BEHIND"}),
+        ({"reachable": False, "typeName": "RECOVERING"}, {"HOST_DOWN", "HOST_RECOVERING"}),
+    ],
+    ids=["well", "down", "recovering", "behind", "down-and-recovering"],
+)
+def test_a_hosts_states_hold_or_have_ended_at_every_report(changes: dict[str, Any], holds: set[str]) -> None:
+    seen = of_host({**HOST, **changes}, {})
+    assert {one.event_type.value for one in seen} == {"HOST_DOWN", "HOST_RECOVERING", "VERSION_BEHIND"}
+    assert {one.event_type.value for one in seen if one.condition is Condition.HOLDS} == holds
+    assert {one.condition for one in seen} <= {Condition.HOLDS, Condition.ENDED}
 
 
 def test_measurements_are_left_to_the_threshold() -> None:
-    _, seen = of_host(HOST, {"CONNECTIONS": [1.0, 2.0]})
+    *_, seen = of_host(HOST, {"CONNECTIONS": [1.0, 2.0]})
     assert (seen.event_type, seen.condition) == (EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED)
     assert seen.samples == {"CONNECTIONS": [1.0, 2.0]}
+
+
+@pytest.mark.parametrize(
+    ("agent_type", "changes", "expected"),
+    [
+        ("MONITORING", {}, {"MONITORING_AGENT_DOWN": "ENDED", "MONITORING_AGENT_VERSION_BEHIND": "ENDED"}),
+        (
+            "BACKUP",
+            {"down": True, "versionBehind": True},
+            {"BACKUP_AGENT_DOWN": "HOLDS", "BACKUP_AGENT_VERSION_BEHIND": "HOLDS"},
+        ),
+        ("AUTOMATION", {"down": True, "versionBehind": True}, {"AUTOMATION_AGENT_DOWN": "HOLDS"}),
+    ],
+)
+def test_an_agent_is_silent_or_behind(
+    agent_type: str, changes: dict[str, bool], expected: dict[str, str]
+) -> None:
+    state = {"sourceTypeName": agent_type, "hostname": "a1", "down": False, "versionBehind": False}
+    seen = of_agent({**state, **changes})
+    assert {one.event_type.value: one.condition.value for one in seen} == expected
+
+
+@pytest.mark.parametrize(
+    ("primaries", "expected"),
+    [
+        (0, {"NO_PRIMARY": "HOLDS"}),
+        (1, {"NO_PRIMARY": "ENDED", "MULTIPLE_PRIMARIES": "ENDED"}),
+        (2, {"MULTIPLE_PRIMARIES": "HOLDS"}),
+        (3, {"MULTIPLE_PRIMARIES": "HOLDS"}),
+    ],
+)
+def test_a_replica_set_has_one_primary_or_a_condition_holds(primaries: int, expected: dict[str, str]) -> None:
+    seen = of_replica_set({"replicaSetName": "rs0", "primaries": primaries, "healthy": 3, "unhealthy": 1})
+    about_primaries = {one.event_type.value: one.condition.value for one in seen if one.count is None}
+    assert about_primaries == expected
+
+
+def test_members_are_left_to_the_threshold() -> None:
+    seen = of_replica_set({"replicaSetName": "rs0", "primaries": 1, "healthy": 3, "unhealthy": 0})
+    counted = {one.event_type.value: (one.condition, one.count) for one in seen if one.count is not None}
+    assert counted == {
+        "TOO_FEW_HEALTHY_MEMBERS": (Condition.MEASURED, 3),
+        "TOO_MANY_UNHEALTHY_MEMBERS": (Condition.MEASURED, 0),
+    }
+
+
+def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None:
+    seen = of_replica_set({"replicaSetName": "rs0", "primaries": 0, "healthy": 0, "unhealthy": 0})
+    assert {one.condition for one in seen} == {Condition.GONE}
+    assert {one.event_type.value for one in seen} == {
+        "NO_PRIMARY",
+        "MULTIPLE_PRIMARIES",
+        "TOO_FEW_HEALTHY_MEMBERS",
+        "TOO_MANY_UNHEALTHY_MEMBERS",
+        "OPLOG_BEHIND",
+        "RESYNC_REQUIRED",
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,6 +123,13 @@ def test_measurements_are_left_to_the_threshold() -> None:
             {"replicaSetName": "rs0", "clusterName": "c"},
             '["REPLICA_SET","rs0","c",null]',
         ),
+        # Its members may disagree on the shard, or tell it later.
+        (
+            Target.REPLICA_SET,
+            {"replicaSetName": "rs0", "clusterName": "c", "shardName": "s0"},
+            '["REPLICA_SET","rs0","c",null]',
+        ),
+        (Target.REPLICA_SET, {"clusterName": "c", "shardName": "s0"}, '["REPLICA_SET",null,"c","s0"]'),
         (Target.CLUSTER, {"clusterName": "c"}, '["CLUSTER","c",null]'),
         (Target.AGENT, {"sourceTypeName": "BACKUP", "hostname": "a1"}, '["AGENT","BACKUP","a1"]'),
         (Target.GROUP, HOST, '["GROUP"]'),
@@ -73,7 +149,7 @@ def test_names_with_separators_are_different_targets() -> None:
 
 def test_a_target_of_any_length_fits_an_index_and_stays_its_own() -> None:
     name = "\U0001f4a5" * 200
-    facts = {"replicaSetName": name, "clusterName": name, "shardName": name}
+    facts = {"replicaSetName": name, "clusterName": name}
     key = target_key(Target.REPLICA_SET, facts)
     assert len(key.encode()) < 500
-    assert key != target_key(Target.REPLICA_SET, {**facts, "shardName": name[:-1]})
+    assert key != target_key(Target.REPLICA_SET, {**facts, "clusterName": name[:-1]})

@@ -1,20 +1,19 @@
 """What an observation does to an alert: every case of the fold."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.choices import AlertStatus
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import (
     Action,
     AlertView,
     ConfigView,
     Decision,
     Reason,
-    SettingView,
     opens_at,
     step,
     target_of,
@@ -31,8 +30,12 @@ HIGH = ConfigView(
     EventType.OUTSIDE_METRIC_THRESHOLD,
     metric_threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
 )
-TRACKING = AlertView("alert", AlertStatus.TRACKING)
-OPEN = AlertView("alert", AlertStatus.OPEN)
+FEW = ConfigView(
+    "config",
+    EventType.TOO_FEW_HEALTHY_MEMBERS,
+    threshold=CountThreshold(ThresholdOperator.LESS_THAN, 2),
+)
+ACTIVE = AlertView()
 FACTS = {"hostId": "h1", "hostname": "db1", "port": 27017, "typeName": "STANDALONE"}
 
 
@@ -42,28 +45,39 @@ def seen(condition: Condition, config: ConfigView = DOWN, *samples: float) -> Ob
     return Observation(config.event_type, condition, FACTS, measured)
 
 
+def counted(count: int | None) -> Observation:
+    """So many healthy members."""
+    return Observation(FEW.event_type, Condition.MEASURED, {"replicaSetName": "rs0"}, count=count)
+
+
 @pytest.mark.parametrize(
     ("config", "observation", "alert", "expected"),
     [
         (DOWN, seen(Condition.HOLDS), None, Decision(Action.START, Reason.HOLDS)),
-        (DOWN, seen(Condition.HOLDS), TRACKING, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
-        (DOWN, seen(Condition.HOLDS), OPEN, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
+        (DOWN, seen(Condition.HOLDS), ACTIVE, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
         (DOWN, seen(Condition.ENDED), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (DOWN, seen(Condition.ENDED), TRACKING, Decision(Action.CLOSE, Reason.ENDED)),
-        (DOWN, seen(Condition.ENDED), OPEN, Decision(Action.CLOSE, Reason.ENDED)),
+        (DOWN, seen(Condition.ENDED), ACTIVE, Decision(Action.CLOSE, Reason.ENDED)),
+        (DOWN, seen(Condition.GONE), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
+        (DOWN, seen(Condition.GONE), ACTIVE, Decision(Action.CANCEL, Reason.GONE)),
+        (FEW, counted(2), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
+        (FEW, counted(1), None, Decision(Action.START, Reason.OUTSIDE)),
+        (FEW, counted(0), ACTIVE, Decision(Action.NOTHING, Reason.STILL_HOLDS)),
+        (FEW, counted(2), ACTIVE, Decision(Action.CLOSE, Reason.INSIDE)),
+        (FEW, counted(None), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
+        (DOWN, counted(0), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
         (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(Action.TELL_ONCE, Reason.HAPPENED)),
         (HIGH, seen(Condition.MEASURED, HIGH), None, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
-        (HIGH, seen(Condition.MEASURED, HIGH), OPEN, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
+        (HIGH, seen(Condition.MEASURED, HIGH), ACTIVE, Decision(Action.NOTHING, Reason.NOT_MEASURED)),
         (HIGH, seen(Condition.MEASURED, HIGH, 101), None, Decision(Action.START, Reason.OUTSIDE, 101)),
         (HIGH, seen(Condition.MEASURED, HIGH, 100), None, Decision(Action.NOTHING, Reason.NO_ALERT)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 101), OPEN, Decision(Action.UPDATE, Reason.STILL_HOLDS, 101)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 101), ACTIVE, Decision(Action.UPDATE, Reason.STILL_HOLDS, 101)),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 101),
-            AlertView("alert", AlertStatus.OPEN, 101),
+            AlertView(101),
             Decision(Action.NOTHING, Reason.STILL_HOLDS, 101),
         ),
-        (HIGH, seen(Condition.MEASURED, HIGH, 100), OPEN, Decision(Action.CLOSE, Reason.INSIDE, 100)),
+        (HIGH, seen(Condition.MEASURED, HIGH, 100), ACTIVE, Decision(Action.CLOSE, Reason.INSIDE, 100)),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 50, 200),
@@ -78,6 +92,25 @@ def test_it_decides(
     assert step(config, observation, alert) == expected
 
 
+@pytest.mark.parametrize(
+    ("happened", "action"),
+    [
+        (None, Action.CLOSE),
+        (NOW - timedelta(seconds=1), Action.NOTHING),
+        (NOW, Action.CLOSE),
+        (NOW + timedelta(seconds=1), Action.CLOSE),
+    ],
+    ids=["undated", "before", "in-the-same-second", "after"],
+)
+def test_what_ended_before_an_alert_began_does_not_close_it(
+    happened: datetime | None, action: Action
+) -> None:
+    ended = replace(seen(Condition.ENDED), happened=happened)
+    alert = AlertView(created=NOW + timedelta(milliseconds=900))
+    assert step(DOWN, ended, alert).action is action
+    assert step(DOWN, ended, ACTIVE).action is Action.CLOSE
+
+
 def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
     matcher = Matcher(MatcherField.HOSTNAME, MatcherOperator.EQUALS, "db2")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
@@ -87,14 +120,12 @@ def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
 def test_an_alert_ends_with_its_condition_whatever_matchers_say_by_then() -> None:
     matcher = Matcher(MatcherField.TYPE_NAME, MatcherOperator.EQUALS, "PRIMARY")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
-    assert step(config, seen(Condition.ENDED), OPEN) == Decision(Action.CLOSE, Reason.ENDED)
+    assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(Action.CLOSE, Reason.ENDED)
 
 
 def test_it_opens_when_the_smallest_delay_has_passed() -> None:
-    delays = [SettingView(str(minutes), timedelta(minutes=minutes), None) for minutes in (15, 5, 30)]
-    assert opens_at(ConfigView("config", EventType.HOST_DOWN, settings=delays), NOW) == NOW + timedelta(
-        minutes=5
-    )
+    delay = timedelta(minutes=5)
+    assert opens_at(ConfigView("config", EventType.HOST_DOWN, smallest_delay=delay), NOW) == NOW + delay
     assert opens_at(DOWN, NOW) == NOW
 
 

@@ -24,3 +24,9 @@ _MESSAGE = Message(
 def make_message(**changes: Any) -> Message:
     """A message that a host is down, with those changes."""
     return replace(_MESSAGE, **changes)
+
+
+ODD = ["a\r\nb", "a\x00b\x1b[31m", "\u202egnp.exe", "x\u2028y", "\ud800", "😀" * 3]
+"""Names no title may be broken by."""
+LONGEST = ["x", "&", '"', "😀", "\\"]
+"""Characters that are long in one way of writing or another."""

@@ -144,6 +144,37 @@ def test_a_read_only_field_may_say_what_is_stored_and_nothing_else(value: Any, r
         assert read(body, stored) == read(GOOD)
 
 
+class Change(Whole_):
+    """What changes the parts and notes of one; the rest may stand there as it is."""
+
+    writable = frozenset({"parts", "notes", "more"})
+
+    more = Text(required=False)
+    parts = ListOf(Part(), required=False)
+
+
+def test_a_field_declared_anew_keeps_its_place_and_new_ones_follow() -> None:
+    assert list(Change().fields) == [*Whole_().fields, "more"]
+    assert not Change().fields["parts"].required
+
+
+def test_what_is_not_writable_may_say_what_is_stored_and_need_not_stand_there() -> None:
+    change = Change(context={"stored": {"kind": "A"}})
+    assert change.read({"notes": ["n"]}) == change.read({"notes": ["n"], "kind": "A"}) == {"notes": ["n"]}
+    assert not Whole_().fields["kind"].read_only
+
+
+def test_what_is_not_writable_is_refused_where_it_says_otherwise() -> None:
+    with pytest.raises(ApiError) as raised:
+        Change(context={"stored": {"kind": "A"}}).read({"more": 1, "part": {}, "parts": [{}], "kind": "B"})
+    assert [(bad.field, bad.code) for bad in raised.value.bad_fields] == [
+        ("kind", ErrorCode.ATTRIBUTE_READ_ONLY),
+        ("parts[0].name", ErrorCode.MISSING_ATTRIBUTE),
+        ("part", ErrorCode.ATTRIBUTE_READ_ONLY),
+        ("more", ErrorCode.INVALID_ATTRIBUTE),
+    ]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -7,6 +7,7 @@ import pytest
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField
+from opsapi.api.errors import MOST_FAULTS
 from opsapi.api.fields import (
     MAX_INTEGER,
     EmailAddress,
@@ -123,3 +124,20 @@ def test_a_list_names_every_wrong_item() -> None:
     with pytest.raises(InvalidField) as refusal:
         ListOf(ListOf(Whole())).run_validation([[1, "x"], 2, [3, -1]])
     assert [bad.field for bad in refusal.value.bad_fields] == ["[0][1]", "[1]", "[2][1]"]
+
+
+@pytest.mark.parametrize(
+    ("data", "fields"),
+    [
+        (["a", "b", "a", "c", "b", "a"], ["[2]", "[4]", "[5]"]),
+        (["a", "a", 1], ["[2]"]),
+        (["a"] * (MOST_FAULTS + 2), [f"[{place}]" for place in range(1, MOST_FAULTS + 1)]),
+    ],
+    ids=["repeated", "wrong ones first", "very many"],
+)
+def test_a_list_of_different_items_names_those_that_stand_there_already(
+    data: list[Any], fields: list[str]
+) -> None:
+    with pytest.raises(InvalidField) as refusal:
+        ListOf(Text(), unique=True).run_validation(data)
+    assert [bad.field for bad in refusal.value.bad_fields] == fields

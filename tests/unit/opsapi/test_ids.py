@@ -2,11 +2,13 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
 
-from opsapi.ids import is_id, new_id
+from opsapi import ids
+from opsapi.ids import first_id, is_id, new_id
 
 
 def test_an_id_has_24_lower_case_hex_characters() -> None:
@@ -52,3 +54,31 @@ def test_an_id_made_after_the_clock_stepped_back_is_still_greater() -> None:
 )
 def test_it_knows_the_form_of_an_id(text: str, expected: bool) -> None:
     assert is_id(text) is expected
+
+
+def test_the_first_id_of_a_moment_parts_what_was_made_before_from_what_is_made_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One that has not yet gone on to a time still later.
+    monkeypatch.setattr(ids, "_sequence", ids._Sequence())
+    moment = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+    with time_machine.travel(moment - timedelta(milliseconds=1), tick=False):
+        before = new_id()
+    with time_machine.travel(moment, tick=False):
+        after = new_id()
+    assert before < first_id(moment) <= after
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (datetime(1970, 1, 1, tzinfo=UTC), "0" * 24),
+        (datetime(1969, 12, 31, tzinfo=UTC), "0" * 24),
+        (datetime(1970, 1, 1, 0, 0, 0, 1_000, tzinfo=UTC), "000000000001" + "0" * 12),
+        (datetime(9999, 12, 31, tzinfo=UTC), "e677ccf98000" + "0" * 12),
+    ],
+    ids=str,
+)
+def test_the_first_id_of_any_moment_is_an_id(moment: datetime, expected: str) -> None:
+    assert is_id(first_id(moment))
+    assert first_id(moment) == expected

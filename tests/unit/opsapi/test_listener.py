@@ -1,18 +1,11 @@
-"""Addresses in URLs, and the two halves of TLS."""
+"""Addresses to listen on, and the two halves of TLS."""
 
 from pathlib import Path
 
 import pytest
 
 from opsapi.supervisor.errors import StartError
-from opsapi.supervisor.listener import check_tls, listen, shown
-
-
-@pytest.mark.parametrize(
-    ("host", "text"), [("127.0.0.1", "127.0.0.1:80"), ("::1", "[::1]:80"), ("localhost", "localhost:80")]
-)
-def test_an_address_as_it_stands_in_a_url(host: str, text: str) -> None:
-    assert shown(host, 80) == text
+from opsapi.supervisor.listener import check_tls, listen
 
 
 def test_a_name_that_is_no_address() -> None:

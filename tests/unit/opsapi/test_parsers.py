@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.parsers import MAX_DEPTH, read_body, read_json_object
+from opsapi.api.parsers import read_body, read_json_object
+from opsapi.strict_json import MAX_DEPTH
 
 
 def nested(depth: int) -> bytes:

@@ -1,0 +1,67 @@
+"""Acknowledging an alert that ends, or that others acknowledge, at the same time (decisions 6)."""
+
+from collections.abc import Callable
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert
+from alerting.services.alerts import alerts_cancel, alerts_close
+from events.models import Event
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.api.people import refusal
+from tests.client import ApiClient
+from tests.factories.alerting import make_alert
+from tests.racing import THREADS, at_once, while_it_waits
+
+UNTIL = "2099-11-21T12:00:00Z"
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def close(alert: Alert) -> None:
+    """The condition ends."""
+    alerts_close(values={alert.id: None}, group_id=alert.group_id, now=clock.now())
+
+
+def cancel(alert: Alert) -> None:
+    """Its configuration or target goes."""
+    alerts_cancel(alerts=Alert.objects.filter(id=alert.id), actor=SYSTEM, now=clock.now())
+
+
+@pytest.mark.parametrize("end", [close, cancel])
+def test_what_ends_while_it_is_acknowledged_is_refused(
+    owner: ApiClient, project: Project, end: Callable[[Alert], None]
+) -> None:
+    alert = make_alert(project)
+    path = f"/groups/{project.id}/alerts/{alert.id}"
+    answer = while_it_waits(lambda: owner.patch(path, {"acknowledgedUntil": UNTIL}), lambda: end(alert))
+    assert refusal(answer) == (400, "INVALID_ALERT_STATUS")
+    assert Alert.objects.get().acknowledged_until is None
+    assert not Event.objects.filter(event_type="ALERT_ACKNOWLEDGED_AUDIT").exists()
+
+
+def test_what_is_acknowledged_while_it_ends_keeps_both(owner: ApiClient, project: Project) -> None:
+    alert = make_alert(project)
+    path = f"/groups/{project.id}/alerts/{alert.id}"
+
+    def call(number: int) -> int:
+        if number == 0:
+            close(alert)
+            return 200
+        return int(owner.patch(path, {"acknowledgedUntil": UNTIL}).status_code)
+
+    statuses = at_once(call)
+    assert set(statuses) <= {200, 400}
+    ended = owner.get(path).json()
+    assert ended["status"] == "CLOSED"
+    acknowledged = Event.objects.filter(event_type="ALERT_ACKNOWLEDGED_AUDIT").count()
+    assert ("acknowledgedUntil" in ended) is (200 in statuses[1:]) is bool(acknowledged)
+
+
+def test_of_the_same_request_many_times_at_once_one_counts(owner: ApiClient, project: Project) -> None:
+    alert = make_alert(project)
+    body = {"acknowledgedUntil": UNTIL, "acknowledgementComment": "on it"}
+    statuses = at_once(lambda _: owner.patch(f"/groups/{project.id}/alerts/{alert.id}", body).status_code)
+    assert statuses == [200] * THREADS
+    assert Event.objects.filter(event_type="ALERT_ACKNOWLEDGED_AUDIT").count() == 1

@@ -1,0 +1,61 @@
+"""Publishes that race, with each other and with reports: one wins, and nothing is lost (decisions 9)."""
+
+import pytest
+
+from accesslist.models import Project
+from automation.models import AutomationRevision, Host
+from events.models import Event
+from tests.api import bodies
+from tests.api.automation import named, path, publisher
+from tests.client import ApiClient
+from tests.racing import THREADS, at_once
+
+__all__ = ["path", "publisher"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_of_publishes_that_race_one_wins(publisher: ApiClient, path: str, project: Project) -> None:
+    answers = at_once(lambda number: publisher.put(path, named(f"p{number}")))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * (THREADS - 1)
+    assert {tuple(one.json()["parameters"]) for one in answers if one.status_code == 409} == {("0", "1")}
+    (won,) = [answer.json() for answer in answers if answer.status_code == 200]
+    assert publisher.get(path).json() == won
+    project.refresh_from_db()
+    told = Event.objects.filter(event_type="AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+    assert (AutomationRevision.objects.count(), told.count()) == (1, 1)
+    assert Host.objects.count() == project.host_count == 1
+
+
+def test_who_tries_again_with_what_is_there_loses_nothing(publisher: ApiClient, path: str) -> None:
+    def add(number: int) -> None:
+        for _ in range(THREADS):
+            current = publisher.get(path).json()
+            wanted = named(f"p{number}", version=current["version"])
+            wanted["processes"] += current["processes"]
+            if publisher.put(path, wanted).status_code == 200:
+                return
+
+    at_once(add)
+    document = publisher.get(path).json()
+    assert document["version"] == THREADS
+    assert sorted(one["name"] for one in document["processes"]) == sorted(f"p{one}" for one in range(THREADS))
+
+
+def test_a_publish_that_races_with_reports_adds_each_host_once(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    names = [f"p{number}" for number in range(4)]
+
+    def call(number: int) -> int:
+        if number % 2:
+            return int(publisher.put(path, named(*names, alias=str(number))).status_code)
+        turned = names[number % 4 :] + names[: number % 4]
+        hosts = [bodies.host(hostname=f"{name}.example.com") for name in turned]
+        return int(agent.report(project.id, bodies.report(*hosts)).status_code)
+
+    assert sorted(at_once(call)) == [200] + [202] * 5 + [409] * 4
+    project.refresh_from_db()
+    assert Host.objects.count() == project.host_count == 4
+    added = Event.objects.filter(event_type__in=["NEW_HOST", "ADD_HOST_AUDIT"])
+    assert len({one.details["hostId"] for one in added}) == added.count() == 4

@@ -1,0 +1,101 @@
+"""Secrets of the automation configuration: for those who may publish it, for nobody else (decisions 9)."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from automation.models import AutomationRevision
+from opsapi.roles import Grant, Role
+from tests.api import bodies
+from tests.api.automation import path, published, publisher
+from tests.api.canary import spoilt
+from tests.client import ApiClient
+from tests.factories.accesslist import make_key
+from tests.factories.documents import document, process
+
+__all__ = ["path", "publisher"]
+
+pytestmark = pytest.mark.django_db
+
+SENT = document(
+    version=0,
+    auth={"key": bodies.SECRET, "usersWanted": [{"user": "mms", "initPwd": bodies.SECRET}]},
+    processes=[process(args2_6={"security": {"clusterPassword": bodies.SECRET}})],
+)
+
+
+def test_who_may_publish_sees_them(publisher: ApiClient, path: str) -> None:
+    assert published(publisher, path, SENT) == {**SENT, "version": 1}
+    assert publisher.get(path).json() == {**SENT, "version": 1}
+    assert publisher.get(f"{path}/revisions/1").json() == {**SENT, "version": 1}
+
+
+def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, project: Project) -> None:
+    published(publisher, path, SENT)
+    changed = json.loads(json.dumps(SENT).replace(bodies.SECRET, f"{bodies.SECRET}-changed"))
+    plan = publisher.put(f"{path}?dryRun=true", {**changed, "version": 1})
+    published(publisher, path, {**changed, "version": 1})
+    watcher = ApiClient(make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=project.id)))
+    pages = (
+        path,
+        f"{path}/revisions",
+        f"{path}/revisions/1",
+        f"/groups/{project.id}/events?includeRaw=true",
+    )
+    shown = [watcher.get(page).content.decode() for page in pages] + [plan.content.decode()]
+    assert [page for page in shown if bodies.SECRET in page] == []
+    assert shown[0].count("******") == shown[2].count("******") == 3
+    assert watcher.get(path).json()["auth"]["usersWanted"] == [{"user": "mms", "initPwd": "******"}]
+
+
+@pytest.mark.parametrize("role", [Role.GROUP_OWNER, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_READ_ONLY])
+def test_only_those_who_may_publish_see_them(
+    publisher: ApiClient, path: str, project: Project, role: Role
+) -> None:
+    published(publisher, path, SENT)
+    caller = ApiClient(make_key(Grant(role, group_id=project.id)))
+    assert (bodies.SECRET in caller.get(path).content.decode()) is (role is not Role.GROUP_READ_ONLY)
+    elsewhere = Grant(Role.ORG_READ_ONLY, org_id=project.org_id)
+    assert bodies.SECRET not in ApiClient(make_key(elsewhere)).get(path).content.decode()
+
+
+def test_a_redacted_document_can_be_written_back(publisher: ApiClient, reader: ApiClient, path: str) -> None:
+    published(publisher, path, SENT)
+    redacted = reader.get(path).json()
+    assert published(publisher, path, redacted) == {**SENT, "version": 1}
+    changed = {**redacted, "options": {"downloadBase": "/srv"}}
+    assert published(publisher, path, changed) == {**SENT, **changed, **secret_parts()}
+
+
+def secret_parts() -> dict[str, Any]:
+    """What stands in the next version although it was redacted."""
+    return {"version": 2, "auth": SENT["auth"], "processes": SENT["processes"]}
+
+
+def test_a_redacted_one_below_an_object_that_should_be_an_array_is_refused(
+    publisher: ApiClient, path: str
+) -> None:
+    published(publisher, path, SENT)
+    answer = publisher.put(path, document(version=1, processes={"x": {"password": "******"}}))
+    assert answer.status_code == 400
+    assert publisher.get(path).json() == {**SENT, "version": 1}
+
+
+def test_no_refusal_and_no_log_line_tells_one(
+    publisher: ApiClient, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answers = [publisher.put(path, body) for body in spoilt(SENT)]
+    refused = [answer.content.decode() for answer in answers if answer.status_code != 200]
+    assert len(refused) > 3
+    assert bodies.SECRET not in "".join(refused) + caplog.text
+
+
+def test_they_are_sealed_at_rest(publisher: ApiClient, path: str) -> None:
+    published(publisher, path, SENT)
+    (kept,) = AutomationRevision.objects.values()
+    assert bodies.SECRET not in str(kept)
+    assert "clusterPassword" not in str(kept["document"])

@@ -1,0 +1,185 @@
+"""Alert configurations that several write at once, and that are written while signals are evaluated."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from accesslist.models import Project
+from accesslist.services.projects import project_delete, project_update
+from alerting.models import Alert, AlertConfig
+from alerting.pipeline import evaluate_signals
+from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
+from alerting.services.locks import global_configs_lock
+from events.models import Event, Signal
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.api.bodies import alert_config, email, global_alert_config, host, report
+from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_config, make_global_config
+from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def evaluated_beside() -> bool:
+    """Whether another, that waits for nobody, evaluates a project now."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(on_own_connection, lambda: evaluate_signals(now=clock.now())).result()
+
+
+def down(owner: ApiClient, project: Project) -> None:
+    """A host is down: a signal waits to be evaluated."""
+    assert owner.report(project.id, report(host(reachable=False))).status_code == 202
+
+
+def evaluated() -> None:
+    """Evaluate everything there is."""
+    while evaluate_signals(now=clock.now()):
+        pass
+
+
+def paths(owner: ApiClient, project: Project) -> dict[str, str]:
+    """The path of a configuration of each kind."""
+    made = {
+        f"/groups/{project.id}/alertConfigs": alert_config(),
+        "/globalAlertConfigs": global_alert_config(eventTypeName="HOST_DOWN"),
+    }
+    return {path: f"{path}/{owner.post(path, body).json()['id']}" for path, body in made.items()}
+
+
+def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Project) -> None:
+    for path in paths(owner, project).values():
+        Event.objects.all().delete()
+        scope = {"forAllGroups": True} if "global" in path else {}
+
+        def put(number: int, path: str = path, scope: dict[str, Any] = scope) -> Any:
+            addresses = [f"{number}-{one}@example.com" for one in range(3)]
+            told = [email(emailAddress=address) for address in addresses]
+            return ApiClient(owner.key).put(path, {**alert_config(notifications=told), **scope})
+
+        answers = at_once(put)
+        assert {answer.status_code for answer in answers} == {200}
+        shown = owner.get(path).json()
+        assert shown in [answer.json() for answer in answers]
+        assert len({one["emailAddress"].split("-")[0] for one in shown["notifications"]}) == 1
+        assert Event.objects.filter(event_type="ALERT_CONFIG_CHANGED_AUDIT").count() == THREADS
+
+
+def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) -> None:
+    for path in paths(owner, project).values():
+
+        def delete(_: int, path: str = path) -> int:
+            return int(ApiClient(owner.key).delete(path).status_code)
+
+        statuses = at_once(delete)
+        assert sorted(statuses) == [204] + [404] * (THREADS - 1)
+
+
+@pytest.mark.parametrize("end", [alert_config_delete, alert_config_set_enabled])
+@pytest.mark.parametrize("is_global", [False, True])
+def test_no_alert_opens_under_what_is_taken_away_meanwhile(
+    owner: ApiClient, project: Project, end: Callable[..., None], is_global: bool
+) -> None:
+    config = make_global_config() if is_global else make_config(project)
+    evaluated()
+    down(owner, project)
+    values = {"enabled": False} if end is alert_config_set_enabled else {}
+    with transaction.atomic():
+        end(config=config, actor=SYSTEM, now=clock.now(), **values)
+        assert evaluated_beside() is False
+    assert Signal.objects.exists()
+    evaluated()
+    assert not Alert.objects.filter(config_id=config.id).exists()
+
+
+@pytest.mark.parametrize("is_global", [False, True])
+def test_what_is_taken_away_while_it_is_evaluated_cancels_what_that_opened(
+    owner: ApiClient, project: Project, is_global: bool
+) -> None:
+    config = make_global_config() if is_global else make_config(project)
+    evaluated()
+    down(owner, project)
+    while_it_waits(
+        lambda: alert_config_delete(config=config, actor=SYSTEM, now=clock.now()),
+        lambda: evaluate_signals(now=clock.now()),
+    )
+    assert list(Alert.objects.values_list("config_id", "status")) == [(config.id, "CANCELLED")]
+
+
+def test_evaluating_stands_still_while_global_configurations_are_written_and_goes_on(
+    owner: ApiClient, project: Project
+) -> None:
+    make_config(project)
+    down(owner, project)
+    with transaction.atomic():
+        global_configs_lock()
+        assert evaluated_beside() is False
+    evaluated()
+    assert Alert.objects.get().status == "OPEN"
+
+
+def test_projects_are_evaluated_side_by_side(owner: ApiClient, project: Project) -> None:
+    make_global_config()
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        down(owner, each)
+    with transaction.atomic():
+        assert evaluate_signals(now=clock.now())
+        assert evaluated_beside() is True
+    assert Alert.objects.count() == 2
+
+
+@pytest.mark.parametrize("retag_first", [True, False])
+def test_tags_of_a_project_and_of_a_configuration_that_change_together_leave_no_alert_behind(
+    owner: ApiClient, project: Project, retag_first: bool
+) -> None:
+    Project.objects.filter(id=project.id).update(tags=["a"])
+    config = make_global_config(tags=["a", "b"])
+    down(owner, project)
+    evaluated()
+
+    def retag() -> None:
+        project_update(group_id=project.id, changes={"tags": ["b"]}, actor=SYSTEM, now=clock.now())
+
+    def narrow() -> None:
+        alert_config_update(config=config, read=lambda _: {"tags": ["a"]}, actor=SYSTEM, now=clock.now())
+
+    first, second = (retag, narrow) if retag_first else (narrow, retag)
+    while_it_waits(second, first)
+    evaluated()
+    assert list(Alert.objects.values_list("status", flat=True)) == ["CANCELLED"]
+
+
+def test_a_project_is_retagged_or_deleted_whoever_comes_first(owner: ApiClient) -> None:
+    projects: list[Project] = ProjectFactory.create_batch(3, tags=["a"])
+    make_global_config(tags=["a"])
+    for project in projects:
+        down(owner, project)
+    evaluated()
+
+    def write(number: int) -> int:
+        path = f"/groups/{projects[number % 3].id}"
+        client = ApiClient(owner.key)
+        answer = client.delete(path) if number >= 6 else client.patch(path, {"tags": [str(number)]})
+        return int(answer.status_code)
+
+    statuses = at_once(write)
+    assert set(statuses) <= {200, 204, 404}
+    assert statuses.count(204) == 3
+    assert set(Alert.objects.values_list("status", flat=True)) == {"CANCELLED"}
+
+
+def test_a_project_deleted_while_a_configuration_comes_to_name_it_is_not_named(
+    owner: ApiClient, project: Project
+) -> None:
+    body = global_alert_config(forAllGroups=False, groupIds=[project.id])
+    answer = while_it_waits(
+        lambda: ApiClient(owner.key).post("/globalAlertConfigs", body),
+        lambda: project_delete(group_id=project.id, actor=SYSTEM, now=clock.now()),
+    )
+    assert (answer.status_code, answer.json()["badFields"][0]["field"]) == (400, "groupIds[0]")
+    assert not AlertConfig.objects.exists()

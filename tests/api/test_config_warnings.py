@@ -1,0 +1,59 @@
+"""Who writes a configuration that would tell nobody is warned (decisions 10)."""
+
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from tests.api.bodies import alert_config, email
+from tests.client import ApiClient
+from tests.factories.accesslist import UserFactory
+
+pytestmark = pytest.mark.django_db
+GROUP = {"typeName": "GROUP", "emailEnabled": True}
+NOBODY = '299 - "notifications[1]: nobody to tell: no user holds such a role there"'
+
+
+def body(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A configuration with these notifications after one that always reaches somebody."""
+    return alert_config(notifications=[email(), *notifications], **changes)
+
+
+def make_reader(project: Project, **changes: Any) -> None:
+    """Somebody with a role in the project."""
+    UserFactory.create(**changes).grants.create(role="GROUP_READ_ONLY", project=project)
+
+
+def test_every_write_warns_while_there_is_nobody(owner: ApiClient, project: Project) -> None:
+    path = f"/groups/{project.id}/alertConfigs"
+    made = owner.post(path, body(GROUP))
+    assert made.headers["Warning"] == NOBODY
+    one = f"{path}/{made.json()['id']}"
+    assert owner.put(one, made.json()).headers["Warning"] == NOBODY
+    assert owner.patch(one, {"enabled": True}).headers["Warning"] == NOBODY
+    assert "Warning" not in owner.get(one).headers
+    assert made.json() == owner.get(one).json()
+
+    make_reader(project, email_address="reader@example.com")
+    assert "Warning" not in owner.put(one, made.json()).headers
+
+
+def test_people_without_an_address_are_nobody(owner: ApiClient, project: Project) -> None:
+    make_reader(project, mobile_number=None)
+    made = owner.post(
+        f"/groups/{project.id}/alertConfigs", body({**GROUP, "emailEnabled": False, "smsEnabled": True})
+    )
+    assert made.headers["Warning"] == (
+        '299 - "notifications[1]: nobody to tell: none of them has an address for it"'
+    )
+
+
+def test_every_notification_has_its_own(owner: ApiClient, project: Project) -> None:
+    made = owner.post(f"/groups/{project.id}/alertConfigs", body(GROUP, {**GROUP, "typeName": "ORG"}))
+    assert made.headers["Warning"] == f"{NOBODY}, {NOBODY.replace('[1]', '[2]')}"
+
+
+def test_a_global_one_is_judged_where_no_project_is_needed(owner: ApiClient) -> None:
+    made = owner.post("/globalAlertConfigs", body(GROUP, {"typeName": "ADMIN"}, forAllGroups=True))
+    assert made.status_code == 201
+    assert made.headers["Warning"] == NOBODY.replace("[1]", "[2]")

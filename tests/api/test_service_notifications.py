@@ -1,0 +1,110 @@
+"""What a configuration and an integration say of a service is what the service gets (decisions 5, 7)."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from pytest_django import Settings
+
+from accesslist.models import Project
+from tests.api.bodies import alert_config
+from tests.client import ApiClient
+from tests.receivers import HttpReceiver, ReceivedRequest
+
+pytestmark = pytest.mark.django_db
+
+
+class Case(NamedTuple):
+    """One service: its settings, what a notification and an integration say of it, and what tells them apart.
+
+    `{url}` stands for the receiver's address; `seen` are texts of the request, for a notification's own
+    credentials and for the integration's.
+    """
+
+    settings: tuple[str, ...]
+    notification: dict[str, str]
+    integration: dict[str, str]
+    seen: tuple[str, str]
+
+
+CASES = {
+    "CHAT_SERVICE": Case(
+        ("OPSAPI_CHAT_BASE_URL",),
+        {"apiToken": "token-of-the-notification", "channelName": "own"},
+        {"apiToken": "token-of-the-integration", "channelName": "shared", "teamName": "ops"},
+        ("Bearer token-of-the-notification", "Bearer token-of-the-integration"),
+    ),
+    "GROUP_CHAT_SERVICE": Case(
+        ("OPSAPI_GROUP_CHAT_BASE_URL",),
+        {"notificationToken": "token-of-the-notification", "roomName": "own"},
+        {"notificationToken": "token-of-the-integration", "roomName": "shared"},
+        ("/v2/room/own/notification", "/v2/room/shared/notification"),
+    ),
+    "METRICS_SERVICE": Case(
+        ("OPSAPI_METRICS_US_BASE_URL", "OPSAPI_METRICS_EU_BASE_URL"),
+        {"metricsServiceApiKey": "key-of-the-notification"},
+        {"apiKey": "key-of-the-integration", "region": "EU"},
+        ("/OPSAPI_METRICS_US_BASE_URL/api/v1/events", "/OPSAPI_METRICS_EU_BASE_URL/api/v1/events"),
+    ),
+    "TEAM_CHAT_SERVICE": Case(
+        (),
+        {"teamChatWebhookUrl": "{url}/workflows/own"},
+        {"webhookUrl": "{url}/workflows/shared"},
+        ("/workflows/own", "/workflows/shared"),
+    ),
+}
+SERVICES = pytest.mark.parametrize("name", CASES)
+
+
+@pytest.fixture
+def receiver(http_receiver: HttpReceiver, settings: Settings) -> HttpReceiver:
+    """Every service in one: each base URL is a path of its own."""
+    for case in CASES.values():
+        for name in case.settings:
+            setattr(settings, name, http_receiver.url(f"/{name}"))
+    http_receiver.answer(200, body=b'{"ok": true}')
+    return http_receiver
+
+
+def filled(fields: dict[str, str], receiver: HttpReceiver) -> dict[str, str]:
+    """The fields with the receiver's address in them."""
+    return {name: value.format(url=receiver.url("")) for name, value in fields.items()}
+
+
+def told(admin: ApiClient, project: Project, receiver: HttpReceiver, **notification: Any) -> ReceivedRequest:
+    """What the receiver gets when a configuration with that notification is tested."""
+    path = f"/groups/{project.id}/alertConfigs"
+    made = admin.post(path, alert_config(notifications=[notification]))
+    assert made.status_code == 201, made.content
+    answer = admin.request("POST", f"{path}/{made.json()['id']}/test")
+    assert [one["status"] for one in answer.json()["results"]] == ["DELIVERED"]
+    [request] = receiver.requests
+    return request
+
+
+def text_of(request: ReceivedRequest) -> str:
+    """Path and headers of a request, where credentials and places stand."""
+    return "\n".join([request.path, *request.headers.values()])
+
+
+@SERVICES
+def test_a_service_is_told_with_the_notifications_own_credentials(
+    admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
+) -> None:
+    admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))
+    request = told(admin, project, receiver, typeName=name, **filled(CASES[name].notification, receiver))
+    own, shared = CASES[name].seen
+    assert own in text_of(request)
+    assert shared not in text_of(request)
+
+
+@SERVICES
+def test_a_service_is_told_with_the_integrations_credentials_where_there_are_no_others(
+    admin: ApiClient, project: Project, receiver: HttpReceiver, name: str
+) -> None:
+    made = admin.post(f"/groups/{project.id}/integrations/{name}", filled(CASES[name].integration, receiver))
+    assert made.status_code == 201
+    request = told(admin, project, receiver, typeName=name)
+    own, shared = CASES[name].seen
+    assert shared in text_of(request)
+    assert own not in text_of(request)
+    assert b"[TEST] HOST_DOWN" in request.body

@@ -1,0 +1,199 @@
+"""The attempts of a notification, each with how it ended."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Notification, NotificationAttempt
+from alerting.pipeline import deliver_due
+from alerting.rules.sending import NO_OUTCOME
+from alerting.services.claiming import LAPSES_AT_MOST, LEASE, notification_claim
+from alerting.services.resending import notification_resend
+from integrations.choices import DeliveryStatus, MessageKind
+from integrations.delivery import Outcome
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.people import GROUP, make_member
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 6)
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 7)
+LEASE_MS = 30_000
+
+
+@pytest.fixture
+def due(project: Project) -> None:
+    """One notification, due at START."""
+    open_alert(project, WEBHOOK)
+
+
+def open_alert(project: Project, *notifications: Any) -> None:
+    """An alert, open from START on, of a configuration with these notifications."""
+    make_config(project, notifications=notifications)
+    evaluate(START)
+    ingest(project, host_report(reachable=False), now=START)
+    evaluate(START)
+
+
+def lapse(times: int) -> None:
+    """So many attempts begin, from START on, and none comes to an end."""
+    for number in range(times):
+        assert notification_claim(now=START + number * (LEASE + SECOND))
+
+
+def lapse_for_good() -> None:
+    """As many attempts as are made at most."""
+    lapse(LAPSES_AT_MOST)
+
+
+def attempts() -> list[tuple[Any, ...]]:
+    """All attempts, in their order."""
+    rows = NotificationAttempt.objects.filter(notification__kind="alert.open").order_by("id")
+    return list(rows.values_list("number", "ended", "status", "reason", "latency_ms"))
+
+
+@pytest.mark.usefixtures("due")
+@pytest.mark.parametrize("last", [TAKEN, REFUSED], ids=["delivered", "failed"])
+def test_every_attempt_is_written_down_with_how_it_ended(outside: Outside, last: Outcome) -> None:
+    outside.outcome = AWAY
+    deliver_all(START)
+    outside.outcome = last
+    deliver_all(START + MINUTE)
+    assert attempts() == [
+        (1, START, "retry", AWAY.reason, 5),
+        (2, START + MINUTE, last.status.value, last.reason, last.latency_ms),
+    ]
+
+
+@pytest.mark.usefixtures("due")
+def test_an_attempt_without_an_outcome_is_written_down_when_it_is_taken_up(outside: Outside) -> None:
+    notification_claim(now=START)
+    deliver_all(START + LEASE + SECOND)
+    assert attempts() == [
+        (1, START + LEASE, "retry", NO_OUTCOME, LEASE_MS),
+        (2, START + LEASE + SECOND, "delivered", None, 7),
+    ]
+
+
+@pytest.mark.usefixtures("due")
+def test_an_attempt_slower_than_its_lease_is_written_down_once(
+    outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken_up = START + LEASE + SECOND
+
+    def overtaken(*_: Any, **__: Any) -> Outcome:
+        monkeypatch.setattr("alerting.delivering.deliver", outside.deliver)
+        deliver_due(clock=lambda: taken_up)
+        return REFUSED
+
+    monkeypatch.setattr("alerting.delivering.deliver", overtaken)
+    deliver_due(clock=lambda: START)
+    assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "delivered")]
+
+
+@pytest.mark.usefixtures("due")
+def test_attempts_given_up_are_all_there(outside: Outside) -> None:
+    for seconds in range(0, 3700, 31):
+        notification_claim(now=START + timedelta(seconds=seconds))
+    deliver_all(START + timedelta(seconds=3800))
+    numbers = [number for number, *_ in attempts()]
+    assert numbers == list(range(1, 121))
+    assert {reason for *_, reason, _ in attempts()} == {NO_OUTCOME}
+
+
+@pytest.mark.usefixtures("due")
+def test_a_crash_and_a_long_absence_lose_neither_it_nor_its_repeats(outside: Outside) -> None:
+    notification_claim(now=START)
+    deliver_all(START + 2 * HOUR)
+    deliver_all(START + 4 * HOUR)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+
+
+@pytest.mark.usefixtures("due")
+def test_a_crash_of_the_last_try_is_tried_again(outside: Outside) -> None:
+    outside.outcome = AWAY
+    deliver_all(START)
+    notification_claim(now=START + HOUR - SECOND)
+    outside.outcome = TAKEN
+    deliver_all(START + HOUR + LEASE)
+    assert [(number, status) for number, _, status, *_ in attempts()] == [
+        (1, "retry"),
+        (2, "retry"),
+        (3, "delivered"),
+    ]
+
+
+@pytest.mark.usefixtures("due")
+def test_a_crash_and_a_long_absence_do_not_lose_the_end(project: Project, outside: Outside) -> None:
+    deliver_all(START)
+    ingest(project, host_report(reachable=True), now=START + MINUTE)
+    evaluate(START + MINUTE)
+    notification_claim(now=START + MINUTE)
+    deliver_all(START + 2 * HOUR)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
+
+
+def test_a_crash_and_a_long_absence_lose_no_people(project: Project, outside: Outside) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    notification_claim(now=START)
+    deliver_all(START + 2 * HOUR)
+    deliver_all(START + 4 * HOUR)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+
+
+@pytest.mark.parametrize("notification", [WEBHOOK, GROUP], ids=["service", "people"])
+def test_the_next_repeat_follows_what_was_given_up(
+    project: Project, outside: Outside, notification: Any
+) -> None:
+    make_member(project, "ada")
+    open_alert(project, notification)
+    lapse_for_good()
+    deliver_all(START + 2 * HOUR)
+    assert outside.sent == []
+    deliver_all(START + 3 * HOUR)
+    assert outside.kinds == [MessageKind.UPDATE]
+
+
+@pytest.mark.usefixtures("due")
+def test_the_end_follows_an_opening_that_was_given_up(project: Project, outside: Outside) -> None:
+    lapse_for_good()
+    ingest(project, host_report(reachable=True), now=START + HOUR)
+    evaluate(START + HOUR)
+    deliver_all(START + 2 * HOUR)
+    assert outside.kinds == [MessageKind.CLOSE]
+
+
+@pytest.mark.usefixtures("due")
+@pytest.mark.parametrize(("lapsed", "sent"), [(LAPSES_AT_MOST - 1, 1), (LAPSES_AT_MOST, 0)])
+def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: int, sent: int) -> None:
+    lapse(lapsed)
+    deliver_due(clock=lambda: START + 2 * HOUR)
+    assert len(outside.sent) == sent
+
+
+@pytest.mark.usefixtures("due")
+def test_what_is_sent_once_more_has_its_attempts_anew(outside: Outside) -> None:
+    lapse_for_good()
+    now = START + 2 * HOUR
+    deliver_all(now)
+    notification_resend(notification=Notification.objects.get(kind="alert.open"), actor=SYSTEM, now=now)
+    notification_claim(now=now)
+    deliver_all(now + LEASE + SECOND)
+    assert outside.kinds == [MessageKind.OPEN]
+
+
+@pytest.mark.usefixtures("due")
+def test_what_was_dropped_was_no_attempt(project: Project, outside: Outside) -> None:
+    ingest(project, host_report(reachable=True), now=START)
+    evaluate(START)
+    deliver_all(START)
+    assert attempts() == []

@@ -1,0 +1,121 @@
+"""Signals that wait while no worker is there, or come in another order than what they tell of."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert, Notification
+from alerting.services.configs import alert_config_set_enabled
+from automation.reports import EventReport
+from events.models import Event, Signal
+from events.types import EventType
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import evaluate, statuses
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+DELAYED = [{**WEBHOOK, "delayMin": 5}]
+pytestmark = pytest.mark.django_db
+
+
+def bi_connector(event_type: EventType, created: datetime | None) -> EventReport:
+    """Something an agent saw of a BI connector, and when."""
+    return EventReport(event_type=event_type, hostname="db1", port=27017, created=created)
+
+
+def down(created: datetime | None = None) -> EventReport:
+    """It went down."""
+    return bi_connector(EventType.BI_CONNECTOR_DOWN, created)
+
+
+def up(created: datetime | None = None) -> EventReport:
+    """It came up."""
+    return bi_connector(EventType.BI_CONNECTOR_UP, created)
+
+
+def told() -> list[tuple[str, datetime]]:
+    """The events of alerts, oldest first."""
+    events = Event.objects.filter(alert_id__isnull=False).order_by("created", "id")
+    return list(events.values_list("event_type", "created"))
+
+
+@pytest.mark.parametrize(
+    ("lasted", "opened"),
+    [(5 * MINUTE - SECOND, False), (5 * MINUTE, True), (30 * MINUTE, True)],
+    ids=["shorter", "as-long", "longer"],
+)
+def test_a_condition_that_outlasted_its_delay_was_an_alert(
+    project: Project, lasted: timedelta, opened: bool
+) -> None:
+    config = make_config(project, notifications=DELAYED)
+    ingest(project, host_report(reachable=False), now=START)
+    ingest(project, host_report(reachable=True), now=START + lasted)
+    evaluate(START + 40 * MINUTE)
+    assert statuses(config) == ["CLOSED"]
+    over = [("HOST_DOWN", START + 5 * MINUTE), ("HOST_UP", START + lasted)]
+    assert told() == (over if opened else [])
+    # Nobody is told of what is over.
+    assert [one.status for one in Notification.objects.all()] == (["DROPPED"] if opened else [])
+    assert Alert.objects.get().resolved == START + lasted
+
+
+def test_a_changed_configuration_does_not_open_what_ended_in_time(project: Project) -> None:
+    config = make_config(project, notifications=DELAYED)
+    evaluate(START)
+    ingest(project, host_report(reachable=False), now=START)
+    evaluate(START)
+    assert statuses(config) == ["TRACKING"]
+    signal = Signal(created=START + MINUTE, group_id=project.id, kind="config")
+    signal.payload = {"alertConfigId": config.id}
+    signal.save()
+    ingest(project, host_report(reachable=True), now=START + 2 * MINUTE)
+    evaluate(START + 40 * MINUTE)
+    assert (statuses(config), told()) == (["CLOSED"], [])
+
+
+def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:
+    config = make_config(project, notifications=DELAYED)
+    ingest(project, host_report(reachable=False), now=START)
+    evaluate(START)
+    alert_config_set_enabled(config=config, enabled=False, actor=SYSTEM, now=START + 30 * MINUTE)
+    assert (statuses(config), told()) == (["CANCELLED"], [])
+
+
+def test_what_ended_earlier_does_not_close_what_began_later(project: Project) -> None:
+    config = make_config(project, eventTypeName="BI_CONNECTOR_DOWN")
+    ingest(project, events=[down(START + 10 * MINUTE)], now=START + 11 * MINUTE)
+    ingest(project, events=[up(START + 5 * MINUTE)], now=START + 12 * MINUTE)
+    evaluate(START + 12 * MINUTE)
+    assert statuses(config) == ["OPEN"]
+    ingest(project, events=[up(START + 10 * MINUTE)], now=START + 13 * MINUTE)
+    evaluate(START + 13 * MINUTE)
+    assert statuses(config) == ["CLOSED"]
+
+
+def test_the_events_of_a_report_count_in_the_order_they_happened(project: Project) -> None:
+    config = make_config(project, eventTypeName="BI_CONNECTOR_DOWN")
+    events = [down(START + 10 * MINUTE), up(START + 5 * MINUTE), down(START), up(None), down(None)]
+    ingest(project, events=events, now=START + 11 * MINUTE)
+    evaluate(START + 11 * MINUTE)
+    assert statuses(config) == ["CLOSED", "CLOSED", "OPEN"]
+    begun = Alert.objects.order_by("created", "id").values_list("created", "resolved")
+    assert list(begun) == [
+        (START, START + 5 * MINUTE),
+        (START + 10 * MINUTE, START + 11 * MINUTE),
+        (START + 11 * MINUTE, None),
+    ]
+
+
+@pytest.mark.parametrize("created", [None, START], ids=["undated", "in-the-same-second"])
+def test_an_ending_closes_what_the_platform_saw_a_moment_later(
+    project: Project, created: datetime | None
+) -> None:
+    """Reports are taken side by side, and their times are of whole seconds."""
+    config = make_config(project, eventTypeName="BI_CONNECTOR_DOWN")
+    ingest(project, events=[down()], now=START + SECOND / 2)
+    ingest(project, events=[up(created)], now=START)
+    evaluate(START + SECOND)
+    assert statuses(config) == ["CLOSED"]

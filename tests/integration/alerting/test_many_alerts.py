@@ -1,0 +1,119 @@
+"""Much that happens at once: many alerts cost as many statements as one, and no transaction is long."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from alerting.choices import AlertStatus
+from alerting.models import Alert, Notification
+from alerting.pipeline import evaluate_signals
+from alerting.services.alerts import alerts_cancel
+from automation.services.signals import STATES_AT_ONCE
+from events.models import Event, Signal
+from integrations.choices import MessageKind
+from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+pytestmark = pytest.mark.django_db
+
+
+def said(project: Project, names: list[str], *, reachable: bool, now: datetime) -> int:
+    """The statements that evaluating a report of these hosts takes."""
+    ingest(project, *(host_report(name, reachable=reachable) for name in names), now=now)
+    Signal.objects.exclude(kind="hosts").delete()
+    with CaptureQueriesContext(connection) as queries:
+        evaluate(now)
+    return len(queries)
+
+
+def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, outside: Outside) -> None:
+    config = make_config(project, notifications=[WEBHOOK, {**EMAIL, "delayMin": 5}])
+    evaluate(START)
+    many = [f"h{number}" for number in range(20)]
+    begun = [
+        said(project, names, reachable=False, now=START + place * MINUTE)
+        for place, names in enumerate((["one"], many))
+    ]
+    assert statuses(config) == ["OPEN"] * 21
+    assert Notification.objects.count() == 42
+    deliver_all(START + MINUTE)
+    ended = [
+        said(project, names, reachable=True, now=START + (3 + place) * MINUTE)
+        for place, names in enumerate((["one"], many))
+    ]
+    assert statuses(config) == ["CLOSED"] * 21
+    assert (begun[0], ended[0]) == (begun[1], ended[1])
+    deliver_all(START + 4 * MINUTE)
+    assert outside.kinds == [MessageKind.OPEN] * 21 + [MessageKind.CLOSE] * 21
+    for event_type in ("HOST_DOWN", "HOST_UP"):
+        told = Event.objects.filter(event_type=event_type, alert_id__isnull=False)
+        assert {(one.alert_id, one.details["hostname"]) for one in told} == {
+            (alert.id, alert.facts["hostname"]) for alert in Alert.objects.all()
+        }
+        assert told.count() == 21
+
+
+def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alerting.services.alerts.ALERTS_AT_ONCE", 2)
+    config = make_config(project)
+    evaluate(START)
+    names = [f"h{number}" for number in range(5)]
+    said(project, names, reachable=False, now=START)
+    assert statuses(config) == ["OPEN"] * 5
+    said(project, names, reachable=True, now=START + MINUTE)
+    assert statuses(config) == ["CLOSED"] * 5
+
+
+def test_a_large_report_is_evaluated_in_several_transactions(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = make_config(project)
+    evaluate(START)
+    monkeypatch.setattr("alerting.pipeline.EVALUATION_SECONDS", -1)
+    ingest(project, *(host_report(f"h{place}", reachable=False) for place in range(STATES_AT_ONCE + 1)))
+    Signal.objects.exclude(kind="hosts").delete()
+    assert evaluate_signals(now=START)
+    assert len(statuses(config)) == STATES_AT_ONCE
+    assert evaluate_signals(now=START)
+    assert statuses(config) == ["OPEN"] * (STATES_AT_ONCE + 1)
+    assert not evaluate_signals(now=START)
+
+
+def cancelled(config_id: str) -> int:
+    """The statements that cancelling the alerts of this configuration takes."""
+    with CaptureQueriesContext(connection) as queries:
+        alerts_cancel(alerts=Alert.objects.filter(config_id=config_id), actor=SYSTEM, now=START)
+    return len(queries)
+
+
+def test_many_of_many_projects_are_cancelled_with_as_many_statements_as_one() -> None:
+    def raised(projects: int) -> str:
+        """Two open alerts whose openings were told, and one that is not open yet, in each project."""
+        config_id, by_webhook = new_id(), {"type_name": "WEBHOOK", "channel": "WEBHOOK"}
+        for project in ProjectFactory.create_batch(projects):
+            for _ in range(2):
+                alert = make_alert(project, config_id=config_id)
+                make_notification(project, alert=alert, status="DELIVERED", **by_webhook)
+            make_alert(project, config_id=config_id, status=AlertStatus.TRACKING.value)
+        return config_id
+
+    few, many = raised(1), raised(7)
+    assert cancelled(few) == cancelled(many)
+    assert set(Alert.objects.values_list("status", "resolved")) == {("CANCELLED", START)}
+    was_open = Alert.objects.filter(notifications__kind=MessageKind.OPEN.value)
+    told = Event.objects.filter(event_type="ALERT_CANCELLED_AUDIT")
+    for rows in (told, Notification.objects.filter(kind=MessageKind.CANCEL.value)):
+        assert sorted(rows.values_list("group_id", "alert_id")) == sorted(
+            was_open.values_list("group_id", "id")
+        )
+        assert rows.count() == 2 * 8
+    assert not Signal.objects.exists()

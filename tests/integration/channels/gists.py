@@ -1,0 +1,146 @@
+"""Every channel in front of one receiver, and in a word what the receiver was told.
+
+`GISTS` is decisions 6 "told of what" and decisions 7 "which protocol each speaks", written out: a word for
+each kind of message, None for what a channel is not told of.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from pytest_django import Settings
+
+from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
+
+OPENED, REPEATED, ACKNOWLEDGED, CLOSED, CANCELLED, TOLD_ONCE = KINDS = (
+    "alert.open",
+    "alert.update",
+    "alert.acknowledge",
+    "alert.close",
+    "alert.cancel",
+    "alert.inform",
+)
+
+
+def _of(*words: str | None) -> Mapping[str, str | None]:
+    return dict(zip(KINDS, words, strict=True))
+
+
+_FOR_PEOPLE = _of("[OPEN]", "[STILL OPEN]", None, "[CLOSED]", None, "[EVENT]")
+
+GISTS: Mapping[str, Mapping[str, str | None]] = {
+    "EMAIL": _FOR_PEOPLE,
+    "SMS": _FOR_PEOPLE,
+    "CHAT_SERVICE": _FOR_PEOPLE,
+    "GROUP_CHAT_SERVICE": _FOR_PEOPLE,
+    "TEAM_CHAT_SERVICE": _FOR_PEOPLE,
+    "METRICS_SERVICE": _of("error", "error", None, "success", None, "info"),
+    "PAGER_SERVICE": _of("trigger", "trigger", "acknowledge", "resolve", "resolve", "trigger"),
+    "OPS_ALERT_SERVICE": _of("alerts", "alerts", "acknowledge", "close", "close", "alerts"),
+    "ON_CALL_SERVICE": _of("CRITICAL", "CRITICAL", "ACKNOWLEDGEMENT", "RECOVERY", "RECOVERY", "INFO"),
+    "WEBHOOK": _of(*KINDS),
+}
+
+_LABEL = re.compile(r"\[[A-Z ]+\]")
+
+
+def _label(text: str) -> str:
+    found = _LABEL.search(text)
+    assert found, text
+    return found[0]
+
+
+def _json(request: ReceivedRequest) -> Any:
+    return json.loads(request.body)
+
+
+_READ: Mapping[str, Callable[[ReceivedRequest], str]] = {
+    "SMS": lambda request: _label(parse_qs(request.body.decode())["Body"][0]),
+    "CHAT_SERVICE": lambda request: _label(_json(request)["text"]),
+    "GROUP_CHAT_SERVICE": lambda request: _label(_json(request)["message"]),
+    "TEAM_CHAT_SERVICE": lambda request: _label(request.body.decode().partition("inlines")[2]),
+    "METRICS_SERVICE": lambda request: str(_json(request)["alert_type"]),
+    "PAGER_SERVICE": lambda request: str(_json(request)["event_action"]),
+    "OPS_ALERT_SERVICE": lambda request: request.path.partition("?")[0].rpartition("/")[2],
+    "ON_CALL_SERVICE": lambda request: str(_json(request)["message_type"]),
+    "WEBHOOK": lambda request: request.headers["X-Ops-Event"],
+}
+
+
+class Service:
+    """The outside of one channel: it answers as told, and says in a word each what it was told."""
+
+    def __init__(self, name: str, http: HttpReceiver, mail: MailReceiver) -> None:
+        self.name, self._http, self._mail = name, http, mail
+
+    def notification(self) -> dict[str, Any]:
+        """A configuration's notification over that channel, which repeats every five minutes."""
+        fields: Mapping[str, dict[str, str]] = {
+            "EMAIL": {"emailAddress": "oncall@example.com"},
+            "SMS": {"mobileNumber": "+12025550100"},
+            "CHAT_SERVICE": {"apiToken": "a token", "channelName": "oncall"},
+            "GROUP_CHAT_SERVICE": {"notificationToken": "a token", "roomName": "oncall"},
+            "TEAM_CHAT_SERVICE": {"teamChatWebhookUrl": self._http.url()},
+            "METRICS_SERVICE": {"metricsServiceApiKey": "a key"},
+            "PAGER_SERVICE": {"serviceKey": "a key"},
+            "OPS_ALERT_SERVICE": {"opsAlertApiKey": "a key"},
+            "ON_CALL_SERVICE": {"onCallApiKey": "a key"},
+            "WEBHOOK": {"webhookUrl": self._http.url()},
+        }
+        return {"typeName": self.name, "delayMin": 0, "intervalMin": 5, **fields[self.name]}
+
+    def take(self) -> None:
+        """From now on it takes everything."""
+        self._http.answer(200, {}, b'{"ok": true}')
+        self._mail.data_answer = "250 OK"
+
+    def refuse_for_now(self) -> str:
+        """From now on it takes nothing, and asks to try later; answers the reason that the log will show."""
+        self._http.answer(503, {}, b"busy with a-secret")
+        self._mail.data_answer = "450 busy with a-secret"
+        return "the mail server answered 450" if self.name == "EMAIL" else "the receiver answered 503"
+
+    def refuse_for_good(self) -> str:
+        """From now on it refuses everything; answers the reason that the log will show."""
+        self._http.answer(400, {}, b"no a-secret")
+        self._mail.data_answer = "550 no a-secret"
+        return "the mail server answered 550" if self.name == "EMAIL" else "the receiver answered 400"
+
+    def forget(self) -> None:
+        """What it was told so far does not count."""
+        self._http.requests.clear()
+        self._mail.offered.clear()
+
+    @property
+    def told(self) -> list[str]:
+        """A word each for what reached it, taken or refused, in order."""
+        if self.name == "EMAIL":
+            return [_label(mail.message["Subject"]) for mail in self._mail.offered]
+        return [_READ[self.name](request) for request in self._http.requests]
+
+    @property
+    def delivery_ids(self) -> list[str]:
+        """The delivery id of each, where the channel carries it."""
+        if self.name == "EMAIL":
+            return [mail.message["Message-ID"] for mail in self._mail.offered]
+        return [request.headers["X-Ops-Delivery"] for request in self._http.requests]
+
+
+def lead_here(settings: Settings, receiver: HttpReceiver) -> None:
+    """Every service of the settings is the receiver."""
+    for name in (
+        "SMS",
+        "PAGER",
+        "OPS_ALERT_US",
+        "OPS_ALERT_EU",
+        "ON_CALL",
+        "CHAT",
+        "GROUP_CHAT",
+        "METRICS_US",
+        "METRICS_EU",
+    ):
+        setattr(settings, f"OPSAPI_{name}_BASE_URL", receiver.url(""))
+    settings.OPSAPI_SMS_ACCOUNT = settings.OPSAPI_SMS_TOKEN = "account"
+    settings.OPSAPI_SMS_FROM = "+12025550199"

@@ -1,0 +1,193 @@
+"""Every channel, all that can be told, every end of it: what the receiver saw and what the log says.
+
+From a report to the log, through the pipeline and a real receiver (decisions 6 "told of what", 7).
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from accesslist.models import Project
+from alerting.models import Alert, AlertConfig, Notification
+from alerting.services.configs import alert_config_delete
+from automation.reports import EventReport
+from events.models import Event
+from events.types import EventType
+from integrations.choices import ChannelType
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.client import ApiClient
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import deliver_all, evaluate
+from tests.integration.channels.gists import (
+    ACKNOWLEDGED,
+    CANCELLED,
+    CLOSED,
+    GISTS,
+    KINDS,
+    OPENED,
+    REPEATED,
+    TOLD_ONCE,
+    Service,
+    lead_here,
+)
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.django_db
+
+ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+GAP = timedelta(minutes=5, seconds=1)
+TOLD = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if gists[kind]]
+UNTOLD = [(name, kind) for name, gists in GISTS.items() for kind in KINDS if not gists[kind]]
+WITH_DELIVERY_ID = {"EMAIL", "WEBHOOK"}
+
+
+class Case:
+    """A project whose host goes down, told over one channel."""
+
+    def __init__(self, project: Project, owner: ApiClient, service: Service) -> None:
+        self.project, self.owner, self.service = project, owner, service
+
+    def reach(self, kind: str) -> datetime:
+        """Come to where that is to be told, and answer when it is due; what came before was delivered."""
+        self.service.take()
+        config = self._configure("HOST_ROLLBACK" if kind == TOLD_ONCE else "HOST_DOWN")
+        if kind == TOLD_ONCE:
+            ingest(self.project, host_report(), events=(ROLLBACK,))
+        else:
+            ingest(self.project, host_report(reachable=False))
+        evaluate()
+        if kind not in (OPENED, TOLD_ONCE):
+            deliver_all()
+            _LATER[kind](self, config)
+        self.service.forget()
+        return clock.now() + (GAP if kind == REPEATED else timedelta())
+
+    def log(self, kind: str) -> list[dict[str, Any]]:
+        """What the log says of that."""
+        about = f"alerts/{Alert.objects.get().id}" if Alert.objects.exists() else f"events/{_event().id}"
+        answer = self.owner.get(f"/groups/{self.project.id}/{about}/notifications")
+        assert answer.status_code == 200, answer.content
+        assert "a-secret" not in answer.content.decode()
+        return [entry for entry in answer.json()["results"] if entry["kind"] == kind]
+
+    def acknowledge(self, _: AlertConfig) -> None:
+        """Somebody looks after it."""
+        path = f"/groups/{self.project.id}/alerts/{Alert.objects.get().id}"
+        until = (clock.now() + timedelta(hours=1)).isoformat()
+        assert self.owner.patch(path, {"acknowledgedUntil": until}).status_code == 200
+
+    def close(self, _: AlertConfig) -> None:
+        """The host is up again."""
+        ingest(self.project, host_report())
+        evaluate()
+
+    def cancel(self, config: AlertConfig) -> None:
+        """Nobody wants to know any more."""
+        alert_config_delete(config=config, actor=SYSTEM, now=clock.now())
+
+    def _configure(self, event_type: str) -> AlertConfig:
+        notifications = [self.service.notification()]
+        return make_config(self.project, eventTypeName=event_type, notifications=notifications)
+
+
+def _event() -> Event:
+    return Event.objects.get(event_type="HOST_ROLLBACK")
+
+
+_LATER: Mapping[str, Callable[[Case, AlertConfig], None]] = {
+    REPEATED: lambda _case, _config: None,
+    ACKNOWLEDGED: Case.acknowledge,
+    CLOSED: Case.close,
+    CANCELLED: Case.cancel,
+}
+
+
+@pytest.fixture
+def service(
+    request: pytest.FixtureRequest,
+    settings: Settings,
+    http_receiver: HttpReceiver,
+    mail_receiver: MailReceiver,
+) -> Service:
+    """The outside of the channel that the test names."""
+    lead_here(settings, http_receiver)
+    return Service(request.node.callspec.params["name"], http_receiver, mail_receiver)
+
+
+@pytest.fixture
+def case(project: Project, owner: ApiClient, service: Service) -> Case:
+    """The case of that channel."""
+    return Case(project, owner, service)
+
+
+def outcomes(entry: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """How its attempts ended, and why."""
+    return [(one["status"], one.get("reason")) for one in entry["attempts"]]
+
+
+@pytest.mark.parametrize(("name", "kind"), TOLD)
+def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind: str) -> None:
+    due = case.reach(kind)
+    deliver_all(due)
+    assert case.service.told == [GISTS[name][kind]]
+    (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
+    assert (entry["status"], entry["typeName"], entry["channel"]) == ("DELIVERED", name, name)
+    assert outcomes(entry) == [("DELIVERED", None)]
+    assert "reason" not in entry
+
+
+@pytest.mark.parametrize(("name", "kind"), TOLD)
+def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name: str, kind: str) -> None:
+    due = case.reach(kind)
+    reason = case.service.refuse_for_now()
+    deliver_all(due)
+    assert case.service.told == [GISTS[name][kind]]
+    (entry,) = case.log(kind)
+    assert (entry["status"], entry["reason"]) == ("PENDING", reason)
+    assert outcomes(entry) == [("RETRY", reason)]
+    assert "delivered" not in entry
+
+    case.service.take()
+    again = Notification.objects.get(id=entry["id"]).due
+    assert timedelta(seconds=4) <= again - due <= timedelta(seconds=6)
+    deliver_all(again)
+    assert case.service.told == [GISTS[name][kind]] * 2
+    if name in WITH_DELIVERY_ID:
+        first, second = case.service.delivery_ids
+        assert first == second
+        assert entry["id"] in first
+    (told,) = [one for one in case.log(kind) if one["id"] == entry["id"]]
+    assert told["status"] == "DELIVERED"
+    assert outcomes(told) == [("RETRY", reason), ("DELIVERED", None)]
+
+
+@pytest.mark.parametrize(("name", "kind"), TOLD)
+def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
+    case: Case, name: str, kind: str
+) -> None:
+    due = case.reach(kind)
+    reason = case.service.refuse_for_good()
+    deliver_all(due)
+    (entry,) = [one for one in case.log(kind) if one["status"] != "PENDING"]
+    assert (entry["status"], entry["reason"]) == ("FAILED", reason)
+    assert outcomes(entry) == [("FAILED", reason)]
+
+    case.service.take()
+    deliver_all(due + timedelta(minutes=4))
+    assert case.service.told == [GISTS[name][kind]]
+
+
+@pytest.mark.parametrize(("name", "kind"), UNTOLD)
+def test_what_a_channel_is_not_told_of_is_neither_sent_nor_logged(case: Case, name: str, kind: str) -> None:
+    deliver_all(case.reach(kind))
+    assert case.service.told == []
+    assert case.log(kind) == []
+
+
+def test_the_matrix_has_every_channel() -> None:
+    assert set(GISTS) == set(ChannelType)

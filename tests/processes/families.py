@@ -1,0 +1,256 @@
+"""What every family of event types is told of: what causes it, what ends it, what it is about."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.api import bodies
+from tests.processes.story import HOST, Story
+
+Act = Callable[[Story], object]
+Facts = Mapping[str, Any]
+
+SET: Facts = {"replicaSetName": "rs0"}
+CLUSTER: Facts = {"clusterName": "orders"}
+AT_HOST: Facts = {"hostname": "db1.example.com", "port": 27017}
+_OF_HOST: Facts = {"hostnameAndPort": HOST}
+_OF_MEMBER: Facts = {**_OF_HOST, **SET}
+_NAMESPACE: Facts = {**AT_HOST, "database": "shop", "collection": "carts", "opType": "find"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """An event type, and what happens in a project: `end` closes the alert; without it it is told once.
+
+    `about` are the fields of the alert, or of the event, that say what it concerns; `threshold` are those
+    of the configuration.
+    """
+
+    event_type: str
+    cause: Act
+    end: Act | None = None
+    about: Facts = field(default_factory=dict)
+    threshold: Facts = field(default_factory=dict)
+
+
+NEVER_PRODUCED = frozenset(
+    {
+        "INVITED_TO_GROUP",
+        "ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED",
+        "ORG_PUBLIC_API_ACCESS_LIST_REQUIRED",
+        "ORG_USERS_WITHOUT_MFA",
+        "USERS_WITHOUT_MULTI_FACTOR_AUTH",
+    }
+)
+"""Configurations may name them, and nothing the platform does or agents report makes one happen."""
+
+OF_NO_PROJECT = frozenset(
+    {
+        "JOINED_ORG",
+        "ORG_API_KEY_ADDED",
+        "ORG_API_KEY_DELETED",
+        "ORG_RENAMED",
+        "TEAM_CREATED",
+        "TEAM_DELETED",
+        "USER_ADDED_TO_TEAM",
+        "USER_CREATED_AUDIT",
+    }
+)
+"""They happen to an organization or the installation; configurations look at what happens in projects."""
+
+
+# --- what happens ---------------------------------------------------------------------------------
+
+
+def hosts(*reported: dict[str, Any], **agent: str) -> Act:
+    """An agent reports these hosts."""
+    return lambda story: story.send(hosts=reported, **agent)
+
+
+def agent(number: int, version: str, kind: str) -> Act:
+    """An agent reports nothing but itself."""
+    return hosts(agentType=kind, hostname=f"agent{number}", version=version)
+
+
+def seen(event_type: str, facts: Facts) -> Act:
+    """An agent reports what it saw."""
+    return lambda story: story.send(events=[{"eventTypeName": event_type, **facts}])
+
+
+def each(*acts: Act) -> Act:
+    """One after the other."""
+    return lambda story: [act(story) for act in acts]
+
+
+def member(number: int, kind: str = "SECONDARY", **changes: Any) -> dict[str, Any]:
+    """A host of the replica set, in a report."""
+    return bodies.host(
+        hostname=f"db{number}.example.com", typeName=f"REPLICA_{kind}", replicaSetName="rs0", **changes
+    )
+
+
+def _add_host(story: Story) -> str:
+    made: str = story.owner.post(f"{story.path}/hosts", AT_HOST)["id"]
+    return made
+
+
+def _delete_host(story: Story) -> None:
+    story.owner.delete(f"{story.path}/hosts/{_add_host(story)}")
+
+
+def _publish(story: Story) -> None:
+    story.owner.put(f"{story.path}/automationConfig", bodies.automation_config())
+
+
+def _add_team(story: Story) -> str:
+    org = story.owner.get(story.path)["orgId"]
+    team = {"name": "on call", "usernames": ["ada@example.com"]}
+    made: str = story.owner.post(f"/orgs/{org}/teams", team)["id"]
+    roles = [{"teamId": made, "roleNames": ["GROUP_READ_ONLY"]}]
+    story.owner.post(f"{story.path}/teams", roles)
+    return made
+
+
+def _remove_team(story: Story) -> None:
+    story.owner.delete(f"{story.path}/teams/{_add_team(story)}")
+
+
+def _join(username: str) -> Act:
+    def act(story: Story) -> str:
+        role = {"roleName": "GROUP_READ_ONLY", "groupId": story.group}
+        made: str = story.owner.post("/users", bodies.user(username=username, roles=[role]))["id"]
+        return made
+
+    return act
+
+
+def _leave(username: str) -> Act:
+    return lambda story: story.owner.delete(f"/users/{_join(username)(story)}")
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def _pair(
+    opening: str,
+    closing: str,
+    facts: Facts,
+    about: Facts | None = None,
+    *,
+    known: dict[str, Any] | None = None,
+) -> Row:
+    """Both are seen by an agent; `known` is a host that was reported before."""
+    before = hosts(known) if known else hosts()
+    return Row(opening, each(before, seen(opening, facts)), seen(closing, facts), about or facts)
+
+
+def _once(event_type: str, facts: Facts) -> Row:
+    """An agent sees it."""
+    return Row(event_type, seen(event_type, facts), about=facts)
+
+
+def _agent_behind(kind: str) -> Row:
+    """A second agent is newer, until the first one is as new."""
+    return Row(
+        f"{kind}_AGENT_VERSION_BEHIND",
+        each(agent(1, "1.9", kind), agent(2, "1.10", kind)),
+        agent(1, "1.10", kind),
+        {"hostnameAndPort": "agent1"},
+    )
+
+
+def _turn(event_type: str, before: dict[str, Any], after: dict[str, Any]) -> Row:
+    """The host is another one than it was."""
+    return Row(event_type, each(hosts(before), hosts(after)), about=AT_HOST)
+
+
+_SHARD = bodies.host(typeName="SHARD_PRIMARY", **CLUSTER)
+_DOWN: dict[str, Any] = {"reachable": False}
+_PRIMARY, _SECONDARY = member(1, "PRIMARY"), member(1)
+_BUSY: dict[str, Any] = {"measurements": [{"metricName": "CONNECTIONS", "number": 900}]}
+_IDLE: dict[str, Any] = {"measurements": [{"metricName": "CONNECTIONS", "number": 9}]}
+_FEWER_THAN_2 = {"threshold": {"operator": "LESS_THAN", "threshold": 2}}
+_MORE_THAN_0 = {"threshold": {"operator": "GREATER_THAN", "threshold": 0}}
+_OVER_100 = {"metricThreshold": {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 100}}
+
+FAMILIES: Mapping[str, Sequence[Row]] = {
+    "AGENT": [
+        Row("NEW_AGENT", hosts(), about={"hostname": "agent1"}),
+        _agent_behind("MONITORING"),
+        _agent_behind("BACKUP"),
+    ],
+    "AUTOMATION_CONFIG": [Row("AUTOMATION_CONFIG_PUBLISHED_AUDIT", _publish)],
+    "BACKUP": [
+        _pair("OPLOG_BEHIND", "OPLOG_CURRENT", SET),
+        _pair("RESYNC_REQUIRED", "RESYNC_PERFORMED", {**SET, "sourceTypeName": "REPLICA_SET"}),
+        _pair("INCONSISTENT_BACKUP_CONFIGURATION", "CONSISTENT_BACKUP_CONFIGURATION", CLUSTER),
+        _pair("BAD_CLUSTERSHOTS", "GOOD_CLUSTERSHOT", CLUSTER),
+        _once("RESTORE_REQUESTED_AUDIT", SET),
+        _once("CLUSTERSHOT_DELETED_AUDIT", CLUSTER),
+    ],
+    "BI_CONNECTOR": [_pair("BI_CONNECTOR_DOWN", "BI_CONNECTOR_UP", AT_HOST, _OF_HOST)],
+    "CLUSTER": [
+        _pair("CLUSTER_MONGOS_IS_MISSING", "CLUSTER_MONGOS_IS_PRESENT", CLUSTER, known=_SHARD),
+        _once("SHARD_ADDED", {**CLUSTER, "shardName": "shard3"}),
+    ],
+    "DATA_EXPLORER": [_once("DATA_EXPLORER", _NAMESPACE), _once("DATA_EXPLORER_CRUD", _NAMESPACE)],
+    "HOST": [
+        Row("HOST_DOWN", hosts(member(1, **_DOWN)), hosts(_SECONDARY), _OF_MEMBER),
+        Row(
+            "HOST_RECOVERING",
+            hosts(bodies.host(typeName="RECOVERING")),
+            hosts(bodies.host(typeName="REPLICA_SECONDARY")),
+            _OF_HOST,
+        ),
+        Row(
+            "VERSION_BEHIND",
+            hosts(member(1, version="7.0.9"), member(2, version="7.0.14")),
+            hosts(member(1, version="7.0.14")),
+            _OF_MEMBER,
+        ),
+        Row(
+            "OUTSIDE_METRIC_THRESHOLD",
+            hosts(member(1, **_BUSY)),
+            hosts(member(1, **_IDLE)),
+            {**_OF_MEMBER, "metricName": "CONNECTIONS"},
+            _OVER_100,
+        ),
+        _pair("HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT", AT_HOST, _OF_HOST),
+        Row("NEW_HOST", hosts(_PRIMARY), about=AT_HOST),
+        Row("ADD_HOST_AUDIT", _add_host, about=AT_HOST),
+        Row("DELETE_HOST_AUDIT", _delete_host, about=AT_HOST),
+        _turn("HOST_RESTARTED", member(1, uptimeSeconds=900), member(1, uptimeSeconds=3)),
+        _turn("HOST_NOW_PRIMARY", _SECONDARY, _PRIMARY),
+        _turn("HOST_NOW_SECONDARY", _PRIMARY, _SECONDARY),
+        _turn("HOST_NOW_STANDALONE", _SECONDARY, bodies.host(typeName="STANDALONE")),
+        _turn("HOST_UPGRADED", member(1, version="7.0.9"), member(1, version="7.0.14")),
+        _turn("HOST_DOWNGRADED", member(1, version="7.0.14"), member(1, version="7.0.9")),
+        _once("HOST_ROLLBACK", AT_HOST),
+    ],
+    "REPLICA_SET": [
+        Row("NO_PRIMARY", hosts(_SECONDARY), hosts(_PRIMARY), SET),
+        Row("MULTIPLE_PRIMARIES", hosts(_PRIMARY, member(2, "PRIMARY")), hosts(member(2)), SET),
+        Row("TOO_FEW_HEALTHY_MEMBERS", hosts(_PRIMARY), hosts(member(2)), SET, _FEWER_THAN_2),
+        Row(
+            "TOO_MANY_UNHEALTHY_MEMBERS",
+            hosts(_PRIMARY, member(2, **_DOWN)),
+            hosts(member(2)),
+            SET,
+            _MORE_THAN_0,
+        ),
+        _once("PRIMARY_ELECTED", SET),
+        _once("CONFIGURATION_CHANGED", SET),
+    ],
+    "TEAM": [Row("TEAM_ADDED_TO_GROUP", _add_team), Row("TEAM_REMOVED_FROM_GROUP", _remove_team)],
+    "USER": [
+        Row("JOINED_GROUP", _join("joiner@example.com"), about={"targetUsername": "joiner@example.com"}),
+        Row(
+            "REMOVED_FROM_GROUP", _leave("leaver@example.com"), about={"targetUsername": "leaver@example.com"}
+        ),
+        Row(
+            "USER_ROLES_CHANGED_AUDIT",
+            _join("member@example.com"),
+            about={"targetUsername": "member@example.com"},
+        ),
+    ],
+}

@@ -1,0 +1,218 @@
+"""Every family of event types from its cause to everybody told, over a running platform (decisions 5, 6)."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from automation.choices import AgentType
+from events.types import EventType
+from tests.eventually import eventually
+from tests.processes.conftest import make_first_user
+from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_NO_PROJECT, Row, agent, seen
+from tests.processes.platform import installation
+from tests.processes.story import Site, Story
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.processes
+
+SWEEP_SECONDS = 45.0
+"""A worker looks for those who are silent four times a minute, and the machine may be busy."""
+ROWS = [row for rows in FAMILIES.values() for row in rows]
+OPENING = [row for row in ROWS if row.end]
+TOLD_ONCE = [row for row in ROWS if not row.end]
+REPORTED = [
+    each for each in EventType if each.spec.reported and each.spec.alertable and not each.spec.global_only
+]
+ANYWHERE = {"hostname": "db1.example.com", "port": 27017, "replicaSetName": "rs0", "clusterName": "orders"}
+TARGET = ("hostnameAndPort", "replicaSetName", "clusterName", "sourceTypeName", "metricName")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """One for all families: each row has a project and a receiver of its own."""
+    with ExitStack() as stack:
+        mail_server = stack.enter_context(MailReceiver().running())
+        platform = stack.enter_context(
+            installation(
+                OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8", EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}"
+            )
+        )
+        platform.start()
+        yield Site(platform, mail_server, make_first_user(platform))
+        assert platform.stop() == 0
+        assert "Traceback" not in platform.log
+
+
+@pytest.fixture
+def receiver() -> Iterator[HttpReceiver]:
+    """Where the configuration of a test tells."""
+    with HttpReceiver().running() as running:
+        yield running
+
+
+def _story(site: Site, receiver: HttpReceiver, row: Row) -> Story:
+    return Story(site, receiver, {"eventTypeName": row.event_type, **row.threshold})
+
+
+@pytest.mark.parametrize("row", OPENING, ids=[row.event_type for row in OPENING])
+def test_what_begins_is_told_and_so_is_its_end(site: Site, receiver: HttpReceiver, row: Row) -> None:
+    assert row.end
+    story = _story(site, receiver, row)
+
+    row.cause(story)
+    _eventually_told(site, story, ["alert.open"])
+    opened = _alert(story)
+    assert (opened["status"], opened["eventTypeName"]) == ("OPEN", row.event_type)
+    _assert_about(story, opened, row.about)
+
+    row.end(story)
+    _eventually_told(site, story, ["alert.open", "alert.close"])
+    closed = _alert(story)
+    assert (closed["id"], closed["status"]) == (opened["id"], "CLOSED")
+    _assert_about(story, closed, row.about)
+    told = [json.loads(one.body) for one in receiver.requests]
+    assert [(one["id"], one["status"]) for one in told] == [(closed["id"], "OPEN"), (closed["id"], "CLOSED")]
+    _assert_logged(story, row.event_type, closed["id"])
+
+
+@pytest.mark.parametrize("row", TOLD_ONCE, ids=[row.event_type for row in TOLD_ONCE])
+def test_what_happens_is_told_once(site: Site, receiver: HttpReceiver, row: Row) -> None:
+    story = _story(site, receiver, row)
+    row.cause(story)
+    _eventually_told(site, story, ["alert.inform"])
+    told = _informed(receiver)
+    assert (told["eventTypeName"], told["groupId"]) == (row.event_type, story.group)
+    assert {name: told[name] for name in row.about} == row.about
+    assert story.log().count(row.event_type) == 1
+    assert story.owner.get(f"{story.path}/events/{told['id']}")["eventTypeName"] == row.event_type
+    assert story.alerts() == []
+
+
+def test_everything_agents_may_report_is_told(site: Site, receiver: HttpReceiver) -> None:
+    story = Story(site, receiver)
+    for event_type in REPORTED:
+        story.configure({"eventTypeName": event_type})
+
+    story.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in REPORTED])
+    begun = {(each, "OPEN") if each.spec.closed_by else (each, None) for each in REPORTED}
+    _eventually_all_told(site, receiver, begun)
+
+    closing = [each.spec.closed_by for each in REPORTED if each.spec.closed_by]
+    story.send(events=[{"eventTypeName": event_type, **ANYWHERE} for event_type in closing])
+    ended = {(each, "CLOSED") for each in REPORTED if each.spec.closed_by}
+    _eventually_all_told(site, receiver, begun | ended)
+
+
+def test_agents_that_fall_silent_are_told_and_so_is_their_return(site: Site, receiver: HttpReceiver) -> None:
+    story = Story(site, receiver)
+    for kind in AgentType:
+        story.configure({"eventTypeName": f"{kind.value}_AGENT_DOWN"})
+        agent(1, "1.0", kind.value)(story)
+    # Somebody has to be heard: where nobody is, the platform takes itself for the one that was away.
+    agent(2, "1.0", "MONITORING")(story)
+    names = {EventType(f"{kind.value}_AGENT_DOWN") for kind in AgentType}
+
+    site.let_agent_fall_silent(story.group, "agent1")
+    begun = {(name, "OPEN") for name in names}
+    _eventually_all_told(site, receiver, begun)
+
+    for kind in AgentType:
+        agent(1, "1.0", kind.value)(story)
+    _eventually_all_told(site, receiver, begun | {(name, "CLOSED") for name in names})
+    assert {alert["hostnameAndPort"] for alert in story.alerts()} == {"agent1"}
+
+
+def test_a_new_project_is_told_by_a_global_configuration(site: Site, receiver: HttpReceiver) -> None:
+    story = Story(site, receiver)
+    _configure_globally(story, eventTypeName="GROUP_CREATED", forAllGroups=True, tags=[story.group])
+    made = story.owner.post("/groups", {"name": f"after {story.group}", "tags": [story.group]})
+    _eventually_told(site, story, ["alert.inform"])
+    told = _informed(receiver)
+    assert (told["eventTypeName"], told["groupId"]) == ("GROUP_CREATED", made["id"])
+
+
+def test_what_only_global_configurations_name_is_told_by_one(site: Site, receiver: HttpReceiver) -> None:
+    story, event_type = Story(site, receiver), "BACKUP_AGENT_CONF_CALL_FAILURE"
+    _configure_globally(story, eventTypeName=event_type, forAllGroups=False, groupIds=[story.group])
+    seen(event_type, {"hostname": "agent1"})(story)
+    _eventually_told(site, story, ["alert.inform"])
+    told = _informed(receiver)
+    assert (told["eventTypeName"], told["groupId"]) == (event_type, story.group)
+
+
+def test_no_event_type_of_configurations_is_forgotten() -> None:
+    alertable = {each.value for each in EventType if each.spec.alertable}
+    by_silence = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
+    elsewhere = {*REPORTED, *by_silence, "GROUP_CREATED", "BACKUP_AGENT_CONF_CALL_FAILURE"}
+    assert {row.event_type for row in ROWS} | elsewhere == alertable - NEVER_PRODUCED - OF_NO_PROJECT
+
+
+@pytest.mark.parametrize("category", FAMILIES)
+def test_a_family_has_rows_of_its_category_only(category: str) -> None:
+    assert {EventType(row.event_type).spec.category for row in FAMILIES[category]} == {category}
+
+
+def _alert(story: Story) -> dict[str, Any]:
+    """The one of its configuration; the default configurations of projects may have some beside."""
+    (alert,) = (one for one in story.alerts() if one["alertConfigId"] == story.config)
+    return alert
+
+
+def _configure_globally(story: Story, **config: Any) -> None:
+    story.owner.post("/globalAlertConfigs", {**config, "notifications": story.notifications()})
+
+
+def _eventually_told(site: Site, story: Story, kinds: list[str]) -> None:
+    """Exactly this is told, and nothing more is to come."""
+
+    def done() -> bool:
+        return len(_kinds(story)) >= len(kinds) and site.is_idle()
+
+    eventually(done, message=f"{kinds} told")
+    assert _kinds(story) == kinds
+
+
+def _eventually_all_told(
+    site: Site, receiver: HttpReceiver, told: Collection[tuple[EventType, str | None]]
+) -> None:
+    """Each of these types with that status of its alert, exactly once; events have none."""
+
+    def done() -> bool:
+        return len(receiver.requests) >= len(told) and site.is_idle()
+
+    eventually(done, SWEEP_SECONDS, message=f"{len(told)} told")
+    documents = [json.loads(one.body) for one in receiver.requests]
+    assert sorted((one["eventTypeName"], one.get("status", "")) for one in documents) == sorted(
+        (event_type.value, status or "") for event_type, status in told
+    )
+
+
+def _kinds(story: Story) -> list[str]:
+    return [one.headers["X-Ops-Event"] for one in story.receiver.requests]
+
+
+def _informed(receiver: HttpReceiver) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(receiver.requests[0].body)
+    return told
+
+
+def _assert_about(story: Story, alert: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    """It names its target and nothing else, with the ids of what the project knows by those names."""
+    assert {name: alert[name] for name in TARGET if name in alert} == about
+    known = story.owner.get(f"{story.path}/hosts")["results"]
+    hosts = {f"{host['hostname']}:{host['port']}": host["id"] for host in known}
+    assert alert.get("hostId") == hosts.get(alert.get("hostnameAndPort", ""))
+    known = story.owner.get(f"{story.path}/clusters")["results"]
+    clusters = {cluster["clusterName"]: cluster["id"] for cluster in known}
+    assert alert.get("clusterId") == clusters.get(alert.get("clusterName", ""))
+
+
+def _assert_logged(story: Story, event_type: str, alert_id: str) -> None:
+    """The log has the beginning and the end of the alert, in this order."""
+    events = story.owner.get(f"{story.path}/events")["results"]
+    closing = EventType(event_type).spec.closed_by
+    of_alert = [one["eventTypeName"] for one in reversed(events) if one.get("alertId") == alert_id]
+    assert of_alert == [event_type, closing]

@@ -1,0 +1,254 @@
+"""A worker killed at each step of a delivery: nothing is lost, a repeat has the same id (decisions 7).
+
+The database or the receiver holds the worker at the step; then it gets SIGKILL, and another worker goes on.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import psycopg
+import pytest
+
+from opsapi.embedded.layout import Layout
+from tests.eventually import eventually
+from tests.hostile.budget import LONG
+from tests.integration.embedded.sql import connect
+from tests.processes.conftest import make_first_user
+from tests.processes.platform import ROOT, Platform, installation
+from tests.processes.story import Site, Story
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.processes
+
+ROUNDS = 4 if LONG else 1
+"""Of each step: 24 in all when there is time."""
+SECONDS = 60.0
+_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+
+class Workers:
+    """One worker at a time beside the platform's own, which stands still: the one it starts is killed."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._log = platform.directory / "workers.txt"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """The next one."""
+        command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, env=self._platform.environment, cwd=ROOT, stderr=log)
+
+    def kill(self) -> None:
+        """SIGKILL, wherever it stands."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def end(self) -> None:
+        """The last one ends in peace."""
+        assert self._process is not None
+        self._process.terminate()
+        assert self._process.wait(SECONDS) == 0, self._log.read_text()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A platform whose own worker stands still."""
+    with ExitStack() as stack:
+        mail_server = stack.enter_context(MailReceiver().running())
+        platform = stack.enter_context(
+            installation(
+                OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
+                EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
+                OPSAPI_SENDERS="2",
+            )
+        )
+        platform.start()
+        made = Site(platform, mail_server, make_first_user(platform))
+        eventually(made.is_idle)
+        stack.enter_context(_standing_still(made, platform.child("run_worker")))
+        yield made
+
+
+@pytest.fixture(scope="module")
+def workers(site: Site) -> Iterator[Workers]:
+    """Those that are killed."""
+    made = Workers(site.platform)
+    made.start()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def story(site: Site) -> Iterator[Story]:
+    """A new project with its receiver."""
+    with HttpReceiver().running() as receiver:
+        yield Story(site, receiver)
+
+
+@contextmanager
+def _standing_still(site: Site, pid: int) -> Iterator[None]:
+    """The process stands still and has nothing in hand."""
+
+    def is_still() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        busy = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction%')"
+        if not site.ask(busy):
+            return True
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    eventually(is_still, message="the platform's own worker stands still between two transactions")
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+# --- where it is held -----------------------------------------------------------------------------
+
+
+class Hold:
+    """Locks of a table that the worker will wait for, until they are released."""
+
+    def __init__(self, site: Site, receiver: HttpReceiver) -> None:
+        self._site, self.receiver = site, receiver
+        self._connection: psycopg.Connection[Any] = connect(Layout(site.platform.data_dir))
+        self._connection.autocommit = False
+
+    def lock(self, table: str, mode: str) -> None:
+        """From now on whoever needs the table in another way waits."""
+        self._connection.execute(f"LOCK TABLE {table} IN {mode} MODE")
+
+    def is_waited_for(self, table: str, work: str) -> bool:
+        """Whether somebody waits for the table while that work lies there."""
+        waiting = f"SELECT FROM pg_locks WHERE NOT granted AND relation = '{table}'::regclass"
+        return bool(self._site.ask(f"SELECT EXISTS ({waiting}) AND EXISTS ({work})"))
+
+    def release(self) -> None:
+        """Nobody waits any longer."""
+        self._connection.rollback()
+
+    def close(self) -> None:
+        """Releases what is left."""
+        self._connection.close()
+
+
+_SIGNAL = "SELECT FROM events_signal"
+_DUE = "SELECT FROM alerting_notification WHERE status = 'PENDING' AND due <= now()"
+_CLAIMED = f"{_DUE} AND lease_token IS NOT NULL"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a delivery: how a worker is held in it, and how often a webhook is sent then.
+
+    `hold` answers how to see that the worker is there.
+    """
+
+    name: str
+    hold: Callable[[Hold], Callable[[], bool]]
+    sent: int
+
+
+def _waiting_for(table: str, mode: str, work: str, hold: Hold) -> Callable[[], bool]:
+    hold.lock(table, mode)
+    return partial(hold.is_waited_for, table, work)
+
+
+def _recording(hold: Hold) -> Callable[[], bool]:
+    """The receiver has it, and so far the outcome is written in a transaction that has not ended."""
+    is_there = _waiting_for("alerting_notificationattempt", "SHARE", _CLAIMED, hold)
+    return lambda: bool(hold.receiver.requests) and is_there()
+
+
+def _while_sending(hold: Hold) -> Callable[[], bool]:
+    """The receiver has the request and does not answer."""
+    holding = threading.Event()
+
+    def behave(handler: BaseHTTPRequestHandler) -> None:
+        holding.set()
+        hold.receiver.stopped.wait(SECONDS)
+
+    hold.receiver.behave(behave)
+    return holding.is_set
+
+
+def _once_answered(hold: Hold) -> Callable[[], bool]:
+    """The receiver has answered; recording begins with the alert."""
+
+    def behave(handler: BaseHTTPRequestHandler) -> None:
+        hold.receiver.answer(200)
+        hold.lock("alerting_alert", "EXCLUSIVE")
+        handler.wfile.write(_OK)
+
+    hold.receiver.behave(behave)
+    return partial(hold.is_waited_for, "alerting_alert", _CLAIMED)
+
+
+STEPS = [
+    Step("evaluating", partial(_waiting_for, "alerting_alert", "SHARE", _SIGNAL), 1),
+    Step("claiming", partial(_waiting_for, "alerting_failingreceiver", "ACCESS EXCLUSIVE", _DUE), 1),
+    Step("claimed", partial(_waiting_for, "alerting_maintenancewindow", "ACCESS EXCLUSIVE", _CLAIMED), 1),
+    Step("sending", _while_sending, 2),
+    Step("answered", _once_answered, 2),
+    Step("recording", _recording, 2),
+]
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
+    site: Site, workers: Workers, story: Story, step: Step, number: int
+) -> None:
+    with closing(Hold(site, story.receiver)) as hold:
+        is_there = step.hold(hold)
+        story.report(reachable=False)
+        eventually(is_there, SECONDS, message=f"a worker is {step.name}")
+        workers.kill()
+        story.receiver.answer(200)
+        hold.release()
+    workers.start()
+    _eventually_told(site, story, "alert.open", "OPEN")
+    assert len(story.webhooks("alert.open")) == step.sent
+    (alert,) = story.alerts()
+    assert alert["status"] == "OPEN"
+    assert story.log().count("HOST_DOWN of alert") == 1
+
+    story.report(reachable=True)
+    _eventually_told(site, story, "alert.close", "CLOSED")
+    assert len(story.webhooks("alert.close")) == 1
+    assert [one["status"] for one in story.alerts()] == ["CLOSED"]
+    assert _log_of(story, alert["id"]) == {"alert.open": ["DELIVERED"] * 2, "alert.close": ["DELIVERED"] * 2}
+
+
+def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
+    """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
+
+    def is_told() -> bool:
+        site.let_leases_lapse()
+        return story.is_told(kind, label) and site.is_idle()
+
+    eventually(is_told, SECONDS, message=f"{kind} told")
+    assert len({one.headers["X-Ops-Delivery"] for one in story.webhooks(kind)}) == 1
+    assert len({one.message["Message-ID"] for one in story.mails(label)}) == 1
+
+
+def _log_of(story: Story, alert_id: str) -> dict[str, list[str]]:
+    """What the log says of the alert, but for repeats to come: kind → the states of its notifications."""
+    found: dict[str, list[str]] = {}
+    for entry in story.owner.get(f"{story.path}/alerts/{alert_id}/notifications")["results"]:
+        if entry["kind"] != "alert.update":
+            found.setdefault(entry["kind"], []).append(entry["status"])
+    return found

@@ -1,0 +1,79 @@
+"""`/metrics` of a running platform: what all of its processes counted, added up."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.eventually import eventually
+from tests.processes.conftest import make_first_user
+from tests.processes.platform import Platform, installation
+from tests.processes.story import Site, Story
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = pytest.mark.processes
+
+REQUESTS = 30
+
+
+@pytest.fixture
+def mail_server() -> Iterator[MailReceiver]:
+    """Where mail goes."""
+    with MailReceiver().running() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def platform(mail_server: MailReceiver) -> Iterator[Platform]:
+    """A platform with two web processes."""
+    environment = {
+        "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
+        "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
+        "OPSAPI_WORKERS": "2",
+    }
+    with installation(**environment) as made:
+        made.start()
+        yield made
+
+
+def told(platform: Platform, name: str, **labels: str) -> float:
+    """One value; 0 while it is not told."""
+    answer = platform.get("/metrics")
+    assert answer.status_code == 200, answer.text
+    families = text_string_to_metric_families(answer.text)
+    found = {(one.name, frozenset(one.labels.items())): one.value for of in families for one in of.samples}
+    return found.get((f"opsapi_{name}", frozenset(labels.items())), 0.0)
+
+
+def test_what_web_processes_and_worker_count_is_added_up_and_outlives_them(
+    platform: Platform, mail_server: MailReceiver
+) -> None:
+    site = Site(platform, mail_server, make_first_user(platform))
+    with HttpReceiver().running() as receiver:
+        story = Story(site, receiver)
+        story.report(reachable=False)
+        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle())
+    for channel in ("WEBHOOK", "EMAIL"):
+        labels = {"channel": channel, "outcome": "delivered"}
+        assert eventually(lambda labels=labels: told(platform, "delivery_attempts_total", **labels)) == 1  # type: ignore[misc]  # a default binds the loop's value
+    assert told(platform, "alerts", status="OPEN") == 1
+    assert told(platform, "workers") == 1
+
+    not_found = {"method": "GET", "status": "4xx"}
+    before = told(platform, "http_requests_total", **not_found)
+    for _ in range(REQUESTS):
+        assert platform.get("/nowhere").status_code == 404
+    assert told(platform, "http_requests_total", **not_found) == before + REQUESTS
+
+    os.kill(platform.child("gunicorn worker"), signal.SIGKILL)
+    eventually(platform.answers)
+    assert told(platform, "http_requests_total", **not_found) == before + REQUESTS
+
+
+def test_a_new_start_counts_from_the_beginning(platform: Platform) -> None:
+    assert platform.get("/nowhere").status_code == 404
+    platform.stop()
+    platform.start()
+    assert told(platform, "http_requests_total", method="GET", status="4xx") == 0

@@ -1,0 +1,55 @@
+"""Whether an alert is acknowledged, and what a request makes of that (decisions 6 "acknowledged")."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from alerting.rules.acknowledging import Acknowledgement, acknowledged, in_force
+
+NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+LATER = NOW + timedelta(hours=1)
+ADAS = Acknowledgement(LATER, "on it", "ada")
+
+
+@pytest.mark.parametrize(
+    ("until", "counts"),
+    [
+        (NOW - SECOND, False),
+        (NOW, False),
+        (NOW + timedelta(microseconds=1), True),
+        (NOW + SECOND, True),
+    ],
+    ids=str,
+)
+def test_it_counts_until_its_time_has_come(until: datetime, counts: bool) -> None:
+    stored = Acknowledgement(until, None, "ada")
+    assert in_force(stored, NOW) == (stored if counts else None)
+
+
+def test_what_nobody_acknowledged_is_not() -> None:
+    assert in_force(None, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("current", "until", "comment", "after"),
+    [
+        (None, LATER, "on it", Acknowledgement(LATER, "on it", "grace")),
+        (None, LATER, None, Acknowledgement(LATER, None, "grace")),
+        (None, NOW + SECOND, None, Acknowledgement(NOW + SECOND, None, "grace")),
+        (None, NOW, "on it", None),
+        (None, NOW - SECOND, None, None),
+        (ADAS, NOW + SECOND, None, Acknowledgement(NOW + SECOND, "on it", "grace")),
+        (ADAS, LATER + SECOND, "later", Acknowledgement(LATER + SECOND, "later", "grace")),
+        (ADAS, LATER, "later", Acknowledgement(LATER, "later", "grace")),
+        (ADAS, LATER, "on it", ADAS),
+        (ADAS, LATER, None, ADAS),
+        (ADAS, NOW, None, None),
+        (ADAS, NOW - SECOND, "on it", None),
+    ],
+    ids=str,
+)
+def test_a_request_gives_changes_keeps_or_takes_it_back(
+    current: Acknowledgement | None, until: datetime, comment: str | None, after: Acknowledgement | None
+) -> None:
+    assert acknowledged(current, until=until, comment=comment, username="grace", now=NOW) == after

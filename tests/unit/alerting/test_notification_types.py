@@ -1,0 +1,152 @@
+"""The table of notification types: what each goes out by, and with whose credentials (decisions 5, 7)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from alerting.choices import ConfigNotificationType
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.notification_types.base import NotificationType
+from integrations.channels import CHANNELS
+from integrations.choices import ChannelType, IntegrationType, SecretKind
+from integrations.types import INTEGRATION_TYPES
+from integrations.types.base import IntegrationKind
+
+T = ConfigNotificationType
+
+
+def kinds(kept: Callable[[NotificationType], bool] = lambda _: True) -> pytest.MarkDecorator:
+    """Runs a test for each type that is kept."""
+    rows = [pytest.param(kind, id=name.value) for name, kind in NOTIFICATION_TYPES.items() if kept(kind)]
+    return pytest.mark.parametrize("kind", rows)
+
+
+def has_integration(kind: NotificationType) -> bool:
+    """Whether a project's integration can stand in for its credentials."""
+    return kind.integration is not None
+
+
+def integration_of(kind: NotificationType) -> IntegrationKind:
+    """The integration that can stand in for its credentials."""
+    assert kind.integration is not None
+    return INTEGRATION_TYPES[kind.integration]
+
+
+def test_every_type_stands_in_the_table_under_its_name() -> None:
+    assert [kind.type for kind in NOTIFICATION_TYPES.values()] == list(NOTIFICATION_TYPES)
+    assert set(NOTIFICATION_TYPES) == set(T)
+
+
+def test_some_stand_for_people_and_some_can_have_an_integration() -> None:
+    assert {name for name, kind in NOTIFICATION_TYPES.items() if kind.for_people} == {
+        T.ADMIN,
+        T.GROUP,
+        T.ORG,
+        T.USER,
+        T.TEAM,
+    }
+    integrated = {kind.integration for kind in NOTIFICATION_TYPES.values() if kind.integration}
+    assert integrated == set(IntegrationType) - {IntegrationType.SCRAPER}
+    assert [kind.type for kind in NOTIFICATION_TYPES.values() if kind.global_only] == [T.ADMIN]
+    assert {kind.type: kind.most for kind in NOTIFICATION_TYPES.values() if kind.most} == {T.GROUP: 1}
+
+
+@kinds(lambda kind: not kind.for_people)
+def test_its_channel_gets_all_it_needs_from_a_whole_notification(kind: NotificationType) -> None:
+    (channel,) = (CHANNELS[one] for one in kind.channels)
+    config = kind.channel_config(kind.example, {})
+    assert channel.missing(config) == []
+    assert set(config) <= {field.name for field in channel.fields}
+
+
+@kinds(has_integration)
+def test_its_channel_gets_all_it_needs_from_an_integration(kind: NotificationType) -> None:
+    example = integration_of(kind).example
+    config = kind.channel_config({}, example)
+    assert CHANNELS[ChannelType(kind.type.value)].missing(config) == []
+    assert config == {name: str(value) for name, value in example.items()}
+
+
+@kinds()
+def test_what_was_kept_sealed_opens_again(kind: NotificationType) -> None:
+    values = dict(kind.example)
+    shown, secrets = kind.shown(values), kind.secrets(values)
+    assert kind.opened(shown, secrets) == values
+    assert not [name for name in kind.secret_fields if shown[name] == values[name]]
+    assert len(secrets) == len(kind.secret_fields)
+
+
+@kinds()
+def test_what_is_shown_of_a_secret_is_not_taken_for_it(kind: NotificationType) -> None:
+    values = dict(kind.example)
+    opened = kind.opened(kind.shown(values), {})
+    assert opened == {name: value for name, value in values.items() if name not in kind.secret_fields}
+
+
+@kinds(has_integration)
+def test_a_secret_is_of_the_same_kind_as_in_its_integration(kind: NotificationType) -> None:
+    known = {field.name: field.secret for field in integration_of(kind).fields}
+    assert [field for field in kind.fields if known[field.config_name or ""] is not field.secret] == []
+
+
+@kinds(lambda kind: not has_integration(kind))
+def test_what_needs_no_integration_has_no_secret(kind: NotificationType) -> None:
+    assert {field.secret for field in kind.fields} <= {SecretKind.PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (T.EMAIL, 60),
+        (T.GROUP, 60),
+        (T.WEBHOOK, 60),
+        (T.CHAT_SERVICE, 60),
+        (T.METRICS_SERVICE, 60),
+        (T.PAGER_SERVICE, None),
+        (T.OPS_ALERT_SERVICE, None),
+        (T.ON_CALL_SERVICE, None),
+    ],
+)
+def test_services_that_keep_state_are_told_once_unless_asked(name: T, expected: int | None) -> None:
+    assert NOTIFICATION_TYPES[name].default_interval_min == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "integration", "expected"),
+    [
+        (T.CHAT_SERVICE, {}, {"apiToken": "t", "channelName": "c"}, {"apiToken": "t", "channelName": "c"}),
+        (
+            T.CHAT_SERVICE,
+            {"channelName": "mine"},
+            {"apiToken": "t", "channelName": "c"},
+            {"apiToken": "t", "channelName": "mine"},
+        ),
+        (
+            T.CHAT_SERVICE,
+            {"apiToken": "own", "channelName": "mine"},
+            {"apiToken": "t", "channelName": "c", "teamName": "n"},
+            {"apiToken": "own", "channelName": "mine"},
+        ),
+        (T.WEBHOOK, {"webhookUrl": "u"}, {"url": "v", "secret": "s"}, {"url": "u"}),
+        (T.WEBHOOK, {}, {"url": "v", "secret": "s"}, {"url": "v", "secret": "s"}),
+        (T.ON_CALL_SERVICE, {"onCallApiKey": "k"}, {"apiKey": "l", "routingKey": "r"}, {"apiKey": "k"}),
+        (
+            T.ON_CALL_SERVICE,
+            {"onCallRoutingKey": "mine"},
+            {"apiKey": "l", "routingKey": "r"},
+            {"apiKey": "l", "routingKey": "mine"},
+        ),
+        (T.METRICS_SERVICE, {}, {"apiKey": "k", "region": "EU"}, {"apiKey": "k", "region": "EU"}),
+        (
+            T.EMAIL,
+            {"emailAddress": "a@example.com", "emailEnabled": True},
+            {},
+            {"emailAddress": "a@example.com"},
+        ),
+    ],
+)
+def test_credentials_come_whole_from_one_of_the_two(
+    name: T, own: dict[str, Any], integration: dict[str, Any], expected: dict[str, str]
+) -> None:
+    assert NOTIFICATION_TYPES[name].channel_config(own, integration) == expected

@@ -1,0 +1,157 @@
+"""What a dry run says would happen to the processes (decisions 9)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from automation.document.effects import Action, Effect, effects
+from tests.factories.documents import ABSENT, document, full_document, process
+
+NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
+BEFORE, AFTER = "2099-11-21T11:00:00Z", "2099-11-21T12:00:00Z"
+LATER = "2099-11-21T12:00:01Z"
+URL = "https://restore.example.com/1"
+
+
+def found(old: list[Any], new: list[Any]) -> list[Effect]:
+    return effects(document(processes=old), document(processes=new), NOW)
+
+
+def actions(old: list[Any], new: list[Any]) -> list[Action]:
+    return [effect.action for effect in found(old, new)]
+
+
+def test_nothing_changed_does_nothing() -> None:
+    assert effects(full_document(), full_document(), NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ({"disabled": True}, {"disabled": False}, [Action.START]),
+        ({"disabled": True}, {}, [Action.START]),
+        ({}, {"disabled": True}, [Action.SHUTDOWN]),
+        ({}, {"disabled": False}, []),
+        ({"disabled": True}, {"disabled": True, "alias": "a"}, [Action.RECONFIGURE]),
+        ({}, {"version": "7.0.3"}, [Action.UPGRADE]),
+        ({}, {"version": "6.0.9"}, [Action.DOWNGRADE]),
+        ({}, {"version": "7.0.2-ent"}, [Action.CHANGE_VERSION]),
+        ({}, {"version": "mine"}, [Action.CHANGE_VERSION]),
+        ({}, {"alias": "a"}, [Action.RECONFIGURE]),
+        ({}, {"backupRestoreUrl": URL}, [Action.RESTORE]),
+        ({"backupRestoreUrl": URL}, {"backupRestoreUrl": "CANCEL"}, [Action.CANCEL_RESTORE]),
+        ({}, {"backupRestoreUrl": "CANCEL"}, [Action.CANCEL_RESTORE]),
+        ({"backupRestoreUrl": "CANCEL"}, {}, []),
+        ({"lastRestart": BEFORE}, {"lastRestart": AFTER}, [Action.RESTART]),
+        ({}, {"lastRestart": AFTER}, [Action.RESTART]),
+        ({"lastRestart": BEFORE}, {}, []),
+        ({"lastRestart": BEFORE}, {"lastRestart": AFTER, "disabled": True}, [Action.SHUTDOWN]),
+        ({"disabled": True}, {"lastRestart": AFTER}, [Action.START]),
+        ({"lastResync": BEFORE}, {"lastResync": AFTER}, [Action.RESYNC]),
+        ({"lastResync": BEFORE}, {"lastResync": "2099-11-21T11:00:00+00:00"}, []),
+        ({"lastKmipMasterKeyRotation": BEFORE}, {"lastKmipMasterKeyRotation": AFTER}, [Action.ROTATE_KEY]),
+        ({"lastCompact": BEFORE}, {"lastCompact": AFTER}, [Action.COMPACT]),
+        ({"lastCompact": BEFORE}, {"lastCompact": "2099-11-21T12:00:00"}, [Action.NOTHING]),
+        ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": "2099-11-21T12:00:00"}, []),
+        ({"lastCompact": "2099-11-21T12:00:00"}, {"lastCompact": AFTER}, [Action.COMPACT]),
+        ({"lastCompact": AFTER}, {"lastCompact": "2099-11-21T13:00:00+01:00"}, []),
+        (
+            {},
+            {
+                "version": "8.0",
+                "numCores": 4,
+                "lastRestart": AFTER,
+                "lastResync": AFTER,
+                "lastCompact": AFTER,
+            },
+            [Action.UPGRADE, Action.RECONFIGURE, Action.RESTART, Action.RESYNC, Action.COMPACT],
+        ),
+    ],
+)
+def test_what_a_change_does_to_a_process(
+    old: dict[str, Any], new: dict[str, Any], expected: list[Action]
+) -> None:
+    assert actions([process(**old)], [process(**new)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ({}, [Action.START]),
+        ({"disabled": True}, []),
+        ({"lastRestart": AFTER}, [Action.START]),
+        ({"lastResync": AFTER}, [Action.START, Action.RESYNC]),
+        ({"lastCompact": "2099-11-21T12:00:00"}, [Action.START, Action.NOTHING]),
+    ],
+)
+def test_what_a_new_process_does(new: dict[str, Any], expected: list[Action]) -> None:
+    assert actions([], [process(**new)]) == expected
+
+
+def test_a_process_that_is_gone_is_no_longer_managed() -> None:
+    assert actions([process()], []) == [Action.REMOVE]
+
+
+@pytest.mark.parametrize(
+    ("new", "field"),
+    [
+        ({"lastResync": AFTER}, "removes the entire data"),
+        ({"backupRestoreUrl": URL}, "replaces the data"),
+        ({"lastCompact": "2099-11-21T12:00:00"}, "triggers nothing"),
+    ],
+)
+def test_what_may_surprise_is_warned_of(new: dict[str, Any], field: str) -> None:
+    (effect,) = found([process()], [process(**new)])
+    assert effect.warning is not None
+    assert field in effect.warning
+
+
+@pytest.mark.parametrize(
+    "new", [{"lastRestart": AFTER}, {"lastCompact": AFTER}, {"alias": "a"}, {"disabled": True}]
+)
+def test_the_rest_is_not_warned_of(new: dict[str, Any]) -> None:
+    (effect,) = found([process()], [process(**new)])
+    assert effect.warning is None
+
+
+@pytest.mark.parametrize(
+    ("time", "at"), [(BEFORE, None), (AFTER, None), (LATER, datetime(2099, 11, 21, 12, 0, 1, tzinfo=UTC))]
+)
+def test_a_time_to_come_is_told(time: str, at: datetime | None) -> None:
+    (effect,) = found([process()], [process(lastCompact=time)])
+    assert effect.at == at
+
+
+def test_the_document_leaves_out_what_is_absent() -> None:
+    (plain,) = found([process()], [process(version="7.0.3")])
+    assert plain.document() == {
+        "process": "db_1",
+        "action": "UPGRADE",
+        "detail": "runs version 7.0.3 instead of 7.0.2",
+    }
+    (rich,) = found([process()], [process(lastResync=LATER)])
+    assert rich.document()["at"] == LATER
+    assert rich.document()["warning"] == rich.warning
+
+
+def test_settings_are_named_and_only_so_many() -> None:
+    (few,) = found([process()], [process(args2_6={"net": {"port": 27018}}, alias="a")])
+    assert few.detail == "takes on args2_6.net.port, args2_6.storage, alias"
+    (many,) = found([process()], [process(**{f"x{number}": 1 for number in range(13)})])
+    assert many.detail.endswith("x9 and 3 more")
+
+
+def test_processes_come_in_the_order_of_the_document_then_those_removed() -> None:
+    old = [process(name="gone"), process(name="b")]
+    new = [process(name="n"), process(name="b", disabled=True)]
+    assert [(one.process, one.action) for one in found(old, new)] == [
+        ("n", Action.START),
+        ("b", Action.SHUTDOWN),
+        ("gone", Action.REMOVE),
+    ]
+
+
+def test_a_process_without_a_name_is_called_by_its_address() -> None:
+    (effect,) = found([], [process(name=ABSENT)])
+    assert effect.process == "db1.example.com:27017"

@@ -1,0 +1,103 @@
+"""What a document that is sent becomes (decisions 9)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from automation.document.publishing import NEW_PROJECT, etag, publication
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from tests.factories.documents import ABSENT, agent, document, process, rotation
+
+STORED = document(version=7)
+
+
+def refused(sent: Any, stored: Any = STORED, if_match: Sequence[str] | None = None) -> ApiError:
+    """How it is refused."""
+    with pytest.raises(ApiError) as raised:
+        publication(sent, stored, if_match=if_match)
+    return raised.value
+
+
+def test_what_changes_something_is_the_next_version() -> None:
+    made = publication({**STORED, "odd": 1}, STORED)
+    assert made.changes_something
+    assert (made.old, made.new) == (STORED, {**STORED, "odd": 1, "version": 8})
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        STORED,
+        dict(reversed(STORED.items())),
+        {**STORED, "agentVersion": None},
+        document(version=7, processes=[process(alias=None)]),
+    ],
+    ids=["the same", "in another order", "with a null", "with a null inside"],
+)
+def test_what_changes_nothing_stays_the_stored_document(sent: Any) -> None:
+    made = publication(sent, STORED)
+    assert not made.changes_something
+    assert made.new is made.old is STORED
+    assert made.changes == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(1, 1.0), (1, True), (0, False), (None, 0), ("1", 1), ([1, 2], [2, 1])],
+    ids=str,
+)
+def test_values_of_another_type_or_order_are_a_change(before: Any, after: Any) -> None:
+    assert publication({**STORED, "odd": after}, {**STORED, "odd": before}).changes_something
+
+
+@pytest.mark.parametrize("version", [0, 6, 8, -7])
+def test_another_version_is_refused_before_any_fault(version: int) -> None:
+    error = refused({"version": version, "options": 5})
+    assert error.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
+    assert error.parameters == [str(version), "7"]
+
+
+@pytest.mark.parametrize("version", [ABSENT, None, "7", True, 7.0])
+def test_what_is_no_version_is_a_fault(version: Any) -> None:
+    error = refused(document(version=version))
+    assert [fault.field for fault in error.bad_fields] == ["/version"]
+
+
+@pytest.mark.parametrize("tags", [["*"], ['"7"'], ['"6"', '"7"']])
+def test_an_entity_tag_of_the_stored_version_is_met(tags: list[str]) -> None:
+    assert publication(STORED, STORED, if_match=tags).new is STORED
+
+
+@pytest.mark.parametrize(
+    ("tags", "told"), [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")]
+)
+def test_any_other_is_refused(tags: list[str], told: str) -> None:
+    error = refused(STORED, if_match=tags)
+    assert error.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
+    assert error.parameters == [told, "7"]
+
+
+def test_faults_of_all_kinds_come_together_in_the_documented_order() -> None:
+    sent = document(
+        version=7, processes=[process(version="6", hostname=5), process(args2_6={"pwd": "******"})]
+    )
+    error = refused(sent)
+    assert [(fault.field, fault.code.value) for fault in error.bad_fields] == [
+        ("/processes/0/hostname", "INVALID_ATTRIBUTE"),
+        ("/processes/0/version", "INVALID_SETTINGS"),
+        ("/processes/1/args2_6/pwd", "REDACTED_VALUE_UNKNOWN"),
+        ("/processes/1/name", "INVALID_SETTINGS"),
+    ]
+    assert error.code is ErrorCode.INVALID_ATTRIBUTE
+
+
+def test_secrets_and_names_of_agents_are_taken_from_what_is_stored() -> None:
+    stored = document(version=7, auth={"key": "k"}, backupVersions=[agent(logRotate=rotation())])
+    sent = document(version=7, auth={"key": "******"}, backupVersions=[agent(name="x", logRotate=rotation())])
+    assert publication(sent, stored).new is stored
+
+
+def test_the_entity_tag_is_the_version() -> None:
+    assert (etag(NEW_PROJECT), etag(STORED)) == ('"0"', '"7"')

@@ -1,0 +1,137 @@
+"""The automation document as text: strictly JSON, and numbers as they were written."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from automation.document.text import LONGEST_NUMBER, canonical, read, write
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+
+NUMBERS = [
+    "0",
+    "-0",
+    "5",
+    "5.0",
+    "5.00",
+    "-0.0",
+    "1e5",
+    "1E+5",
+    "1e999",
+    "-1e-999",
+    "0.1000000000000000055511151231257827",
+    "999999999999999999",
+    "1000000000000000000",
+    "9223372036854775808",
+    "18446744073709551616",
+    "-9223372036854775809",
+    "1" * LONGEST_NUMBER,
+    "0." + "1" * (LONGEST_NUMBER - 2),
+]
+
+
+def holding(number: str) -> str:
+    """A document that holds the number."""
+    return f'{{"number":{number}}}'
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda text: text[:40])
+def test_a_number_is_written_as_it_was_read(number: str) -> None:
+    text = holding(number)
+    assert write(read(text)) == text
+
+
+@pytest.mark.parametrize("number", ["5", "-0", "1" * 30])
+def test_an_integer_is_an_integer(number: str) -> None:
+    found = read(holding(number))["number"]
+    assert isinstance(found, int)
+    assert found == int(number)
+
+
+@pytest.mark.parametrize("number", ["5.0", "1e5", "1e999"])
+def test_a_number_with_a_fraction_or_an_exponent_is_no_integer(number: str) -> None:
+    assert not isinstance(read(holding(number))["number"], int)
+
+
+def test_the_order_of_keys_and_null_are_kept() -> None:
+    text = '{"z":1,"a":null,"m":{"y":[],"b":"\\"é\\\\"}}'
+    assert write(read(text)) == text
+
+
+def test_bytes_are_read_as_well() -> None:
+    assert read('{"é": 1}'.encode()) == {"é": 1}
+
+
+def test_it_can_be_written_for_people() -> None:
+    assert write(read('{"a":[5.0]}'), pretty=True) == '{\n  "a": [\n    5.0\n  ]\n}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "5",
+        '{"a":1,"a":2}',
+        '{"a":NaN}',
+        '{"a":-Infinity}',
+        '{"a":"\\u0000"}',
+        '{"a":"\\ud800"}',
+        '{"a":' + "[" * 64 + "]" * 64 + "}",
+        holding("1e1000000000000000000000"),
+        holding("1" * (LONGEST_NUMBER + 1)),
+        holding("0." + "1" * LONGEST_NUMBER),
+        b'{"a":"\xff"}',
+    ],
+    ids=lambda text: repr(text[:30]),
+)
+def test_what_is_no_json_it_can_keep_is_refused(text: bytes | str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        read(text)
+    assert refusal.value.code is ErrorCode.INVALID_JSON
+
+
+def test_it_writes_nothing_but_json() -> None:
+    with pytest.raises(TypeError):
+        write({"a": object()})
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('{"a":1,"b":2}', '{"b":2,"a":1}', True),
+        ('{"a":[1,2]}', '{"a":[2,1]}', False),
+        ('{"a":1}', '{"a":true}', False),
+        ('{"a":1}', '{"a":1.0}', False),
+        ('{"a":1.0}', '{"a":1.00}', False),
+        ('{"a":null}', "{}", False),
+        ('{"a":"1"}', '{"a":1}', False),
+    ],
+)
+def test_two_documents_are_the_same_when_their_json_is(one: str, other: str, *, same: bool) -> None:
+    assert (canonical(read(one)) == canonical(read(other))) is same
+
+
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(), below, max_size=4),
+    max_leaves=30,
+)
+
+
+@given(st.dictionaries(st.text(), values, max_size=5))
+def test_any_document_survives_reading_and_writing(document: dict[str, Any]) -> None:
+    text = json.dumps(document)
+    try:
+        found = read(text)
+    except ApiError:
+        assert "\\u0000" in text
+        return
+    assert found == read(write(found))
+    assert write(found) == write(read(write(found)))
+    assert json.loads(write(found)) == document

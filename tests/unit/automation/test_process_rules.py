@@ -1,0 +1,26 @@
+"""How far processes have come, of those wanted and those reported (decisions 9 "automationStatus")."""
+
+import pytest
+
+from automation.rules.processes import ProcessState, process_states
+
+A, B = ProcessState("a", "db1", 3), ProcessState("b", "db2", 2, "no disk")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reported", "expected"),
+    [
+        ([], [], []),
+        ([("a", "db1")], [], [ProcessState("a", "db1", 0)]),
+        ([("a", "db1")], [A], [A]),
+        ([("a", "db9")], [A], [A]),
+        ([("b", "db2"), ("a", "db1")], [B], [ProcessState("a", "db1", 0), B]),
+        ([], [B, A], [A, B]),
+        ([("a", "db1"), ("a", "db9")], [], [ProcessState("a", "db9", 0)]),
+    ],
+    ids=["nothing", "not yet reported", "reported", "elsewhere", "by name", "not wanted", "named twice"],
+)
+def test_states(
+    wanted: list[tuple[str, str]], reported: list[ProcessState], expected: list[ProcessState]
+) -> None:
+    assert process_states(wanted, reported) == expected

@@ -1,0 +1,108 @@
+"""ON_CALL_SERVICE: the request of each message."""
+
+from typing import Any
+
+import pytest
+
+from integrations.channels.base import DeliveryError
+from integrations.channels.incidents import ServiceRequest
+from integrations.channels.on_call_service import build_request
+from integrations.choices import MessageKind
+from tests.unit.integrations.messages import make_message
+
+BASE = "https://on-call.example"
+ENDPOINT = f"{BASE}/integrations/generic/20131114/alert"
+CONFIG = {"apiKey": "01234567-89ab", "routingKey": "databases"}
+
+
+def request_of(**changes: Any) -> ServiceRequest:
+    """The request of a message with those changes."""
+    return build_request(CONFIG, make_message(**changes), base_url=BASE)
+
+
+def test_it_raises_an_incident_with_everything_people_want_to_know() -> None:
+    request = request_of(link="https://ops.example/alerts/1")
+    assert (request.url, request.headers) == (f"{ENDPOINT}/01234567-89ab/databases", {})
+    assert request.document == {
+        "message_type": "CRITICAL",
+        "entity_id": make_message().thread_key,
+        "entity_display_name": "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
+        "state_message": (
+            "Event type: HOST_DOWN\nState: OPEN\nProject: payments\nTarget: db1.example.com:27017\n"
+            "Time: 2026-11-21T07:26:14Z\nhttps://ops.example/alerts/1"
+        ),
+        "state_start_time": 1795245974,
+        "monitoring_tool": "Ops API",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "message_type"),
+    [
+        (MessageKind.OPEN, "CRITICAL"),
+        (MessageKind.UPDATE, "CRITICAL"),
+        (MessageKind.INFORM, "INFO"),
+        (MessageKind.ACKNOWLEDGE, "ACKNOWLEDGEMENT"),
+        (MessageKind.CLOSE, "RECOVERY"),
+        (MessageKind.CANCEL, "RECOVERY"),
+    ],
+)
+def test_each_kind_has_its_type(kind: MessageKind, message_type: str) -> None:
+    document = request_of(kind=kind).document
+    assert (document["message_type"], document["entity_id"]) == (message_type, make_message().thread_key)
+
+
+@pytest.mark.parametrize("kind", list(MessageKind))
+def test_a_test_opens_nothing(kind: MessageKind) -> None:
+    assert request_of(kind=kind, is_test=True).document["message_type"] == "INFO"
+
+
+def test_acknowledging_says_who_and_why() -> None:
+    acknowledged = {"acknowledgingUsername": "jane", "acknowledgementComment": "on\nit"}
+    document = request_of(kind=MessageKind.ACKNOWLEDGE, document=acknowledged).document
+    assert (document["ack_author"], document["ack_msg"]) == ("jane", "on it")
+
+
+@pytest.mark.parametrize("kind", [MessageKind.ACKNOWLEDGE, MessageKind.CLOSE])
+def test_otherwise_there_is_no_word_of_it(kind: MessageKind) -> None:
+    assert not request_of(kind=kind).document.keys() & {"ack_author", "ack_msg"}
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({"apiKey": "k"}, "/k"),
+        ({"apiKey": "k", "routingKey": ""}, "/k"),
+        ({"apiKey": "k", "routingKey": "r"}, "/k/r"),
+        ({"apiKey": "a/b?c#d", "routingKey": "é %2F"}, "/a%2Fb%3Fc%23d/%C3%A9%20%252F"),
+        ({"apiKey": "...", "routingKey": "a..b"}, "/.../a..b"),
+    ],
+)
+def test_the_keys_stand_in_the_path_whatever_they_hold(config: dict[str, str], path: str) -> None:
+    assert build_request(config, make_message(), base_url=BASE).url == ENDPOINT + path
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"apiKey": ".."},
+        {"apiKey": "."},
+        {"apiKey": "k", "routingKey": ".."},
+        {"apiKey": "k", "routingKey": "."},
+    ],
+)
+def test_no_key_leads_to_another_path(config: dict[str, str]) -> None:
+    with pytest.raises(DeliveryError) as caught:
+        build_request(config, make_message(), base_url=BASE)
+    expected = ("the API key or the routing key is not valid", False)
+    assert (caught.value.reason, caught.value.retryable) == expected
+
+
+def test_long_and_odd_names_fit() -> None:
+    hostile = "x\r\n\u0000\ud800\u2028" + "é" * 30_000
+    link = "https://ops.example/" + "l" * 30_000
+    names = {"target": hostile, "project_name": hostile, "event_type_name": hostile}
+    document = request_of(**names, link=link).document
+    assert len(str(document["state_message"])) == 20_480
+    assert len(str(document["entity_display_name"])) <= 512
+    assert str(document["entity_display_name"]).isprintable()

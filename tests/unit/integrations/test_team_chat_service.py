@@ -1,0 +1,109 @@
+"""TEAM_CHAT_SERVICE: the card."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE, build_request
+from integrations.choices import MessageKind
+from integrations.messages import Message
+from tests.unit.integrations.messages import LONGEST, ODD, make_message
+
+
+def built(message: Message) -> dict[str, Any]:
+    """The card of the document posted."""
+    body, _ = build_request(message)
+    [attachment] = orjson.loads(body)["attachments"]
+    card: dict[str, Any] = attachment["content"]
+    return card
+
+
+def lines(card: dict[str, Any]) -> list[str]:
+    """What people read, line by line."""
+    return ["".join(run["text"] for run in block["inlines"]) for block in card["body"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "colour"),
+    [
+        ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
+        ({"kind": MessageKind.UPDATE}, "STILL OPEN", "attention"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "good"),
+        ({"kind": MessageKind.INFORM}, "EVENT", "accent"),
+        ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "default"),
+    ],
+)
+def test_it_shows_title_and_facts(changes: dict[str, Any], label: str, colour: str) -> None:
+    card = built(make_message(**changes))
+    assert lines(card) == [
+        f"[{label}] HOST_DOWN db1.example.com:27017 (project payments)",
+        "Event type: HOST_DOWN",
+        f"State: {label}",
+        "Project: payments",
+        "Target: db1.example.com:27017",
+        "Time: 2026-11-21T07:26:14Z",
+    ]
+    [title] = card["body"][0]["inlines"]
+    assert (title["color"], title["weight"]) == (colour, "bolder")
+
+
+def test_it_is_a_message_with_one_card() -> None:
+    body, headers = build_request(make_message())
+    document = orjson.loads(body)
+    assert headers == {"Content-Type": "application/json"}
+    assert document["type"] == "message"
+    [attachment] = document["attachments"]
+    assert (attachment["contentType"], attachment["contentUrl"]) == (
+        "application/vnd.microsoft.card.adaptive",
+        None,
+    )
+    card = attachment["content"]
+    assert (card["type"], card["version"]) == ("AdaptiveCard", "1.4")
+    assert "actions" not in card
+
+
+def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
+    told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
+    assert TEAM_CHAT_SERVICE.kinds == told
+    assert not TEAM_CHAT_SERVICE.keeps_state
+
+
+def test_it_links_to_the_alert() -> None:
+    card = built(make_message(link="https://ops.example/alerts/1?a=1&b=2"))
+    [action] = card["actions"]
+    assert action == {
+        "type": "Action.OpenUrl",
+        "title": "Open",
+        "url": "https://ops.example/alerts/1?a=1&b=2",
+    }
+
+
+@pytest.mark.parametrize(("length", "actions"), [(2000, 1), (2001, 0)])
+def test_a_link_that_is_too_long_stays_out(length: int, actions: int) -> None:
+    card = built(make_message(link="https://ops.example/".ljust(length, "x")))
+    assert len(card.get("actions", [])) == actions
+
+
+@pytest.mark.parametrize("name", ["[db1](https://evil.example)", "**db1**", "<at>everybody</at>"])
+def test_no_name_is_read_as_markup(name: str) -> None:
+    card = built(make_message(event_type_name=name, target=name, project_name=name))
+    assert f"Target: {name}" in lines(card)
+    assert {block["type"] for block in card["body"]} == {"RichTextBlock"}
+    assert {run["type"] for block in card["body"] for run in block["inlines"]} == {"TextRun"}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_leave_one_line_each(name: str) -> None:
+    shown = lines(built(make_message(event_type_name=name, target=name, project_name=name)))
+    assert all(line.isprintable() for line in shown)
+
+
+@pytest.mark.parametrize("char", LONGEST)
+def test_it_keeps_to_the_size_of_the_service(char: str) -> None:
+    long = char * 500
+    message = make_message(
+        event_type_name=long, target=long, project_name=long, current_value=long, link=f"https://{long}"
+    )
+    body, _ = build_request(message)
+    assert len(body) <= 28 * 1024

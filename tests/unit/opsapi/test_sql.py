@@ -1,0 +1,11 @@
+"""Statements the ORM has no words for."""
+
+from opsapi.sql import update_from_arrays
+
+
+def test_many_rows_are_updated_from_one_array_for_each_column() -> None:
+    assert update_from_arrays("a_table", {"down": "boolean", "version": "text"}) == (
+        "UPDATE a_table AS known SET down = said.down, version = said.version"
+        " FROM unnest(%(id)s::text[], %(down)s::boolean[], %(version)s::text[])"
+        " AS said (id, down, version) WHERE known.id = said.id"
+    )
