@@ -32,8 +32,8 @@ run: install ## start everything: embedded PostgreSQL, web, worker
 test: install-dev ## run the test suite
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
-faults: install-dev ## the long run against hostile requests; tells how many were answered
-	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile tests/hostile $(ARGS)
+faults: install-dev ## the long runs: hostile requests, workers killed; tells how many requests were answered
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile tests/hostile tests/processes/test_killed_workers.py $(ARGS)
 
 check: install-dev ## format, lint, types, import order, migrations, OpenAPI, deployment check
 	$(BIN)/ruff format --check .
