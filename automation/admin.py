@@ -1,6 +1,6 @@
 """The fleet in the console: to be read, it is as agents report it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from automation.document.beside import MOST_LINES, beside
 from automation.document.secrets import redacted
 from automation.document.text import write
 from automation.models import (
@@ -23,12 +24,13 @@ from automation.models import (
     ProcessStatus,
     ReplicaSet,
 )
-from automation.selectors import revision_document
+from automation.selectors import document_at, revision_document
 from opsapi.console.display import EMPTY, json_field
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 
 _COLUMNS = ("Process", "Status", "Field", "Before", "After")
 _MOST_PARAMS = 1000
+_MOST_ROWS = 2_000
 _LONGEST_DOCUMENT = 200_000  # characters: what a page can show
 _AS_REPORTED = "Hosts appear here with the first report of an agent."
 
@@ -203,6 +205,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         "actor_name",
         "restored_from",
         "side_by_side",
+        "beside_previous",
         "document_json",
     ]
     empty_text = "No automation configuration has been published yet."
@@ -226,12 +229,39 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         body = format_html_join("", f"<tr>{'<td>{}</td>' * len(_COLUMNS)}</tr>", rows)
         return format_html("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>", heads, body)
 
+    @admin.display(description="beside the version before")
+    def beside_previous(self, revision: AutomationRevision) -> SafeString | str:
+        """All that differs in the whole document, line by line."""
+        before = document_at(revision.number - 1, group_id=revision.group_id)
+        if before is None:
+            return EMPTY
+        rows = beside(_text(before), _text(revision_document(revision)))
+        if rows is None:
+            return f"Too large to compare here: more than {MOST_LINES:,} lines."
+        sides = [(row.kind.value, row.old or "", row.kind.value, row.new or "") for row in rows[:_MOST_ROWS]]
+        lines = format_html_join(
+            "", '<tr><td class="{}"><pre>{}</pre></td><td class="{}"><pre>{}</pre></td></tr>', sides
+        )
+        cut = "" if len(rows) <= _MOST_ROWS else f"and {len(rows) - _MOST_ROWS:,} lines more"
+        heads = f"Version {revision.number - 1}", f"Version {revision.number}"
+        return format_html(
+            '<table class="beside"><thead><tr><th>{}</th><th>{}</th></tr></thead><tbody>{}</tbody></table>{}',
+            *heads,
+            lines,
+            cut,
+        )
+
     @admin.display(description="document")
     def document_json(self, revision: AutomationRevision) -> SafeString:
         """What it holds; of a very large one the beginning."""
-        text = write(redacted(revision_document(revision)), pretty=True)
+        text = _text(revision_document(revision))
         shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
         return format_html('<pre class="json">{}</pre>', shown)
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    """As people read it, secrets redacted."""
+    return write(redacted(document), pretty=True)
 
 
 def _changed_params(revision: AutomationRevision) -> Iterator[tuple[str, ...]]:

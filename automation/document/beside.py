@@ -1,0 +1,54 @@
+"""Two texts side by side, as far as they differ. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+from itertools import zip_longest
+
+MOST_LINES = 5_000
+"""Of each text: comparing costs more than lines do."""
+AROUND = 3
+"""So many equal lines are shown around a change."""
+
+
+class Kind(StrEnum):
+    """What a line is on either side."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    LEFT_OUT = "left-out"
+    """Equal lines that are not shown stand between its neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of each text; None where the other one has no counterpart."""
+
+    kind: Kind
+    old: str | None
+    new: str | None
+
+
+def beside(old: str, new: str) -> list[Row] | None:
+    """The lines that differ, with some around them; none when nothing does.
+
+    None when either text has more than MOST_LINES lines.
+    """
+    lines = old.splitlines(), new.splitlines()
+    if max(map(len, lines)) > MOST_LINES:
+        return None
+    # Braces stand on many lines: left to be junk where they are, or comparing would be quadratic in them.
+    groups = SequenceMatcher(None, *lines).get_grouped_opcodes(AROUND)
+    rows: list[Row] = []
+    for group in groups:
+        if rows:
+            rows.append(Row(Kind.LEFT_OUT, None, None))
+        for tag, old_from, old_to, new_from, new_to in group:
+            kind = Kind.SAME if tag == "equal" else Kind.CHANGED
+            rows.extend(_rows(kind, lines[0][old_from:old_to], lines[1][new_from:new_to]))
+    return rows
+
+
+def _rows(kind: Kind, old: list[str], new: list[str]) -> Iterator[Row]:
+    return (Row(kind, left, right) for left, right in zip_longest(old, new))
