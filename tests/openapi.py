@@ -78,8 +78,8 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def _value(parameter: re.Match[str]) -> str:
-    """What a parameter takes: an identifier a segment, what else there is slashes too but no line break."""
-    return "[^/]+" if parameter[1].endswith("_id") else ".+"
+    """What a parameter takes: these a segment, what else there is slashes too but no line break."""
+    return "[^/]+" if parameter[1].endswith(("_id", "agent_type")) else ".+"
 
 
 @lru_cache
