@@ -41,11 +41,10 @@ class DueNotification:
 
     `status` is the alert's, None for what is told once. `config_counts`: the configuration is there and
     enabled; `setting_counts`: it still has this notification; `recipient_counts`: it still tells whom this
-    is addressed to. `perhaps_sent`: a crash left open whether
-    the receiver was told; of the opening they are then told again, under the same delivery id, so that
-    the end can follow. `lapsed_for_good`: so did every attempt, for as long as retries last.
-    `keeps_state`: the service keeps the alert's state itself. `silence`: maintenance of its project that
-    covers it now.
+    is addressed to. `perhaps_sent`: a crash left open whether the receiver was told; of the opening they
+    are then told again, under the same delivery id, so that the end can follow. `lapsed_for_good`: so
+    many attempts ended that way that no other is made. `keeps_state`: the service keeps the alert's state
+    itself. `silence`: maintenance of its project that covers it now.
     """
 
     kind: MessageKind
