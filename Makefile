@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench demo lock openapi
+.PHONY: help install install-dev run test faults check format bench demo screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,13 +35,14 @@ test: install-dev ## run the test suite
 faults: install-dev ## the long runs: hostile requests, workers killed; tells how many requests were answered
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile tests/hostile tests/processes/test_killed_workers.py $(ARGS)
 
-check: install-dev ## format, lint, types, import order, migrations, OpenAPI, deployment check
+check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python manage.py openapi --check
+	$(BIN)/python manage.py reference --check
 	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install-dev ## format the code and sort the imports
@@ -51,11 +52,17 @@ format: install-dev ## format the code and sort the imports
 openapi: install ## write docs/openapi.json anew
 	$(BIN)/python manage.py openapi
 
+reference: install ## write docs/reference anew
+	$(BIN)/python manage.py reference
+
 bench: install-dev ## the benchmarks, each against its limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
 demo: install ## fill the running, still empty installation with something to look at
 	@$(BIN)/python manage.py demo
+
+screenshots: install-dev ## serve a demonstration and take the pictures of the documents (needs Chromium)
+	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 lock: ## pin the requirements anew (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header pyproject.toml -o requirements.txt

@@ -20,6 +20,7 @@ from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.nonces import NonceVerdict
 from accesslist.principal import KeyPrincipal
 from accesslist.rules.ranges import counted_range
+from accesslist.rules.reaching import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
 from opsapi.api.addresses import Address, client_address, is_forwarded
@@ -133,17 +134,16 @@ def _refuse_used_nonce(
 
 
 def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
-    if principal.is_exempt:
-        return
-    refusing = None
-    if principal.is_global and record.global_list.refuses:
-        refusing = "the global access list"
-    elif record.own_list.refuses:
-        refusing = "the access list of the API key"
-    if refusing:
+    told = verdict(
+        is_exempt=principal.is_exempt,
+        is_global=principal.is_global,
+        global_refuses=record.global_list.refuses,
+        own_refuses=record.own_list.refuses,
+    )
+    if told.refuses:
         count_failure(FailedAuthentication.REFUSED_ADDRESS)
         shown = principal.actor().remote_address or "unknown"
-        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, refusing)
+        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, told.value)
 
 
 def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:

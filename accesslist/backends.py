@@ -1,49 +1,68 @@
 """Who may log in to the console (contract 4.2 rule 2; decisions 3 "console")."""
 
-import hashlib
-from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from accesslist.attempts import attempt_give_back, attempt_take
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.models import Project, User, username_key
-from accesslist.throttles import hit
+from accesslist.principal import UserPrincipal
+from accesslist.selectors.second_factors import has_second_factor
+from accesslist.services.second_factor_codes import second_factor_use
 from opsapi import clock
 from opsapi.api.addresses import client_address
-from opsapi.console.login import Doorkeeper, LoginRefusedError, RefusalCode
-
-LOGIN_WINDOW = timedelta(minutes=5)
+from opsapi.api.errors import ApiError
+from opsapi.console.doorkeeper import Attempt, Doorkeeper, LoginRefusedError, RefusalCode
 
 
 class OperatorBackend(Doorkeeper):
-    """Global Owners, once a project exists; attempts are counted by name and by address."""
+    """Whoever may read anything, once a project exists; attempts that fail count (`attempts`)."""
 
     def is_closed(self) -> bool:
         """Nobody logs in while no project exists."""
         return not Project.objects.exists()
 
-    def authenticate(
-        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any
-    ) -> User | None:
-        """The user, when the password is right and they may enter; None otherwise, after the same work.
-
-        Raises:
-            LoginRefusedError: too many attempts in LOGIN_WINDOW, or no project exists.
-        """
-        if username is None or password is None:
-            return None
-        _count_attempt(request, username)
+    def admit(self, request: HttpRequest, username: str) -> Attempt:
+        """See `opsapi.console.doorkeeper.Doorkeeper`."""
         if self.is_closed():
             raise LoginRefusedError(
                 "Nobody can log in while no project exists. Make the first one as shown below.",
                 RefusalCode.NO_PROJECT,
             )
+        return attempt_take(request, username)
+
+    def let_in(self, attempt: Attempt) -> None:
+        """See `opsapi.console.doorkeeper.Doorkeeper`."""
+        attempt_give_back(attempt)
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any
+    ) -> User | None:
+        """The user, when the password is right and they may enter; None otherwise, after the same work."""
+        if username is None or password is None:
+            return None
         user = _known(username, password)
         if user is None:
             count_failure(FailedAuthentication.CONSOLE_CREDENTIALS)
         return user
+
+    def wants_code(self, user: User) -> bool:
+        """Who has a second factor."""
+        return has_second_factor(user.id)
+
+    def take_code(self, request: HttpRequest, user: User, code: str) -> None:
+        """See `opsapi.console.doorkeeper.Doorkeeper`; one that fails counts as one with a wrong password."""
+        attempt = attempt_take(request, user.username)
+        address = client_address(request)
+        actor = UserPrincipal(user, str(address) if address else None).actor()
+        try:
+            second_factor_use(user_id=user.id, code=code, actor=actor, now=clock.now())
+        except ApiError as refusal:
+            count_failure(FailedAuthentication.SECOND_FACTOR)
+            raise ValidationError(refusal.bad_fields[0].message) from None
+        attempt_give_back(attempt)
 
     def get_user(self, user_id: str) -> User | None:
         """The user of a session; one who lost the role is kept out by the console's own check."""
@@ -56,22 +75,3 @@ def _known(username: str, password: str) -> User | None:
         User().set_password(password)
         return None
     return user if user.check_password(password) and user.is_staff else None
-
-
-def _count_attempt(request: HttpRequest | None, username: str) -> None:
-    now = clock.now()
-    limit = settings.OPSAPI_LOGIN_ATTEMPTS
-    waits = [hit(bucket, limit=limit, window=LOGIN_WINDOW, now=now) for bucket in _buckets(request, username)]
-    wait = max(wait or 0 for wait in waits)
-    if wait:
-        count_failure(FailedAuthentication.THROTTLED)
-        raise LoginRefusedError(
-            f"Too many attempts to log in. Try again in {wait} seconds.", RefusalCode.THROTTLED, wait
-        )
-
-
-def _buckets(request: HttpRequest | None, username: str) -> list[str]:
-    """Names are hashed: people type passwords into the wrong field, and rows can be read."""
-    name = hashlib.sha256(username_key(username).encode()).hexdigest()[:32]
-    address = client_address(request) if request else None
-    return [f"login name {name}", *([f"login address {address}"] if address else [])]

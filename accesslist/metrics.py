@@ -2,9 +2,7 @@
 
 from enum import StrEnum
 
-from prometheus_client import Counter
-
-from opsapi.metrics import COUNTED
+from opsapi.metric_series import counter
 
 
 class FailedAuthentication(StrEnum):
@@ -15,15 +13,15 @@ class FailedAuthentication(StrEnum):
     FORGED_NONCE = "forged_nonce"
     SCRAPER_CREDENTIALS = "scraper_credentials"
     CONSOLE_CREDENTIALS = "console_credentials"
+    SECOND_FACTOR = "second_factor"
     REFUSED_ADDRESS = "refused_address"
     THROTTLED = "throttled"
 
 
-_FAILURES = Counter(
+_FAILURES = counter(
     "opsapi_failed_authentications",
     "Credentials that did not let somebody in, by reason; requests without any are not counted.",
-    ["reason"],
-    registry=COUNTED,
+    "reason",
 )
 
 

@@ -9,9 +9,11 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
+from django.utils.crypto import salted_hmac
 
+from accesslist.rules.second_factor import NEVER
 from opsapi.fields import CidrField, PrimaryIdField, SealedField
-from opsapi.roles import INSTALLATION, Grant, Role, satisfies
+from opsapi.roles import IMPLIED, READING, Grant, Role
 
 _ROLES = [(role.value, role.value) for role in Role]
 
@@ -97,6 +99,7 @@ class User(AbstractBaseUser):
     email_address = models.CharField(max_length=254, null=True)
     mobile_number = models.CharField(max_length=40, null=True)
     created = models.DateTimeField()
+    sessions_ended = models.DateTimeField(null=True, editable=False)
 
     USERNAME_FIELD = "username"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -105,26 +108,51 @@ class User(AbstractBaseUser):
     def __str__(self) -> str:
         return self.username
 
-    def holds_globally(self, role: Role) -> bool:
-        """Whether the user holds the role over the installation."""
-        grants = [
-            Grant(Role(held))
-            for held in self.grants.filter(org=None, project=None).values_list("role", flat=True)
-        ]
-        return satisfies(grants, role, INSTALLATION)
+    def get_session_auth_hash(self) -> str:
+        """What a session has to bear: another after a change of password, or when all others were ended."""
+        inherited = super().get_session_auth_hash()
+        if self.sessions_ended is None:
+            return inherited
+        stamp = f"{inherited} {self.sessions_ended.isoformat()}"
+        return salted_hmac("accesslist.User.sessions_ended", stamp, algorithm="sha256").hexdigest()
+
+    @cached_property
+    def grants_held(self) -> tuple[Grant, ...]:
+        """The user's roles, their own and those of their teams."""
+        mine = RoleGrant.objects.filter(Q(user=self) | Q(team__members=self)).distinct()
+        rows = mine.values_list("role", "org_id", "project_id")
+        return tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in rows)
 
     @cached_property
     def is_staff(self) -> bool:
-        """Who may enter the console: Global Owners. The console asks for each of its models on each page."""
-        return self.holds_globally(Role.GLOBAL_OWNER)
+        """Who may enter the console: whoever may read anything (decisions 3 "later")."""
+        return any(not IMPLIED[grant.role].isdisjoint(READING) for grant in self.grants_held)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
-        """Django's question, answered from roles: what is offered at all the admin classes decide."""
-        return self.is_staff
+        """Django's permissions mean nothing here: what is offered the console asks the principal."""
+        return False
 
     def has_module_perms(self, app_label: str) -> bool:
         """As `has_perm`."""
-        return self.is_staff
+        return False
+
+
+class SecondFactor(models.Model):
+    """What a user proves beside the password: codes by time (RFC 6238), or once each a recovery code.
+
+    While `confirmed` is absent it is being set up, and asked for nowhere.
+    """
+
+    id = PrimaryIdField()
+    user = models.OneToOneField(User, on_delete=models.CASCADE, related_name="second_factor")
+    secret = SealedField()
+    confirmed = models.DateTimeField(null=True)
+    last_step = models.BigIntegerField(default=NEVER)
+    recovery_hashes = ArrayField(models.CharField(max_length=64), default=list)
+    created = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.user)
 
 
 class Team(models.Model):
@@ -210,7 +238,7 @@ class AccessListEntry(models.Model):
     last_used = models.DateTimeField(null=True)
 
     class Meta:
-        verbose_name_plural = "access list entries"
+        verbose_name_plural = "access lists"
         constraints = [
             models.UniqueConstraint(
                 name="access_list_global_once", fields=["cidr_block"], condition=Q(api_key=None)

@@ -1,46 +1,62 @@
-"""A key as the principal of a request (opsapi.api.principal)."""
+"""Keys and users as principals of a request (opsapi.api.principal): both are what they were granted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 
 from accesslist.credentials import CallerRecord
-from accesslist.models import Organization
+from accesslist.models import Organization, Project, User
+from accesslist.selectors.projects import visible_project_rows
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.principal import Actor, ActorKind, Group
+from opsapi.api.principal import Actor, ActorKind, Group, Reach
+from opsapi.fields import Among
 from opsapi.ids import is_id
-from opsapi.roles import INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+
+_FIRST_GROUPS = 200
 
 
-class KeyPrincipal:
-    """An API key that has proved to know its private part; roles as they were when the request came."""
+class GrantsPrincipal:
+    """A caller with roles as they were when the request came."""
 
-    def __init__(
-        self, record: CallerRecord, public_key: str, remote_address: str | None, *, is_exempt: bool
-    ) -> None:
-        self.grants: tuple[Grant, ...] = record.grants
-        self.is_exempt = is_exempt
-        """Whether no access list applies where the caller is (OPSAPI_ACCESS_LIST_EXEMPT)."""
-        self._group = record.group
+    def __init__(self, grants: Sequence[Grant], *, kind: ActorKind, id: str, name: str, address: str | None):
+        self.grants = tuple(grants)
         self._actor = Actor(
-            kind=ActorKind.KEY,
-            id=record.key_id,
-            name=public_key,
+            kind=kind,
+            id=id,
+            name=name,
             is_global_admin=self.holds(Role.GLOBAL_OWNER, INSTALLATION),
-            remote_address=remote_address,
+            remote_address=address,
         )
 
     def actor(self) -> Actor:
-        """The key."""
+        """The key or the user."""
         return self._actor
 
     def holds(self, role: Role, scope: Scope) -> bool:
         """Whether the role is held there, directly or implied."""
         return satisfies(self.grants, role, scope)
 
+    def holds_somewhere(self, roles: Sequence[Role]) -> bool:
+        """See `opsapi.api.principal.Principal`."""
+        return any(not IMPLIED[grant.role].isdisjoint(roles) for grant in self.grants)
+
     @property
     def is_global(self) -> bool:
         """Whether any global role is held."""
         return any(grant.role.is_global for grant in self.grants)
+
+    def reach(self) -> Reach:
+        """See `opsapi.api.principal.Principal`."""
+        return self._reach
+
+    @cached_property
+    def _reach(self) -> Reach:
+        if self.is_global:
+            return Reach(everything=True)
+        orgs = frozenset(grant.org_id for grant in self.grants if grant.org_id)
+        groups = visible_project_rows(self.grants).values_list("id", flat=True)
+        return Reach(org_ids=orgs, group_ids=frozenset(groups))
 
     def authorise(self, roles: Sequence[Role]) -> None:
         """See `opsapi.api.principal.Principal`."""
@@ -50,7 +66,7 @@ class KeyPrincipal:
         """See `opsapi.api.principal.Principal`."""
         if not is_id(group_id):
             raise ApiError(ErrorCode.INVALID_GROUP_ID, group_id)
-        group = self._group
+        group = self._group(group_id)
         scope = Scope(org_id=group.org_id if group else None, group_id=group_id)
         if not self.is_global and (group is None or not reaches_group(self.grants, scope)):
             raise ApiError(ErrorCode.NOT_IN_GROUP, group_id)
@@ -67,6 +83,60 @@ class KeyPrincipal:
         if not Organization.objects.filter(id=org_id).exists():
             raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)
 
+    def authorise_at(self, roles: Sequence[Role], scope: Scope) -> None:
+        """See `opsapi.api.principal.Principal`."""
+        if scope.group_id is not None:
+            self.authorise_group(roles, scope.group_id)
+        elif scope.org_id is not None:
+            self.authorise_org(roles, scope.org_id)
+        else:
+            self.authorise(roles)
+
     def _require(self, roles: Sequence[Role], scope: Scope) -> None:
         if not any(self.holds(role, scope) for role in roles):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in roles))
+
+    def _group(self, group_id: str) -> Group | None:
+        raise NotImplementedError
+
+
+class KeyPrincipal(GrantsPrincipal):
+    """An API key that has proved to know its private part; the project of the path was read with it."""
+
+    def __init__(
+        self, record: CallerRecord, public_key: str, remote_address: str | None, *, is_exempt: bool
+    ) -> None:
+        super().__init__(
+            record.grants, kind=ActorKind.KEY, id=record.key_id or "", name=public_key, address=remote_address
+        )
+        self.is_exempt = is_exempt
+        """Whether no access list applies where the caller is (OPSAPI_ACCESS_LIST_EXEMPT)."""
+        self._group_of_path = record.group
+
+    def _group(self, group_id: str) -> Group | None:
+        return self._group_of_path
+
+
+class UserPrincipal(GrantsPrincipal):
+    """A user who has logged in to the console, with their own roles and those of their teams."""
+
+    def __init__(self, user: User, remote_address: str | None) -> None:
+        super().__init__(
+            user.grants_held, kind=ActorKind.USER, id=user.id, name=user.username, address=remote_address
+        )
+        self._groups: dict[str, Group | None] = {}
+
+    def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> list[Group]:
+        """See `opsapi.api.principal.Operator`."""
+        rows = visible_project_rows(self.grants).order_by("name").values_list("id", "name", "org_id")
+        if name is not None:
+            rows = rows.filter(name=name)
+        if ids is not None:
+            return [Group(*row) for row in rows.filter(Among("id", ids))]
+        return [Group(*row) for row in rows[:_FIRST_GROUPS]]
+
+    def _group(self, group_id: str) -> Group | None:
+        if group_id not in self._groups:
+            found = Project.objects.filter(id=group_id).values_list("id", "name", "org_id").first()
+            self._groups[group_id] = Group(*found) if found else None
+        return self._groups[group_id]

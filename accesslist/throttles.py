@@ -1,8 +1,13 @@
 """Counting attempts in fixed windows, the same for all processes (decisions 3 "throttles")."""
 
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import F
+from django.db.models.functions import Least
+
+from accesslist.models import RateWindow
 from accesslist.statements import first_row
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -11,6 +16,7 @@ RATE_WINDOW = timedelta(minutes=1)
 """What the limits of the throttles are for."""
 
 # Whoever is over the limit already is only read: no row is hot, however fast the attempts come.
+# One more than the limit says that it was reached, however many were refused: they took nothing.
 _HIT = """
 WITH refused AS (
     SELECT started, count FROM accesslist_ratewindow
@@ -22,7 +28,7 @@ WITH refused AS (
         started = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN EXCLUDED.started
                        ELSE accesslist_ratewindow.started END,
         count = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN 1
-                     ELSE accesslist_ratewindow.count + 1 END
+                     ELSE LEAST(accesslist_ratewindow.count, %(limit)s) + 1 END
     RETURNING started, count
 )
 SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted
@@ -37,16 +43,30 @@ def throttle(bucket: str, limit: int, now: datetime) -> None:
     Raises:
         ApiError: RATE_LIMITED with Retry-After, from the attempt after `limit` ones in RATE_WINDOW on.
     """
-    wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now) if limit else None
+    wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now).wait if limit else None
     if wait is not None:
         raise ApiError(ErrorCode.RATE_LIMITED, str(wait), headers={"Retry-After": str(wait)})
 
 
-def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> int | None:
-    """Count one attempt; answers the whole seconds to wait when there were more than the limit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """What came of an attempt: in which window it was counted, or the whole seconds to wait for another."""
+
+    started: datetime
+    wait: int | None = None
+
+
+def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> Hit:
+    """Count one attempt; from the one after `limit` on they are refused, and not counted."""
     named = {"bucket": bucket[:200], "limit": limit, "now": now, "old": now - window}
     started, count = first_row(_HIT, named)
     if count <= limit:
-        return None
+        return Hit(started=started)
     wait: float = (started + window - now).total_seconds()
-    return max(1, math.ceil(wait))
+    return Hit(started=started, wait=max(1, math.ceil(wait)))
+
+
+def give_back(bucket: str, *, started: datetime, limit: int) -> None:
+    """Count an attempt no longer, which `hit` counted in the window that started then, if that still runs."""
+    counted = RateWindow.objects.filter(bucket=bucket[:200], started=started, count__gt=0)
+    counted.update(count=Least(F("count"), limit) - 1)

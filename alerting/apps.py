@@ -20,10 +20,14 @@ class AlertingConfig(AppConfig):
     def ready(self) -> None:
         """Reactions need the models, which are there only now."""
         from alerting import reactions  # noqa: PLC0415 - see above
+        from alerting.host_panel import alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.panels import alerting_parts  # noqa: PLC0415
         from alerting.selectors.workers import workers_seen  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
+        self.overview = [alerting_parts]
+        self.host_panels = [alerts_of_host]
         self.workers_seen = workers_seen
 
         group_created.connect(reactions.begin_with_project, dispatch_uid="alerting.begin_with_project")

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.rules.wording import target_of
 from alerting.selectors.alerts import alert_row
 from alerting.serializers.alerts import present_alert
 from events.models import Event
@@ -54,13 +55,6 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
     return replace(message_of(untold, now=now), event_type_name=config.event_type, is_test=True)
-
-
-def target_of(shown: Mapping[str, Any]) -> str | None:
-    """What it is about, from an alert's facts or document or an event's: host, replica set or cluster."""
-    if hostname := shown.get("hostname"):
-        return host_and_port(hostname, shown.get("port"))
-    return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
 
 
 def _of_event(notification: Notification) -> Message:

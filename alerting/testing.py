@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import BoundedSemaphore
 
+from django.conf import settings
 from django.db import transaction
 
+from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.selectors.configs import config_found
@@ -58,6 +60,16 @@ class _Plan:
 
     receivers: Sequence[_Receiver]
     failure: str | None = None
+
+
+def tests_throttle(*, group_id: str | None, now: datetime) -> None:
+    """Count one test of a project's configurations, or for None of the global ones (decisions 3 "throttles").
+
+    Raises:
+        ApiError: RATE_LIMITED, when there were more than the limit in a minute.
+    """
+    limit = settings.OPSAPI_RATE_TEST_NOTIFICATIONS
+    throttle(f"test notifications {group_id or 'of global configurations'}", limit, now)
 
 
 def alert_config_test(*, config: AlertConfig, actor: Actor, now: datetime) -> list[NotificationTest]:

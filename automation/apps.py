@@ -2,10 +2,19 @@
 
 from django.apps import AppConfig
 
+from automation.reference import host_metrics
+
 
 class AutomationConfig(AppConfig):
     """The fleet."""
 
     name = "automation"
     verbose_name = "Fleet"
+    reference = {"metrics.md": host_metrics}
     root_links = {"metricNames": "/metricNames"}
+
+    def ready(self) -> None:
+        """Panels need the models, which are there only now."""
+        from automation.panels import fleet_parts  # noqa: PLC0415 - see above
+
+        self.overview = [fleet_parts]

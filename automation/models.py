@@ -17,7 +17,9 @@ class Cluster(models.Model):
     """Hosts that agents report under one cluster name; it is there for others while it has hosts."""
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="clusters")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="clusters", verbose_name="project"
+    )
     name = models.CharField(max_length=200)
     created = models.DateTimeField()
 
@@ -40,7 +42,9 @@ class ReplicaSet(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="replica_sets")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="replica_sets", verbose_name="project"
+    )
     name = models.CharField(max_length=200)
     cluster = models.ForeignKey(Cluster, null=True, on_delete=models.CASCADE, related_name="replica_sets")
     shard_name = models.CharField(max_length=200, null=True)
@@ -75,11 +79,14 @@ class Host(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="hosts")
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="hosts", verbose_name="project")
     hostname = models.CharField(max_length=253)
     port = models.PositiveIntegerField()
     type_name = models.CharField(
-        max_length=20, choices=[(one.value, one.value) for one in HostType], default=HostType.NO_DATA.value
+        "type",
+        max_length=20,
+        choices=[(one.value, one.value) for one in HostType],
+        default=HostType.NO_DATA.value,
     )
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
@@ -117,6 +124,11 @@ class Host(models.Model):
         indexes = [
             # What the worker has to take away.
             models.Index(fields=["deleted"], name="host_deleted", condition=Q(deleted__isnull=False)),
+            # Those that are down: the console's start page. A report that leaves a host as it was touches
+            # neither this index nor its condition.
+            models.Index(
+                fields=["group", "hostname", "port"], name="host_down", condition=Q(down=True, deleted=None)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -146,7 +158,9 @@ class Agent(models.Model):
     """An agent that reports, and when it last did: its heartbeat."""
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="agents")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="agents", verbose_name="project"
+    )
     agent_type = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AgentType])
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
@@ -162,6 +176,12 @@ class Agent(models.Model):
         # No index on the heartbeat: as with hosts.
         constraints = [
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
+        ]
+        indexes = [
+            # Those that have fallen silent: the console's start page.
+            models.Index(
+                fields=["group", "agent_type", "hostname"], name="agent_silent", condition=Q(down=True)
+            ),
         ]
 
     def __str__(self) -> str:
@@ -213,7 +233,9 @@ class ProcessStatus(models.Model):
     """How far automation has brought a process, as last reported (decisions 8 "agent report", 9)."""
 
     id = models.BigAutoField(primary_key=True)
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="process_statuses")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="process_statuses", verbose_name="project"
+    )
     name = models.CharField(max_length=200)
     hostname = models.CharField(max_length=253)
     goal_version = models.PositiveIntegerField()
@@ -222,7 +244,8 @@ class ProcessStatus(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(name="process_status_once", fields=["group", "name"])]
-        verbose_name_plural = "process statuses"
+        verbose_name = "process"
+        verbose_name_plural = "processes"
 
     def __str__(self) -> str:
         return self.name
@@ -235,7 +258,9 @@ class AutomationRevision(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="automation_revisions")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="automation_revisions", verbose_name="project"
+    )
     number = models.PositiveIntegerField(help_text="The document's version.")
     document = SealedField()
     processes = models.JSONField(default=list, help_text="Name and hostname of each process.")

@@ -2,16 +2,21 @@
 
 from django.apps import AppConfig
 
+from events.reference import events_page
+
 
 class EventsConfig(AppConfig):
     """The event log."""
 
     name = "events"
     verbose_name = "What happened"
+    reference = {"events.md": events_page}
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
 
     def ready(self) -> None:
-        """Metrics need the models, which are there only now."""
+        """Metrics and panels need the models, which are there only now."""
         from events.metrics import signal_metrics  # noqa: PLC0415 - see above
+        from events.panels import event_parts  # noqa: PLC0415
 
         self.metrics = [signal_metrics]
+        self.overview = [event_parts]

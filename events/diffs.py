@@ -43,5 +43,10 @@ def _param(name: str, old: Document, new: Document) -> dict[str, str]:
     return shown
 
 
+def compact_json(value: Any) -> str:
+    """A value as JSON on one line, without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return value if isinstance(value, str) else compact_json(value)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -30,6 +31,17 @@ class EventPlace:
     created: datetime
     id: str
 
+    @property
+    def older(self) -> Q:
+        """What comes after it, newest first."""
+        # The first condition is the index's; the second is for events of the same moment.
+        return Q(created__lte=self.created) & (Q(created__lt=self.created) | Q(id__lt=self.id))
+
+    @property
+    def newer(self) -> Q:
+        """What comes before it, newest first."""
+        return Q(created__gte=self.created) & (Q(created__gt=self.created) | Q(id__gt=self.id))
+
 
 def event_rows(
     *,
@@ -53,9 +65,7 @@ def event_rows(
     if max_date is not None:
         events = events.filter(created__lt=second_after(max_date))
     if before is not None:
-        # The first condition is the index's; the second is for events of the same moment.
-        older = Q(created__lt=before.created) | Q(id__lt=before.id)
-        events = events.filter(older, created__lte=before.created)
+        events = events.filter(before.older)
     return events.all()
 
 
@@ -71,6 +81,21 @@ def event_place(
     events: QuerySet[Event, Any] = Event.objects.filter(id=event_id).values_list("created", flat=True)
     created = _in_scope(events, group_id, org_id).first()
     return None if created is None else EventPlace(created, event_id)
+
+
+class Named(StrEnum):
+    """What an id is the id of, as far as events know."""
+
+    EVENT = "event_id"
+    GROUP = "group_id"
+    ALERT = "alert_id"
+
+
+def what_is_named(row_id: str) -> Named:
+    """What the id is of: an event, a project that has events, or else an alert."""
+    if Event.objects.filter(id=row_id).exists():
+        return Named.EVENT
+    return Named.GROUP if Event.objects.filter(group_id=row_id).exists() else Named.ALERT
 
 
 def _in_scope(events: QuerySet[Event, Any], group_id: str | None, org_id: str | None) -> QuerySet[Event, Any]:

@@ -1,23 +1,103 @@
-"""Integrations in the console: to be read."""
+"""Integrations in the console."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from django.contrib import admin
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
+from integrations.choices import IntegrationType
+from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
 from integrations.models import Integration
-from opsapi.console.display import json_field
-from opsapi.console.model_admin import ConsoleAdmin
+from integrations.selectors import integration_facts
+from integrations.services.integrations import integration_create, integration_delete, integration_put
+from integrations.views.integrations import IntegrationViewSet
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+def _make(call: Call) -> Outcome:
+    values = call.values
+    integration_create(
+        group_id=values["group_id"],
+        integration_type=values["type"],
+        values=values["values"],
+        actor=call.actor,
+        now=call.now,
+    )
+    made = Integration.objects.get(group_id=values["group_id"], type=values["type"].value)
+    return Outcome(message=f"The {made.type} integration was made.", row=made)
+
+
+def _change(call: Call) -> Outcome:
+    integration_type = IntegrationType(call.row.type)
+    integration_put(
+        group_id=call.row.group_id,
+        integration_type=integration_type,
+        read=partial(read_integration, integration_type, call.values),
+        actor=call.actor,
+        now=call.now,
+    )
+    return Outcome(message=f"The {integration_type.value} integration is as you want it.")
+
+
+def _delete(call: Call) -> Outcome:
+    integration_type = IntegrationType(call.row.type)
+    integration_delete(
+        group_id=call.row.group_id, integration_type=integration_type, actor=call.actor, now=call.now
+    )
+    return Outcome(message=f"The {integration_type.value} integration was deleted.")
 
 
 @admin.register(Integration)
 class IntegrationAdmin(ConsoleAdmin):
     """Integrations of all projects; secrets stand redacted among the fields."""
 
+    section = Section.ALERTING
+    icon = "extension"
+    rank = 60
+    group_path = "group_id"
+    add_action = Action(
+        label="New integration",
+        text="Of each type a project has one. Notifications that name no credentials take them from it.",
+        run=_make,
+        access=IntegrationViewSet.access["create"],
+        form=NewIntegrationForm,
+    )
+    actions_of_row = {
+        "change": Action(
+            label="Change",
+            run=_change,
+            access=IntegrationViewSet.access["replace"],
+            form=IntegrationForm,
+            icon="edit",
+        ),
+        "delete": Action(
+            label="Delete",
+            text="Its secrets go with it. Notifications that took their credentials from it will fail.",
+            run=_delete,
+            access=IntegrationViewSet.access["destroy"],
+            icon="delete",
+            danger=True,
+        ),
+    }
     list_display = ["type", "group", "created", "updated"]
-    list_filter = ["type"]
+    list_filter = ["type", ("group", AutocompleteSelectFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "id__exact", "group__id__exact"]
     search_help_text = "Part of a project's name, or a whole id of a project or an integration."
     ordering = ["group__name", "created", "id"]
-    fields = ["id", "group", "type", "fields_json", "created", "updated"]
-    empty_text = "No integration yet. They are made with POST /groups/{id}/integrations/{type}."
+    fields = ["type", "group", "settings", "id", "created", "updated"]
+    empty_text = "No integration yet. With one the alerts of a project reach a pager, a chat or a webhook."
 
-    fields_json = staticmethod(json_field("fields"))
+    @admin.display(description="settings")
+    def settings(self, integration: Integration) -> SafeString:
+        """Its fields as answers of the API show them."""
+        row = {"type": integration.type, "fields": integration.fields}
+        facts: Mapping[str, Any] = integration_facts(row)
+        words = {True: "yes", False: "no"}
+        shown = [(name, words.get(value, value)) for name, value in facts.items() if name != "type"]
+        return format_html_join("", "<div><strong>{}</strong> {}</div>", shown)

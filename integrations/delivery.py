@@ -7,29 +7,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from prometheus_client import Counter, Histogram
-
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message
-from opsapi.metrics import COUNTED
+from opsapi.metric_series import counter, histogram
 
 logger = logging.getLogger(__name__)
 
 UNFORESEEN = "an unexpected error occurred while sending"
-_ATTEMPTS = Counter(
+_ATTEMPTS = counter(
     "opsapi_delivery_attempts",
     "Attempts to deliver a message, tests of configurations among them, by channel and outcome.",
-    ["channel", "outcome"],
-    registry=COUNTED,
+    "channel",
+    "outcome",
 )
-_SECONDS = Histogram(
+_SECONDS = histogram(
     "opsapi_delivery_seconds",
     "How long attempts to deliver a message took, by channel.",
-    ["channel"],
+    "channel",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # no attempt lasts longer (decisions 7)
-    registry=COUNTED,
 )
 
 

@@ -14,7 +14,9 @@ class Integration(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="integrations")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="integrations", verbose_name="project"
+    )
     type = models.CharField(max_length=30, choices=[(one.value, one.value) for one in IntegrationType])
     fields = models.JSONField(default=dict)
     secrets = SealedField(null=True)

@@ -75,6 +75,19 @@ class WireTime(Func):
         super().__init__(F(column))
 
 
+class JsonText(Func):
+    """The text under a key of a JSON column, NULL where there is none.
+
+    The key stands in the statement itself: an index on the expression is found by no parameter.
+    """
+
+    template = "(%(expressions)s ->> '%(key)s')"
+    output_field = models.TextField()
+
+    def __init__(self, column: str, key: str) -> None:
+        super().__init__(F(column), key=key)
+
+
 class Among(Func):
     """Whether a column of text holds one of the values, however many those are.
 

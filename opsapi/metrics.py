@@ -1,8 +1,8 @@
 """What the platform tells of itself to Prometheus.
 
-Processes count what they do in COUNTED. What the database knows is asked for when somebody scrapes: each
-app contributes it as `metrics` of its AppConfig (architecture, inversion 3). Labels take their values
-from closed sets only.
+Processes count what they do. What the database knows is asked for when somebody scrapes: each app
+contributes it as `metrics` of its AppConfig (architecture, inversion 3). Labels take their values from
+closed sets only.
 """
 
 import logging
@@ -12,19 +12,18 @@ from pathlib import Path
 
 from django.db import Error, connection, transaction
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from opsapi.api.registry import metrics
+from opsapi.metric_series import COUNTED, gauge
 from opsapi.supervisor.metric_files import VARIABLE
 
 logger = logging.getLogger("opsapi.metrics")
 
-COUNTED = CollectorRegistry()
-"""What this process counted; under gunicorn it lies in files that all processes of the machine share."""
-
 _LONGEST_STATEMENT = "5s"
+_DATABASE_UP = gauge("opsapi_database_up", "Whether the database answered this scrape.")
 
 
 def exposition() -> bytes:
@@ -83,8 +82,7 @@ class _Known(Collector):
             connection.close()
             logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
             found = None
-        help_text = "Whether the database answered this scrape."
-        yield GaugeMetricFamily("opsapi_database_up", help_text, value=0 if found is None else 1)
+        yield _DATABASE_UP.of(0 if found is None else 1)
         yield from found or []
 
 

@@ -107,6 +107,10 @@ IMPLIED: Mapping[Role, frozenset[Role]] = {role: _closure(role) for role in Role
 """For each role every role it implies, itself included, at its own scope and below."""
 
 
+READING = frozenset({Role.GROUP_READ_ONLY, Role.ORG_MEMBER})
+"""Whoever holds one of these somewhere, directly or implied, may read something."""
+
+
 def _reaches(grant: Grant, scope: Scope) -> bool:
     if grant.group_id is not None:
         return grant.group_id == scope.group_id

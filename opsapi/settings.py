@@ -2,10 +2,9 @@
 
 A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault
 and what is allowed; `manage.py serve` prints that line and exits non-zero.
-The README lists every name read here.
+What each means stands in `.env.example`, of which docs/reference/settings.md is made.
 """
 
-import ipaddress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +13,10 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import VERSION
+from opsapi import environment as read
+from opsapi.api.content_security import STRICT
 from opsapi.build import build_commit
+from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.secret_files import secret_from_file
 
@@ -23,87 +25,45 @@ django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-env = environ.Env()
-env.read_env(env.str("OPSAPI_ENV_FILE", default=str(BASE_DIR / ".env")))
-
-
-def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
-    value: str = env.str(name, default=default)
-    if value not in allowed:
-        raise ImproperlyConfigured(f"{name}: {value!r} is not one of {', '.join(allowed)}")
-    return value
-
-
-def _number(name: str, default: int, minimum: int, maximum: int) -> int:
-    value: str = env.str(name, default=str(default))
-    if not (value.isascii() and value.isdigit() and minimum <= int(value) <= maximum):
-        raise ImproperlyConfigured(f"{name}: {value!r} is not a whole number from {minimum} to {maximum}")
-    return int(value)
-
-
-def _flag(name: str, default: bool) -> bool:
-    value: str = env.str(name, default=str(default)).lower()
-    if value not in {"true", "false"}:
-        raise ImproperlyConfigured(f"{name}: {value!r} is not true or false")
-    return value == "true"
-
-
-def _networks(name: str, default: str = "") -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    parts = [part.strip() for part in env.str(name, default=default).split(",") if part.strip()]
-    try:
-        return [ipaddress.ip_network(part) for part in parts]
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: {error}") from None
-
-
-def _bind(name: str, default: str) -> tuple[str, int]:
-    value: str = env.str(name, default=default)
-    host, separator, port = value.rpartition(":")
-    if not separator or not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise ImproperlyConfigured(f"{name}: {value!r} is not <address>:<port>")
-    return host.strip("[]"), int(port)
-
-
-def _url(name: str, default: str = "") -> str:
-    value: str = env.str(name, default=default).rstrip("/")
-    if value and not value.startswith(("http://", "https://")):
-        raise ImproperlyConfigured(f"{name}: {value!r} is not an http or https URL")
-    return value
+read.lines_of(BASE_DIR / ".env")
 
 
 # --- where it runs ---------------------------------------------------------------------------------
-OPSAPI_BIND = _bind("OPSAPI_BIND", "127.0.0.1:8000")
-OPSAPI_DATA_DIR = (BASE_DIR / env.str("OPSAPI_DATA_DIR", default="var")).absolute()
-OPSAPI_PUBLIC_URL = _url("OPSAPI_PUBLIC_URL")
-OPSAPI_WORKERS = _number("OPSAPI_WORKERS", 2, 1, 64)
-OPSAPI_THREADS = _number("OPSAPI_THREADS", 8, 1, 256)
-OPSAPI_SENDERS = _number("OPSAPI_SENDERS", 4, 1, 64)
-OPSAPI_TLS_CERT = env.str("OPSAPI_TLS_CERT", default="")
-OPSAPI_TLS_KEY = env.str("OPSAPI_TLS_KEY", default="")
-OPSAPI_TRUSTED_PROXIES = _networks("OPSAPI_TRUSTED_PROXIES")
+OPSAPI_BIND = read.bind("OPSAPI_BIND", "127.0.0.1:8000")
+OPSAPI_DATA_DIR = (BASE_DIR / read.text("OPSAPI_DATA_DIR", "var", allowed="path of a directory")).absolute()
+OPSAPI_PUBLIC_URL = read.url("OPSAPI_PUBLIC_URL")
+OPSAPI_WORKERS = read.number("OPSAPI_WORKERS", 2, 1, 64)
+OPSAPI_THREADS = read.number("OPSAPI_THREADS", 8, 1, 256)
+OPSAPI_SENDERS = read.number("OPSAPI_SENDERS", 4, 1, 64)
+OPSAPI_TLS_CERT = read.text("OPSAPI_TLS_CERT", allowed="path of a file")
+OPSAPI_TLS_KEY = read.text("OPSAPI_TLS_KEY", allowed="path of a file")
+OPSAPI_TRUSTED_PROXIES = read.networks("OPSAPI_TRUSTED_PROXIES")
 OPSAPI_VERSION = VERSION
-OPSAPI_BUILD = build_commit(env.str("OPSAPI_BUILD", default=""), BASE_DIR)
-OPSAPI_LOG_LEVEL = _choice("OPSAPI_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+OPSAPI_BUILD = build_commit(read.text("OPSAPI_BUILD", allowed="40 hex digits"), BASE_DIR)
+OPSAPI_LOG_LEVEL = read.choice("OPSAPI_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 
 _local_names = ["localhost", "127.0.0.1", "[::1]"]
 _bind_name = f"[{OPSAPI_BIND[0]}]" if ":" in OPSAPI_BIND[0] else OPSAPI_BIND[0]
-ALLOWED_HOSTS = env.list("OPSAPI_ALLOWED_HOSTS", default=list(dict.fromkeys([_bind_name, *_local_names])))
+ALLOWED_HOSTS = read.words(
+    "OPSAPI_ALLOWED_HOSTS", list(dict.fromkeys([_bind_name, *_local_names])), allowed="host names"
+)
 
 # --- secrets ---------------------------------------------------------------------------------------
-SECRET_KEY = env.str("SECRET_KEY", default="") or secret_from_file(OPSAPI_DATA_DIR / "secret_key")
+SECRET_KEY = read.text("SECRET_KEY") or secret_from_file(OPSAPI_DATA_DIR / "secret_key")
 # Newest first: the first key encrypts, all of them decrypt.
-OPSAPI_ENCRYPTION_KEYS = env.list("OPSAPI_ENCRYPTION_KEYS", default=[]) or [
+OPSAPI_ENCRYPTION_KEYS = read.words("OPSAPI_ENCRYPTION_KEYS", allowed="keys") or [
     secret_from_file(OPSAPI_DATA_DIR / "encryption_key")
 ]
 
 # --- database --------------------------------------------------------------------------------------
-OPSAPI_DB_POOLER = _choice("OPSAPI_DB_POOLER", "none", ("none", "session", "transaction"))
-OPSAPI_EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
+OPSAPI_DB_POOLER = read.choice("OPSAPI_DB_POOLER", "none", ("none", "session", "transaction"))
+_database_url = read.text("DATABASE_URL", allowed="`postgresql://` URL")
+OPSAPI_EMBEDDED_DATABASE = not _database_url
 if OPSAPI_EMBEDDED_DATABASE:
     _database = Layout(OPSAPI_DATA_DIR).django_database()
 else:
     try:
-        _database = dict(env.db_url("DATABASE_URL"))
+        _database = dict(environ.Env.db_url_config(_database_url))
     except (ValueError, ImproperlyConfigured):
         raise ImproperlyConfigured("DATABASE_URL: not a database URL") from None
     if _database.get("ENGINE") != "django.db.backends.postgresql":
@@ -126,35 +86,41 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- access (decisions 2, 3) -----------------------------------------------------------------------
-OPSAPI_INVITATION_ONLY = _flag("OPSAPI_INVITATION_ONLY", True)
-OPSAPI_LDAP = _flag("OPSAPI_LDAP", False)
-OPSAPI_USERNAME_VALIDATION = _choice("OPSAPI_USERNAME_VALIDATION", "none", ("none", "loose", "strict"))
-OPSAPI_UNAUTH_GLOBAL_ROLES = _flag("OPSAPI_UNAUTH_GLOBAL_ROLES", False)
-OPSAPI_ACCESS_LIST_EXEMPT = _networks(
+OPSAPI_INVITATION_ONLY = read.flag("OPSAPI_INVITATION_ONLY", True)
+OPSAPI_LDAP = read.flag("OPSAPI_LDAP", False)
+OPSAPI_USERNAME_VALIDATION = read.choice("OPSAPI_USERNAME_VALIDATION", "none", ("none", "loose", "strict"))
+OPSAPI_UNAUTH_GLOBAL_ROLES = read.flag("OPSAPI_UNAUTH_GLOBAL_ROLES", False)
+OPSAPI_ACCESS_LIST_EXEMPT = read.networks(
     "OPSAPI_ACCESS_LIST_EXEMPT", "127.0.0.0/8,::1/128" if OPSAPI_EMBEDDED_DATABASE else ""
 )
-OPSAPI_LOGIN_ATTEMPTS = _number("OPSAPI_LOGIN_ATTEMPTS", 10, 1, 1000)
+OPSAPI_LOGIN_ATTEMPTS = read.number("OPSAPI_LOGIN_ATTEMPTS", 10, 1, 1000)
+OPSAPI_SECOND_FACTOR = read.choice("OPSAPI_SECOND_FACTOR", "optional", ("optional", "required"))
+OPSAPI_SESSION_HOURS = read.number("OPSAPI_SESSION_HOURS", 8, 1, 720)
+OPSAPI_SESSION_IDLE_MINUTES = read.number("OPSAPI_SESSION_IDLE_MINUTES", 60, 1, 43_200)
 # Beside loopback, who may read /metrics without a key.
-OPSAPI_METRICS_ALLOW = _networks("OPSAPI_METRICS_ALLOW")
+OPSAPI_METRICS_ALLOW = read.networks("OPSAPI_METRICS_ALLOW")
 # In a minute; 0 is no limit.
-OPSAPI_RATE_FAILED_AUTH = _number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
-OPSAPI_RATE_FIRST_USER = _number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
-OPSAPI_RATE_TEST_NOTIFICATIONS = _number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
+OPSAPI_RATE_FAILED_AUTH = read.number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
+OPSAPI_RATE_FIRST_USER = read.number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
+OPSAPI_RATE_TEST_NOTIFICATIONS = read.number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
 
 # --- the fleet (decisions 8) -----------------------------------------------------------------------
 # In days; 0 keeps them for good.
-OPSAPI_MEASUREMENT_RETENTION_DAYS = _number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
+OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
 # --- what is kept (decisions 4) --------------------------------------------------------------------
 # In days; 0 keeps them for good.
-OPSAPI_EVENT_RETENTION_DAYS = _number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
-OPSAPI_ALERT_RETENTION_DAYS = _number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
+OPSAPI_EVENT_RETENTION_DAYS = read.number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
+OPSAPI_ALERT_RETENTION_DAYS = read.number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
 
 # --- the outside (decisions 7) ---------------------------------------------------------------------
-OPSAPI_OUTBOUND_ALLOW = _networks("OPSAPI_OUTBOUND_ALLOW")
-OPSAPI_EMAIL_FROM = env.str("OPSAPI_EMAIL_FROM", default="ops@localhost")
+OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
+OPSAPI_EMAIL_FROM = read.text("OPSAPI_EMAIL_FROM", "ops@localhost", allowed="e-mail address")
+_email_url = read.text(
+    "EMAIL_URL", "smtp://localhost:25", allowed="`smtp://`, `smtp+tls://` or `smtp+ssl://` URL"
+)
 try:
-    _email = env.email_url("EMAIL_URL", default="smtp://localhost:25")
+    _email = environ.Env.email_url_config(_email_url)
 except (ValueError, ImproperlyConfigured):
     raise ImproperlyConfigured("EMAIL_URL: not a mail server URL") from None
 if not _email.get("EMAIL_BACKEND", "").endswith("smtp.EmailBackend"):
@@ -169,23 +135,26 @@ EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
 EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
 # Where each service is reached; `integrations.checks` looks at them.
-OPSAPI_SMS_BASE_URL = _url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")
-OPSAPI_SMS_ACCOUNT = env.str("OPSAPI_SMS_ACCOUNT", default="")
-OPSAPI_SMS_TOKEN = env.str("OPSAPI_SMS_TOKEN", default="")
-OPSAPI_SMS_FROM = env.str("OPSAPI_SMS_FROM", default="")
-OPSAPI_PAGER_BASE_URL = _url("OPSAPI_PAGER_BASE_URL", "https://events.pagerduty.com")
-OPSAPI_OPS_ALERT_US_BASE_URL = _url("OPSAPI_OPS_ALERT_US_BASE_URL", "https://api.opsgenie.com")
-OPSAPI_OPS_ALERT_EU_BASE_URL = _url("OPSAPI_OPS_ALERT_EU_BASE_URL", "https://api.eu.opsgenie.com")
-OPSAPI_ON_CALL_BASE_URL = _url("OPSAPI_ON_CALL_BASE_URL", "https://alert.victorops.com")
-OPSAPI_CHAT_BASE_URL = _url("OPSAPI_CHAT_BASE_URL", "https://slack.com")
+OPSAPI_SMS_BASE_URL = read.url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")
+OPSAPI_SMS_ACCOUNT = read.text("OPSAPI_SMS_ACCOUNT")
+OPSAPI_SMS_TOKEN = read.text("OPSAPI_SMS_TOKEN")
+OPSAPI_SMS_FROM = read.text("OPSAPI_SMS_FROM")
+OPSAPI_PAGER_BASE_URL = read.url("OPSAPI_PAGER_BASE_URL", "https://events.pagerduty.com")
+OPSAPI_OPS_ALERT_US_BASE_URL = read.url("OPSAPI_OPS_ALERT_US_BASE_URL", "https://api.opsgenie.com")
+OPSAPI_OPS_ALERT_EU_BASE_URL = read.url("OPSAPI_OPS_ALERT_EU_BASE_URL", "https://api.eu.opsgenie.com")
+OPSAPI_ON_CALL_BASE_URL = read.url("OPSAPI_ON_CALL_BASE_URL", "https://alert.victorops.com")
+OPSAPI_CHAT_BASE_URL = read.url("OPSAPI_CHAT_BASE_URL", "https://slack.com")
 # HipChat is gone: nobody answers unless an installation says who.
-OPSAPI_GROUP_CHAT_BASE_URL = _url("OPSAPI_GROUP_CHAT_BASE_URL")
-OPSAPI_METRICS_US_BASE_URL = _url("OPSAPI_METRICS_US_BASE_URL", "https://api.datadoghq.com")
-OPSAPI_METRICS_EU_BASE_URL = _url("OPSAPI_METRICS_EU_BASE_URL", "https://api.datadoghq.eu")
+OPSAPI_GROUP_CHAT_BASE_URL = read.url("OPSAPI_GROUP_CHAT_BASE_URL")
+OPSAPI_METRICS_US_BASE_URL = read.url("OPSAPI_METRICS_US_BASE_URL", "https://api.datadoghq.com")
+OPSAPI_METRICS_EU_BASE_URL = read.url("OPSAPI_METRICS_EU_BASE_URL", "https://api.datadoghq.eu")
 
 # --- Django ----------------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
     "opsapi.console.apps.ConsoleConfig",  # django.contrib.admin with our site
+    "opsapi",  # its commands stand in place of some of those below
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -194,7 +163,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "opsapi",
     "events",
     "accesslist",
     "automation",
@@ -205,13 +173,17 @@ MIDDLEWARE = [
     "opsapi.api.middleware.request_log",
     "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
+    "opsapi.api.content_security.ContentSecurityPolicy",
     "opsapi.api.middleware.DatabaseUnavailable",
     "opsapi.api.middleware.trailing_slash",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "opsapi.console.session_limits.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accesslist.sessions.operator",
+    "accesslist.account.required.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -233,6 +205,7 @@ TEMPLATES = [
     }
 ]
 AUTH_USER_MODEL = "accesslist.User"
+LOGIN_REDIRECT_URL = "admin:index"  # the theme's form does not say where to go
 AUTHENTICATION_BACKENDS = ["accesslist.backends.OperatorBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -263,10 +236,11 @@ SESSION_ENGINE = "opsapi.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
-SESSION_COOKIE_AGE = 8 * 3600
+SESSION_COOKIE_AGE = OPSAPI_SESSION_HOURS * 3600
 # Behind a proxy that ends TLS a browser's Origin is that of the public URL, not of the request.
 _public = urlsplit(OPSAPI_PUBLIC_URL)
 CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{_public.netloc}"] if OPSAPI_PUBLIC_URL else []
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": STRICT}
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 

@@ -23,6 +23,7 @@ _public: list[URLPattern | URLResolver] = [
 urlpatterns = [
     path("", RedirectView.as_view(url="/admin/")),
     path("admin", RedirectView.as_view(url="/admin/")),
+    path("admin/account/", include("accesslist.account.urls")),
     path("admin/", admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),

@@ -25,7 +25,7 @@ MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
 FOREIGN = ("DATABASE_URL", "SECRET_KEY", "EMAIL_URL", "PGHOSTADDR", "PGOPTIONS", "PGSERVICE")
 REQUIRE = "OPSAPI_TEST_REQUIRE"
-PROGRAMS = frozenset({"chromium", "prometheus"})
+PROGRAMS = frozenset({"chromium", "prometheus", "nginx", "systemd"})
 """Programs that tests are marked with."""
 
 data_dir_key = pytest.StashKey[Path]()

@@ -33,6 +33,12 @@ def administrators_of(grant: Grant) -> tuple[Role, ...]:
     return (Role.GLOBAL_USER_ADMIN, Role.ORG_OWNER, Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
 
 
+def disposer_of(held: Iterable[Grant]) -> Role:
+    """The role that allows deleting whoever holds these, and giving them back access to their account."""
+    is_global = any(grant.role.is_global for grant in held)
+    return Role.GLOBAL_OWNER if is_global else Role.GLOBAL_USER_ADMIN
+
+
 def administers_somewhere(by: Iterable[Grant]) -> bool:
     """Whether the grants allow changing anybody's roles anywhere."""
     return any(IMPLIED[grant.role] & frozenset(ADMINISTRATORS) for grant in by)

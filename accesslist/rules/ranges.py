@@ -32,6 +32,26 @@ def read_range(text: str) -> str:
     return str(_unmapped(network))
 
 
+def read_address(text: str) -> str:
+    """The canonical form of an address, as `read_range`.
+
+    Raises:
+        ValueError: with the reason.
+    """
+    address = None if "/" in text else only_address(read_range(text))
+    if address is None:
+        raise ValueError("must be an address, without a prefix length")
+    return address
+
+
+def is_within(block: str, wider: str) -> bool:
+    """Whether the one canonical range is all of it in the other."""
+    inner, outer = ip_network(block), ip_network(wider)
+    if isinstance(inner, IPv4Network):
+        return isinstance(outer, IPv4Network) and inner.subnet_of(outer)
+    return isinstance(outer, IPv6Network) and inner.subnet_of(outer)
+
+
 def covers(blocks: Iterable[str], address: str | None) -> bool:
     """Whether the address is in one of the canonical ranges; one that is not known is in none."""
     return address is not None and any(ip_address(address) in ip_network(block) for block in blocks)

@@ -45,12 +45,25 @@ def entry_row(entry_id: str, *, key_id: str | None) -> EntryRow | None:
     return entry_rows(key_id).filter(id=entry_id).first()
 
 
+def blocks_of(key_id: str | None) -> list[str]:
+    """The ranges of the key's list, or without one of the global list."""
+    entries = AccessListEntry.objects.filter(api_key_id=key_id).order_by("created", "id")
+    return list(entries.values_list("cidr_block", flat=True))
+
+
 def listed_key(key_id: str) -> ListedKey | None:
     """The key; None when there is none."""
     grants = RoleGrant.objects.filter(api_key_id=OuterRef("id")).order_by("id")
     held = JsonRows(grants.values("role", "org_id", "project_id", org_of_project=F("project__org_id")))
     row = ApiKey.objects.filter(id=key_id).values("id", "public_key", held=held).first()
     return row and ListedKey(row["id"], row["public_key"], tuple(_placed(one) for one in row["held"]))
+
+
+def placed(row: RoleGrant) -> tuple[Grant, Scope]:
+    """A grant with where it holds, the project's organization too."""
+    org_of_project = row.project.org_id if row.project else None
+    grant = Grant(Role(row.role), row.org_id, row.project_id)
+    return grant, Scope(row.org_id or org_of_project, row.project_id)
 
 
 def _placed(held: dict[str, Any]) -> tuple[Grant, Scope]:

@@ -9,19 +9,20 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
-from accesslist.models import ApiKey, Project
+from accesslist.models import ApiKey, Project, User
 from accesslist.selectors.projects import project_facts, project_row
 from accesslist.services.grants import grants_create
 from accesslist.services.locks import organization_hold
 from accesslist.services.organizations import organization_create
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
+from accesslist.services.user_roles import role_changes_record, user_lock
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.principal import SYSTEM, Actor
+from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role, Scope
 
 
@@ -37,21 +38,22 @@ def project_create(
 ) -> Project:
     """Make a project, with an organization of its name when none is given.
 
-    `owned_by_maker`: the acting key becomes GROUP_OWNER (it holds no global role).
+    `owned_by_maker`: the acting key or user becomes GROUP_OWNER (they hold no global role).
 
     Raises:
-        ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, when they were deleted meanwhile.
+        ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, when they were
+            deleted meanwhile.
     """
-    # The key before the organization, as everybody who locks both.
+    # The maker before the organization, as everybody who locks both.
     maker = _maker(actor) if owned_by_maker else None
     if org_id:
         organization_hold(org_id=org_id)
     org = org_id or organization_create(name=name, actor=actor, now=now).id
     with _named_once(name):
         project = Project.objects.create(name=name, org_id=org, tags=list(tags), created=now)
-    if maker:
-        grants_create([Grant(Role.GROUP_OWNER, group_id=project.id)], holder=maker)
     _record(project, EventType.GROUP_CREATED, actor, now, new=_facts(project))
+    if maker:
+        _give_to(maker, project, actor, now)
     group_created.send(sender=Project, project=project, actor=actor, now=now)
     return project
 
@@ -126,10 +128,19 @@ def _live(group_id: str, *, lock: bool = False) -> Project:
     return found(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
-def _maker(actor: Actor) -> ApiKey:
-    """The acting key, kept from being deleted until the transaction ends."""
+def _maker(actor: Actor) -> ApiKey | User:
+    """The acting key or user, kept from being deleted until the transaction ends."""
+    if actor.kind is ActorKind.USER:
+        return user_lock(actor.id or "")
     key = ApiKey.objects.select_for_update(no_key=True).filter(id=actor.id).first()
     return found(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
+
+
+def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime) -> None:
+    owner = Grant(Role.GROUP_OWNER, group_id=project.id)
+    grants_create([owner], holder=maker)
+    if isinstance(maker, User):
+        role_changes_record(user=maker, old=(), new=[owner], actor=actor, now=now)
 
 
 def _facts(project: Project) -> Mapping[str, Any]:

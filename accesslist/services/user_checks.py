@@ -1,4 +1,6 @@
-"""What a username and a password have to be (decisions 3)."""
+"""What a username and a password have to be (decisions 3), and who disposes of users."""
+
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
@@ -6,8 +8,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accesslist.models import User, username_key
+from accesslist.rules.administering import disposer_of
+from accesslist.services.grants import grants_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
+from opsapi.roles import INSTALLATION, Grant, satisfies
 
 _LONGEST_KEY = 600
 
@@ -48,6 +53,17 @@ def check_password(password: str, user: User) -> None:
     except ValidationError as error:
         fault = BadField("password", ErrorCode.WEAK_PASSWORD, " ".join(error.messages))
         raise ApiError.of_fields([fault]) from None
+
+
+def check_disposes(user: User, by: Sequence[Grant]) -> None:
+    """As for deleting a user: of those who hold a global role only a Global Owner disposes.
+
+    Raises:
+        ApiError: USER_UNAUTHORIZED.
+    """
+    needed = disposer_of(grants_of(user))
+    if not satisfies(by, needed, INSTALLATION):
+        raise ApiError(ErrorCode.USER_UNAUTHORIZED, needed.value)
 
 
 def _bad_username(reason: str) -> ApiError:

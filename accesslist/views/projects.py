@@ -19,7 +19,8 @@ from opsapi.api.permissions import ANY_KEY, in_group
 from opsapi.api.query import LISTING
 from opsapi.roles import IMPLIED, Role
 
-_MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
+MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
+"""Who makes projects somewhere."""
 
 
 class ProjectViewSet(KeyViewSet):
@@ -60,7 +61,7 @@ class ProjectViewSet(KeyViewSet):
             row = visible_project_by_name(name, self.caller.grants)
             self.project = found(row, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(_MAKERS)))
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(MAKERS)))
 
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
@@ -103,7 +104,7 @@ class ProjectViewSet(KeyViewSet):
     @property
     def _makes_some(self) -> bool:
         """Whether the caller may make projects anywhere."""
-        return any(IMPLIED[grant.role] & _MAKERS for grant in self.caller.grants)
+        return any(IMPLIED[grant.role] & MAKERS for grant in self.caller.grants)
 
     def _row(self, group_id: str) -> ProjectRow:
         return found(project_row(group_id), ErrorCode.GROUP_NOT_FOUND, group_id)

@@ -3,10 +3,17 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KT
+from django.db.models.functions import Coalesce, Collate, Lower
 
 from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus
 from opsapi.fields import IdField, PrimaryIdField
+
+TARGET_NAME = Collate(
+    Lower(Coalesce(KT("facts__hostname"), KT("facts__replicaSetName"), KT("facts__clusterName"))), "C"
+)
+"""The name of what an alert is about, in lower case; byte order, so that its beginning finds it."""
 
 
 class Alert(models.Model):
@@ -16,10 +23,12 @@ class Alert(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="alerts")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="alerts", verbose_name="project"
+    )
     config_id = IdField()
     is_global = models.BooleanField(default=False, help_text="Of a global configuration.")
-    event_type = models.CharField(max_length=64)
+    event_type = models.CharField("type", max_length=64)
     status = models.CharField(max_length=12, choices=[(one.value, one.value) for one in AlertStatus])
     target_key = models.TextField(db_collation="C")
     facts = models.JSONField(default=dict, help_text="What it is about, under the wire names.")
@@ -59,6 +68,20 @@ class Alert(models.Model):
                 name="alert_active_target",
                 condition=Q(status__in=[one.value for one in ACTIVE]),
             ),
+            # The active alerts by age, counted without reading them: the console's start page.
+            models.Index(
+                fields=["created", "id"],
+                name="alert_active_oldest",
+                include=["group", "acknowledged_until"],
+                condition=Q(status__in=[one.value for one in ACTIVE]),
+            ),
+            # Alerts over the installation, newest first: all, those in one state, of one type.
+            models.Index(fields=["-created", "-id"], name="alert_newest"),
+            models.Index(fields=["status", "-created", "-id"], name="alert_status_newest"),
+            models.Index(fields=["event_type", "-created", "-id"], name="alert_type_newest"),
+            # The alerts a configuration raised, and those about a host, replica set or cluster by its name.
+            models.Index(fields=["config_id", "-created", "-id"], name="alert_config_newest"),
+            models.Index(TARGET_NAME, name="alert_target_name"),
             # The next alerts whose delay passes.
             models.Index(
                 fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)

@@ -25,12 +25,17 @@ class AlertConfig(models.Model):
 
     id = PrimaryIdField()
     group = models.ForeignKey(
-        Project, null=True, on_delete=models.CASCADE, related_name="alert_configs", help_text="None: global."
+        Project,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="alert_configs",
+        verbose_name="project",
+        help_text="None: global.",
     )
     for_all_groups = models.BooleanField(default=False)
     group_ids = ArrayField(IdField(), default=list)
     tags = ArrayField(models.CharField(max_length=100), default=list)
-    event_type = models.CharField(max_length=64)
+    event_type = models.CharField("type", max_length=64)
     enabled = models.BooleanField(default=True)
     matchers = models.JSONField(default=list)
     metric_threshold = models.JSONField(null=True)
@@ -40,6 +45,7 @@ class AlertConfig(models.Model):
     deleted = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "alert configuration"
         constraints = [
             models.CheckConstraint(
                 name="config_scope",
@@ -100,7 +106,7 @@ class NotificationSetting(models.Model):
     config = models.ForeignKey(AlertConfig, on_delete=models.CASCADE, related_name="settings")
     position = models.PositiveSmallIntegerField()
     type_name = models.CharField(
-        max_length=30, choices=[(one.value, one.value) for one in ConfigNotificationType]
+        "type", max_length=30, choices=[(one.value, one.value) for one in ConfigNotificationType]
     )
     delay_min = models.PositiveIntegerField(default=0)
     interval_min = models.PositiveIntegerField(null=True, help_text="None: told once per change of state.")

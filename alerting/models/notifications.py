@@ -24,11 +24,13 @@ class Notification(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="notifications")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="notifications", verbose_name="project"
+    )
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="What a notification told once is about.")
     setting_id = IdField()
-    type_name = models.CharField(max_length=30)
+    type_name = models.CharField("type", max_length=30)
     channel = models.CharField(
         max_length=30,
         null=True,
@@ -74,6 +76,13 @@ class Notification(models.Model):
             # Those a maintenance window holds back: once it is another they are looked at anew.
             models.Index(
                 fields=["group"], name="notification_silenced", condition=Q(silenced_by__isnull=False)
+            ),
+            # Those that failed, or were tried and still wait, the latest first: the console's start page.
+            models.Index(
+                fields=["due"],
+                name="notification_failing",
+                condition=Q(status=NotificationStatus.FAILED.value)
+                | Q(status=NotificationStatus.PENDING.value, attempts__gt=0),
             ),
             # Who was told of an alert.
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),

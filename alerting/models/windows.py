@@ -16,7 +16,9 @@ class MaintenanceWindow(models.Model):
     """
 
     id = PrimaryIdField()
-    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="maintenance_windows")
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="maintenance_windows", verbose_name="project"
+    )
     alert_types = ArrayField(
         models.CharField(max_length=30, choices=[(one.value, one.value) for one in ALERT_CATEGORIES])
     )
@@ -33,6 +35,8 @@ class MaintenanceWindow(models.Model):
         indexes = [
             # Those of a project that are not over: what silences, and the list.
             models.Index(fields=["group", "end"], name="window_group_end"),
+            # Those of all projects that are not over: the console's start page.
+            models.Index(fields=["end"], name="window_end"),
         ]
 
     def __str__(self) -> str:

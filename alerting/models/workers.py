@@ -9,5 +9,8 @@ class WorkerHeartbeat(models.Model):
     name = models.CharField(max_length=200, primary_key=True)
     seen = models.DateTimeField()
 
+    class Meta:
+        verbose_name = "worker"
+
     def __str__(self) -> str:
         return self.name

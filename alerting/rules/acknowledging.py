@@ -1,7 +1,8 @@
 """Whether an alert is acknowledged, and what a request makes of that (decisions 6 "acknowledged"). Pure."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,30 @@ def acknowledged(
     kept = current.comment if comment is None else comment
     same = (until, kept) == (current.until, current.comment)
     return current if same else Acknowledgement(until, kept, username)
+
+
+class Preset(StrEnum):
+    """Until when an operator acknowledges: what is asked for most, or a time of their own."""
+
+    HOUR = "1h"
+    FOUR_HOURS = "4h"
+    TOMORROW = "tomorrow"
+    OWN = "own"
+
+
+MORNING = 9
+"""The hour of UTC at which tomorrow begins for those who acknowledge until then."""
+
+
+def until_of(preset: Preset, now: datetime) -> datetime | None:
+    """Until when that is, in whole seconds; None: a time of their own."""
+    moment = now.replace(microsecond=0)
+    match preset:
+        case Preset.HOUR:
+            return moment + timedelta(hours=1)
+        case Preset.FOUR_HOURS:
+            return moment + timedelta(hours=4)
+        case Preset.TOMORROW:
+            return (moment + timedelta(days=1)).replace(hour=MORNING, minute=0, second=0)
+        case Preset.OWN:
+            return None

@@ -40,6 +40,23 @@ def single_config(config_id: str, *, group_id: str) -> list[ConfigView]:
     return [view for view in concerned_configs(group_id, types) if view.id == config_id]
 
 
+def config_view(config: AlertConfig) -> ConfigView:
+    """A stored configuration as rules take it, deleted and disabled ones too; without its delay."""
+    metric_threshold, threshold = config.metric_threshold, config.threshold
+    return ConfigView(
+        id=config.id,
+        event_type=EventType(config.event_type),
+        matchers=tuple(_matcher(one) for one in config.matchers),
+        metric_threshold=_metric_threshold(_text(metric_threshold)) if metric_threshold else None,
+        threshold=_threshold(_text(threshold)) if threshold else None,
+        is_global=config.group_id is None,
+    )
+
+
+def _text(stored: Mapping[str, Any]) -> str:
+    return orjson.dumps(stored).decode()
+
+
 def _view(row: tuple[Any, ...]) -> ConfigView:
     config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, smallest_delay = row
     return ConfigView(

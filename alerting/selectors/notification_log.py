@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
 from opsapi.fields import JsonRows, WireTime
@@ -31,9 +31,20 @@ def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notificatio
     return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
 
 
-def _rows(notifications: QuerySet[Notification]) -> QuerySet[Notification, Any]:
+def of_own_configs(notifications: QuerySet[Notification]) -> QuerySet[Notification]:
+    """Without those global configurations tell: whom, is not a project's business (decisions 10)."""
+    own = _own_settings()
+    return notifications.filter(Q(alert__is_global=False) | Q(Exists(own), alert=None))
+
+
+def _own_settings() -> QuerySet[NotificationSetting]:
+    """What the project's own configurations say of a notification."""
     settings = NotificationSetting.with_removed.filter(id=OuterRef("setting_id"))
-    own = settings.filter(config__group_id=OuterRef("group_id"))
+    return settings.filter(config__group_id=OuterRef("group_id"))
+
+
+def _rows(notifications: QuerySet[Notification]) -> QuerySet[Notification, Any]:
+    own = _own_settings()
     return notifications.order_by("-created", "-id").values(
         "id",
         "setting_id",

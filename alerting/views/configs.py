@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.throttles import throttle
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.selectors.alerts import AlertRows
@@ -23,7 +21,7 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_update,
 )
-from alerting.testing import alert_config_test
+from alerting.testing import alert_config_test, tests_throttle
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, PAGING
@@ -84,8 +82,7 @@ class AnyConfigViewSet(ApiViewSet):
 
     def test(self, request: Request, **_: str) -> Response:
         """Sends each of its notifications as a test, and answers how each ended; takes no body."""
-        limit = settings.OPSAPI_RATE_TEST_NOTIFICATIONS
-        throttle(f"test notifications {self.scope or 'of global configurations'}", limit, self.now)
+        tests_throttle(group_id=self.scope, now=self.now)
         tests = alert_config_test(config=self._stored, actor=self.actor, now=self.now)
         return Response(present_tests(tests))
 

@@ -18,7 +18,10 @@ def silent_since(*, counting_since: datetime, now: datetime) -> datetime | None:
 
 
 def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datetime) -> datetime:
-    """When the clocks of silence started: as before, or now, when the last sweep is too long ago."""
+    """When the clocks of silence started: as before, or now, when the last sweep is too long ago.
+
+    Clocks that are yet to start do so at their time.
+    """
     if swept is None or now - swept > ABSENCE:
-        return now
+        return max(counting_since, now)
     return counting_since

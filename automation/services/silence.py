@@ -43,7 +43,7 @@ def silence_sweep(*, clock: Callable[[], datetime]) -> None:
     for group_id in _groups_with_silent(limit):
         more = True
         while more:
-            more = _group_sweep(group_id, limit, now)
+            more = group_silence_mark(group_id=group_id, limit=limit, now=now)
             sweep_goes_on(now=clock())
 
 
@@ -65,8 +65,8 @@ def _silent_hosts(limit: datetime) -> QuerySet[Host]:
 
 
 @transaction.atomic
-def _group_sweep(group_id: str, limit: datetime, now: datetime) -> bool:
-    """Mark a batch of one project; answers whether there may be more."""
+def group_silence_mark(*, group_id: str, limit: datetime, now: datetime) -> bool:
+    """Mark a batch of one project, of those last heard by `limit`; answers whether there may be more."""
     if group_id not in places_hold(groups=[group_id]).orgs_of_groups:
         return False
     # In the order reports take them; who was heard while they were waited for is left out.

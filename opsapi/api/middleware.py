@@ -9,12 +9,11 @@ from collections.abc import Callable
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
-from prometheus_client import Counter
 
 from opsapi.api.addresses import client_address
 from opsapi.api.handler import as_api_error, plain_answer
 from opsapi.api.links import API_BASES
-from opsapi.metrics import COUNTED
+from opsapi.metric_series import counter
 
 logger = logging.getLogger("opsapi.requests")
 
@@ -22,11 +21,11 @@ Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _HSTS = "max-age=300"
 _COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_REQUESTS = Counter(
+_REQUESTS = counter(
     "opsapi_http_requests",
     "Requests that reached the application, by method and class of status.",
-    ["method", "status"],
-    registry=COUNTED,
+    "method",
+    "status",
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from opsapi.api.catalogue import ErrorCode
@@ -12,14 +12,14 @@ from opsapi.api.handler import plain_answer
 
 _ALLOWED = ("GET", "HEAD")
 
-Page = Callable[[HttpRequest], HttpResponse]
+Page = Callable[[HttpRequest], HttpResponseBase]
 
 
 def only_read(page: Page) -> Page:
     """Refuse every other method as the API does; the page changes nothing, so there is nothing to forge."""
 
     @wraps(page)
-    def answer(request: HttpRequest) -> HttpResponse:
+    def answer(request: HttpRequest) -> HttpResponseBase:
         if request.method in _ALLOWED:
             return page(request)
         allowed = ", ".join(_ALLOWED)

@@ -1,11 +1,11 @@
 """Who calls: the protocol `accesslist` implements as `request.auth` (architecture, inversion 1)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from opsapi.roles import Role
+from opsapi.roles import Grant, Role, Scope
 
 
 class ActorKind(StrEnum):
@@ -43,6 +43,22 @@ class Group:
     org_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What a caller may read: everything, or what is of these organizations and projects.
+
+    They hold ORG_MEMBER in the one and GROUP_READ_ONLY in the other, directly or implied.
+    """
+
+    everything: bool = False
+    org_ids: frozenset[str] = frozenset()
+    group_ids: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return self.everything or bool(self.org_ids or self.group_ids)
+
+
 class Principal(Protocol):
     """A caller that has proved who they are."""
 
@@ -68,4 +84,26 @@ class Principal(Protocol):
 
         Raises:
             ApiError: INVALID_ORG_ID, USER_UNAUTHORIZED, ORG_NOT_FOUND.
+        """
+
+
+class Operator(Principal, Protocol):
+    """A user who has logged in to the console: `request.auth` behind the console's permission."""
+
+    grants: Sequence[Grant]
+
+    def reach(self) -> Reach:
+        """What they may read."""
+
+    def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> Sequence[Group]:
+        """Projects they may read: those of the ids, that of the name, or else the first 200, by name."""
+
+    def holds_somewhere(self, roles: Sequence[Role]) -> bool:
+        """Whether one of the roles is held, directly or implied, wherever that is."""
+
+    def authorise_at(self, roles: Sequence[Role], scope: Scope) -> None:
+        """As `authorise_group` where the scope names a project, `authorise_org` where an organization.
+
+        Raises:
+            ApiError: as they do.
         """

@@ -6,10 +6,14 @@ from typing import Any
 from django.apps import apps
 from prometheus_client.metrics_core import Metric
 
+from opsapi.console.parts import ContributeParts, ContributeRowPanel
+
 HealthCheck = Callable[[], str | None]
 """Answers what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
 """Asks the database for what is to be told of it: cheaply, and within bounds, for it is asked often."""
+ReferencePart = Callable[[], str]
+"""Markdown of a page of docs/reference, or of a part of one."""
 
 
 def root_links() -> dict[str, str]:
@@ -31,6 +35,22 @@ def readiness() -> Mapping[str, HealthCheck]:
 def metrics() -> list[CollectMetrics]:
     """Every app's `metrics`, in the apps' order."""
     return [collect for contributed in _contributions("metrics") for collect in contributed]
+
+
+def reference() -> list[tuple[str, ReferencePart]]:
+    """File name and text of every app's `reference`, in the apps' order."""
+    return [part for contributed in _contributions("reference") for part in contributed.items()]
+
+
+def overview() -> list[ContributeParts]:
+    """Every app's `overview`, parts of the console's start page: what alerts people comes first."""
+    contributed = [contribute for each in _contributions("overview") for contribute in each]
+    return contributed[::-1]
+
+
+def host_panels() -> list[ContributeRowPanel]:
+    """Every app's `host_panels`: what it knows of a host, for the host's page in the console."""
+    return [contribute for each in _contributions("host_panels") for contribute in each]
 
 
 def _contributions(attribute: str) -> Iterator[Any]:

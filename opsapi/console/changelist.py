@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
+from unfold.views import ChangeList
 
 
-class ConsoleChangeList(ChangeList):
+class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not typed
     """Named after what it lists; says how many were found only where something was looked for."""
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -1,11 +1,33 @@
-"""Values as the API takes them, for forms of the console."""
+"""Forms of the console: what is typed, checked as the API checks it."""
 
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from django import forms
 from django.core.exceptions import ValidationError
+from unfold import widgets
 
-from opsapi.api.documents import InvalidField
+from opsapi.api.documents import Document, InvalidField
+from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
+from opsapi.api.principal import Operator
+from opsapi.roles import INSTALLATION, Scope
 
 _single_line = Text(max_length=1000)
+# The theme's looks for Django's plain widgets; a form that names a widget of the theme keeps it.
+_THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
+    forms.TextInput: widgets.UnfoldAdminTextInputWidget,
+    forms.EmailInput: widgets.UnfoldAdminEmailInputWidget,
+    forms.URLInput: widgets.UnfoldAdminURLInputWidget,
+    forms.NumberInput: widgets.UnfoldAdminIntegerFieldWidget,
+    forms.PasswordInput: widgets.UnfoldAdminPasswordWidget,
+    forms.Textarea: widgets.UnfoldAdminTextareaWidget,
+    forms.Select: widgets.UnfoldAdminSelectWidget,
+    forms.SelectMultiple: widgets.UnfoldAdminSelectMultipleWidget,
+    forms.CheckboxInput: widgets.UnfoldBooleanWidget,
+    forms.CheckboxSelectMultiple: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
+    forms.RadioSelect: widgets.UnfoldAdminRadioSelectWidget,
+}
 
 
 def single_line(value: str) -> None:
@@ -18,3 +40,100 @@ def single_line(value: str) -> None:
         _single_line.run_validation(value)
     except InvalidField:
         raise ValidationError("This must not hold control characters.") from None
+
+
+class ConsoleForm(forms.Form):
+    """The form of an action, in the looks of the theme.
+
+    `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
+    action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
+    `template` shows the fields where that is not enough.
+    """
+
+    fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
+    template: ClassVar[str] = "console/form_fields.html"
+
+    def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
+        self.operator, self.row = operator, row
+        options["initial"] = {**self.stored(), **(options.get("initial") or {})}
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            themed(field)
+
+    def stored(self) -> Mapping[str, Any]:
+        """What stands in the fields at first: the row as it is."""
+        return {}
+
+    def scope(self) -> Scope:
+        """Where something new is made, from what was typed; the operator has to be allowed to there."""
+        return INSTALLATION
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What was typed, checked."""
+        return self.cleaned_data
+
+    def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
+        """The fields to be shown, by title."""
+        for title, names in self.fieldsets or [("", list(self.fields))]:
+            yield title, [self[name] for name in names]
+
+    def tell(self, refusal: ApiError) -> None:
+        """Show what the API or a service refuses, beside the fields it is about."""
+        bad = refusal.document().get("badFields", ())
+        for fault in bad:
+            allowed = f" ({', '.join(fault['allowed'])})" if fault.get("allowed") else ""
+            name = self.field_of(fault["field"])
+            about = "" if name else f"{fault['field']}: "
+            self.add_error(name, f"{about}{fault['message']}{allowed}")
+        if not bad:
+            self.add_error(None, refusal.document()["detail"])
+
+    def field_of(self, path: str) -> str | None:
+        """The form's field that a path of a document is about; None when the form shows no such field."""
+        name = path.partition(".")[0].partition("[")[0]
+        return name if name in self.fields else None
+
+
+class DocumentForm(ConsoleForm):
+    """A form that becomes a document of the API, checked by the API's own declaration of it.
+
+    Fields bear the document's names.
+    """
+
+    document: ClassVar[type[Document]]
+
+    def body(self) -> Mapping[str, Any]:
+        """The document as a client would send it; by default every field that is not empty."""
+        return {name: value for name, value in self.cleaned_data.items() if value not in (None, "", [])}
+
+    def document_context(self) -> Mapping[str, Any]:
+        """What the document is checked with, as the API's view gives it (`stored`, …)."""
+        return {}
+
+    def clean(self) -> dict[str, Any]:
+        """Hold it against the document."""
+        if not self.errors:
+            try:
+                self._values = self.document(context=dict(self.document_context())).read(self.body())
+            except ApiError as refusal:
+                self.tell(refusal)
+        return self.cleaned_data
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The document's values, as the API's view hands them to the service."""
+        return self._values
+
+
+def themed(field: forms.Field) -> None:
+    """Give a field's widget the looks of the theme; what it is and holds stays."""
+    kind = _THEMED.get(type(field.widget))
+    if kind is None:
+        return
+    plain: Any = field.widget
+    new: Any = kind(attrs=dict(plain.attrs))
+    if isinstance(plain, forms.widgets.ChoiceWidget):
+        new.choices = plain.choices
+    new.is_required, new.is_localized = plain.is_required, plain.is_localized
+    field.widget = new

@@ -2,41 +2,18 @@
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
-from django.contrib.auth import get_backends
-from django.contrib.auth.backends import BaseBackend
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from opsapi.api.links import PUBLIC
+from opsapi.console.doorkeeper import Attempt, RefusalCode, doorkeeper
+from opsapi.console.forms import themed
 
 _JSON = "-H 'Content-Type: application/json'"
-
-
-class RefusalCode(StrEnum):
-    """Why a log-in was refused, apart from what was typed."""
-
-    NO_PROJECT = "no_project"
-    THROTTLED = "throttled"
-
-
-class LoginRefusedError(ValidationError):
-    """A log-in refused for a reason that may be told; the login page shows it."""
-
-    def __init__(self, message: str, code: RefusalCode, retry_after: int | None = None) -> None:
-        super().__init__(message, code=code.value, params={"retry_after": retry_after})
-
-
-class Doorkeeper(BaseBackend):
-    """An authentication backend that knows when nobody may log in at all."""
-
-    def is_closed(self) -> bool:
-        """Whether the console is closed to everybody for now."""
-        return False
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -44,8 +21,19 @@ class LoginForm(AdminAuthenticationForm):
 
     error_messages = {
         **AdminAuthenticationForm.error_messages,
-        "invalid_login": "No user with that name and password holds GLOBAL_OWNER.",
+        "invalid_login": "No user with that name and password has a role here.",
     }
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            themed(field)
+
+    def clean(self) -> dict[str, Any]:
+        """Right or wrong: an attempt is taken before it is found out."""
+        if {"username", "password"} <= self.cleaned_data.keys():
+            self.attempt: Attempt = doorkeeper().admit(self.request, self.cleaned_data["username"])
+        return super().clean()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +42,6 @@ class Step:
 
     text: str
     command: str = ""
-
-
-def is_closed() -> bool:
-    """Whether nobody may log in for now, whatever they type."""
-    return any(backend.is_closed() for backend in get_backends() if isinstance(backend, Doorkeeper))
 
 
 def first_steps(request: HttpRequest) -> list[Step]:

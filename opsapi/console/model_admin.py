@@ -1,32 +1,59 @@
-"""What every model's pages in the console have in common: they read, and write only by services."""
+"""What every model's pages in the console have in common.
 
-from collections.abc import Mapping, Sequence
+They show what the operator may read, and write only by actions (`opsapi.console.actions`). Django's own ways
+to write (saving, deleting, editing in lists and inlines, its log of actions) are closed: the event log is the
+only record of what was done.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.forms import ModelForm
-from django.http import HttpRequest
-from django.urls import URLPattern
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path, reverse
+from unfold.admin import ModelAdmin, TabularInline
 
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import Reach
+from opsapi.console.action_pages import MOST_ROWS, ActionPage
+from opsapi.console.actions import Action, operator_of
 from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY
 from opsapi.console.paging import BoundedPaginator
-from opsapi.console.writes import AddService, RowService
+from opsapi.roles import INSTALLATION, Scope
 
 
-class ConsoleAdmin(admin.ModelAdmin[Any]):
-    """Read-only pages of a model. A write is offered by naming its service, in no other way.
+class Section(StrEnum):
+    """The parts of the navigation, in their order."""
 
-    `add_service` makes a row, `delete_service` deletes rows, one or many; `row_services` are the
-    list's actions, by name. Django's own ways to write (saving, deleting, inlines, its log of
-    actions) are closed: the event log is the only record of what was done.
+    ALERTING = "Alerting"
+    FLEET = "Fleet"
+    ACCESS = "Access"
+    PLATFORM = "Platform"
+
+
+class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
+    """The pages of a model.
+
+    `section` and `icon` (a name of Material Symbols) are its place in the navigation, `rank` the order there;
+    without a section it has none and is reached from other pages. `group_path` is the lookup from a row to
+    its project's id: an operator sees the rows of the projects they may read. Without it only holders of a
+    global role see rows at all, unless `visible` says otherwise. `actions_of_row` are what can be done to a
+    row, by name; `add_action` makes one.
     """
 
-    add_service: ClassVar[AddService | None] = None
-    delete_service: ClassVar[RowService | None] = None
-    row_services: ClassVar[Mapping[str, RowService]] = {}
+    section: ClassVar[Section | None] = None
+    icon: ClassVar[str] = "table_rows"
+    rank: ClassVar[int] = 50
+    group_path: ClassVar[str | None] = None
+    add_action: ClassVar[Action | None] = None
+    actions_of_row: ClassVar[Mapping[str, Action]] = {}
     empty_text: ClassVar[str] = "Nothing here yet."
     """What a list without rows says."""
 
@@ -36,40 +63,164 @@ class ConsoleAdmin(admin.ModelAdmin[Any]):
     paginator = BoundedPaginator
     list_per_page = 50
     list_max_show_all = 0
+    list_filter_submit = True
     empty_value_display = EMPTY
+    compressed_fields = True
+
+    # --- who sees what ---------------------------------------------------------------------------------
+
+    def visible(self, rows: models.QuerySet[Any], reach: Reach) -> models.QuerySet[Any]:
+        """The rows somebody of this reach may read."""
+        if reach.everything:
+            return rows
+        if self.group_path is None:
+            return rows.none()
+        return rows.filter(**{f"{self.group_path}__in": reach.group_ids})
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """Whether somebody of this reach may find any rows here."""
+        return reach.everything or (self.group_path is not None and bool(reach.group_ids))
+
+    def scope_of(self, row: Any) -> Scope:
+        """Where the row stands: what roles to do something to it are asked for."""
+        if self.group_path is None:
+            return INSTALLATION
+        value = row
+        for name in self.group_path.split("__"):
+            value = getattr(value, name)
+        return Scope(group_id=value)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        """What the operator may read."""
+        return self.visible(super().get_queryset(request), operator_of(request).reach())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Who may enter the console may read all of it."""
-        return self.admin_site.has_permission(request)
+        """Whether there is anything to be seen here for the operator."""
+        return self.admin_site.has_permission(request) and self.is_shown_to(operator_of(request).reach())
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Who may enter the console may read all of it."""
-        return self.admin_site.has_permission(request)
+        """As `has_module_permission`: rows out of reach are not found at all."""
+        return self.has_module_permission(request)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Only where a service adds."""
-        return self.add_service is not None and self.admin_site.has_permission(request)
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Where an action makes rows, and the operator may somewhere."""
+        action = self.add_action
+        return action is not None and action.is_allowed_somewhere(operator_of(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nothing is edited in place."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Only where a service deletes."""
-        return self.delete_service is not None and self.admin_site.has_permission(request)
+        """Nothing is deleted but by an action."""
+        return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Only what `list_filter` names: Django lets any column be guessed at, secret ones too."""
         return any(lookup == name or lookup.startswith(f"{name}__") for name in self._filter_names())
 
-    def _filter_names(self) -> list[str]:
-        """Filters are names of fields or SimpleListFilters."""
-        declared: Sequence[Any] = self.list_filter
-        return [one if isinstance(one, str) else one.parameter_name for one in declared]
+    def _filter_names(self) -> Iterator[str]:
+        """Filters are names of fields, pairs of such a name and a class, or classes with a parameter."""
+        for one in self.list_filter:
+            declared = one[0] if isinstance(one, tuple) else one
+            yield declared if isinstance(declared, str) else declared.parameter_name
+
+    # --- what can be done ------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        """Without the history page, which shows Django's log of actions."""
-        return [url for url in super().get_urls() if not (url.name or "").endswith("_history")]
+        """With a page for each action; without the history page, which shows Django's log."""
+        page = path(
+            "<path:object_id>/do/<slug:name>/",
+            self.admin_site.admin_view(self.action_view),
+            name=self._name("do"),
+        )
+        left = [url for url in super().get_urls() if not (url.name or "").endswith(("_history", "_delete"))]
+        return [page, *left]
+
+    def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
+        """The page of one of `actions_of_row`, for one row."""
+        row = self.get_object(request, object_id)
+        action = self.actions_of_row.get(name)
+        if row is None or action is None:
+            raise Http404("no such row or action")
+        return self._action_page(request, action, [row])
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of `add_action`."""
+        if self.add_action is None or not self.has_add_permission(request):
+            raise PermissionDenied
+        return self._action_page(request, self.add_action, [None])
+
+    def _action_page(self, request: HttpRequest, action: Action, rows: Sequence[Any]) -> HttpResponse:
+        try:
+            return ActionPage(self, request, action, rows).answer()
+        except ApiError as refusal:
+            raise PermissionDenied(refusal.document()["detail"]) from None
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Those of `actions_of_row` that are done to many rows too, where the operator may somewhere."""
+        operator = operator_of(request)
+        return {
+            name: (_do_to_many, name, action.label)
+            for name, action in self.actions_of_row.items()
+            if action.bulk and action.is_allowed_somewhere(operator)
+        }
+
+    def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """What this operator can do to this row now: the buttons of its page."""
+        operator, now, scope = operator_of(request), clock.now(), self.scope_of(row)
+        return [
+            {"action": action, "url": self.action_url(row, name)}
+            for name, action in self.actions_of_row.items()
+            if action.offered(row, now) and action.is_allowed(operator, row, scope)
+        ]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The page of a row, with what can be done to it."""
+        row = self.get_object(request, object_id)
+        context = {} if row is None else self.page_context(request, row)
+        page: HttpResponse = super().change_view(
+            request, object_id, form_url, {**context, **(extra_context or {})}
+        )
+        return page
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """What the template of a row's page is given beside Django's own."""
+        return {"row_actions": self.row_actions(request, row), "show_history": False}
+
+    # --- where pages are -------------------------------------------------------------------------------
+
+    def _name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    @property
+    def add_url_name(self) -> str:
+        """The name of the page that makes a row."""
+        return f"admin:{self._name('add')}"
+
+    def list_url(self) -> str:
+        """The list's page."""
+        return reverse(f"admin:{self._name('changelist')}")
+
+    def page_url(self, row: Any) -> str:
+        """The row's page; the list's without a row, or when it is gone."""
+        if row is None or row.pk is None or not type(row)._default_manager.filter(pk=row.pk).exists():
+            return self.list_url()
+        return reverse(f"admin:{self._name('change')}", args=[row.pk])
+
+    def action_url(self, row: Any, name: str) -> str:
+        """The page of an action for the row."""
+        return reverse(f"admin:{self._name('do')}", args=[row.pk, name])
+
+    # --- what Django's admin would do otherwise --------------------------------------------------------
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ConsoleChangeList]:
         """Ours."""
@@ -79,77 +230,33 @@ class ConsoleAdmin(admin.ModelAdmin[Any]):
         """The row; an empty `_to_field` in the address is none, where Django looks for a field of no name."""
         return super().get_object(request, object_id, from_field or None)
 
-    def get_inlines(self, request: HttpRequest, obj: Any) -> list[type[Any]]:
-        """A row that is being made has no others below it."""
-        return list(super().get_inlines(request, obj)) if obj else []
-
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any
-    ) -> type[ModelForm[Any]]:
-        """The service's form for a new row."""
-        if obj is None and self.add_service:
-            options["form"] = self.add_service.form
-        return super().get_form(request, obj, change=change, **options)
-
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """The service's fields for a new row."""
-        if obj is None and self.add_service:
-            return [(None, {"fields": list(self.add_service.form.base_fields)})]
-        return super().get_fieldsets(request, obj)
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        """With one button: a row that was made cannot be edited further."""
-        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        return super().changeform_view(request, object_id, form_url, {**buttons, **(extra_context or {})})
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """Those declared."""
+        return list(self.fields or ())
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """The service makes the row; `obj`, what the form would have made, becomes what was made."""
-        self.added(obj, _named(self.add_service).run(request, form))
-
-    def added(self, obj: models.Model, made: Any) -> None:
-        """Django goes on with `obj`; by default the service answers the row itself."""
-        vars(obj).update(vars(made))
-
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing is left to save: the service has done all."""
+        """Never: only services write."""
+        raise PermissionDenied
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """The service deletes."""
-        self.delete_queryset(request, self.get_queryset(request).filter(pk=obj.pk))
+        """As `save_model`."""
+        raise PermissionDenied
 
     def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        """The service deletes each, all or none."""
-        _named(self.delete_service).run(request, queryset)
+        """As `save_model`."""
+        raise PermissionDenied
 
-    def get_deleted_objects(self, objs: Any, request: Any) -> Any:
-        """The rows themselves; what goes with them is the service's business, not the foreign keys'."""
-        shown = [str(one) for one in objs]
-        return shown, {self.opts.verbose_name_plural: len(shown)}, set(), []
-
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """The declared ones, beside deleting."""
-        actions: dict[str, Any] = dict(super().get_actions(request))
-        for name, service in self.row_services.items():
-            actions[name] = (_act, name, service.label)
-        return actions
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:  # type: ignore[override]  # nothing is logged, so there is no entry to answer
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
         """The service has recorded an event; there is no second log."""
 
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:  # type: ignore[override]  # as above
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
         """As `log_addition`."""
 
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:  # type: ignore[override]  # as above
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> None:
         """As `log_addition`."""
 
 
-class ConsoleInline(admin.TabularInline[Any, Any]):
+class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not typed
     """Rows below another one, to be read."""
 
     extra = 0
@@ -164,7 +271,7 @@ class ConsoleInline(admin.TabularInline[Any, Any]):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As the page it stands on."""
-        return self.admin_site.has_permission(request)
+        return bool(self.admin_site.has_permission(request))
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never."""
@@ -179,15 +286,11 @@ class ConsoleInline(admin.TabularInline[Any, Any]):
         return False
 
 
-def _act(model_admin: ConsoleAdmin, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-    """Any declared action: the request says which one."""
-    service = model_admin.row_services[request.POST["action"]]
-    number = service.run(request, queryset)
-    names = model_admin.opts.verbose_name_plural if number != 1 else model_admin.opts.verbose_name
-    messages.success(request, f"{service.label}: {number} {names}.")
-
-
-def _named(service: Any) -> Any:
-    if service is None:
-        raise PermissionError("no service was named for this write")
-    return service
+def _do_to_many(admin: ConsoleAdmin, request: HttpRequest, chosen: models.QuerySet[Any]) -> HttpResponse:
+    """Any action of the list: the request says which one."""
+    # In one order: services take locks, and two operators may act at once.
+    rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
+    if len(rows) > MOST_ROWS:
+        messages.error(request, f"At most {MOST_ROWS} at once.")
+        return redirect(request.get_full_path())
+    return ActionPage(admin, request, admin.actions_of_row[request.POST["action"]], rows).answer()

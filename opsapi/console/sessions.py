@@ -13,3 +13,10 @@ class SessionStore(DatabaseStore):
     def _validate_session_key(self, key: str | None) -> bool:
         """Whether it has the form of one of ours."""
         return key is not None and _KEY.fullmatch(key) is not None
+
+    def end(self) -> bool:
+        """End the session, as `flush` does; whether it was this call that ended it, of those that race."""
+        rows = self.model.objects.filter(session_key=self.session_key)
+        ended: int = rows.delete()[0]
+        self.flush()
+        return bool(ended)

@@ -2,45 +2,70 @@
 
 from collections.abc import Iterator
 from functools import update_wrapper
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
-from django.contrib.admin import AdminSite
+from django.contrib.auth.views import LoginView
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
+from unfold.sites import UnfoldAdminSite
 
 from opsapi.api.errors import ApiError
-from opsapi.console.login import LoginForm, first_steps, is_closed, tell_status
+from opsapi.console.doorkeeper import doorkeeper
+from opsapi.console.login import first_steps, tell_status
+from opsapi.console.login_pages import CodePage, PasswordPage
+from opsapi.console.navigation import navigation
+from opsapi.console.overview import overview_context, overview_parts
 
-# Each would write beside the services.
-_LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site"})
+# Each would write beside the services, or show what nobody asked who may see it.
+_LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})
 
 
-class ConsoleSite(AdminSite):
-    """The console. Global Owners may enter (`User.is_staff`), once a project exists (`login`)."""
+class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not typed
+    """The console. Whoever may read anything may enter (`User.is_staff`), once a project exists (`login`)."""
 
-    site_title = site_header = "Ops"
     index_title = "Overview"
     site_url = None
-    enable_nav_sidebar = False
-    login_form = LoginForm
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Asked on every request, so that a session ends with the role."""
         return bool(request.user.is_active and request.user.is_staff)
 
+    def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """The lists the operator may see."""
+        return navigation(request, self._registry.values())
+
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Without the pages that write past the services."""
-        return [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
+        offered = [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
+        parts = path("overview/", self.admin_view(overview_parts), name="overview")
+        return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """How things stand."""
+        context = {**overview_context(request), **(extra_context or {})}
+        return cast(HttpResponse, super().index(request, context))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The login page; while the console is closed it shows the way to the first log-in."""
-        steps = first_steps(request) if is_closed() else []
-        response = super().login(request, {**(extra_context or {}), "first_steps": steps})
+        if request.method == "GET" and self.has_permission(request):
+            return redirect("admin:index")
+        steps = first_steps(request) if doorkeeper().is_closed() else []
+        return self._login_step(request, PasswordPage, {**(extra_context or {}), "first_steps": steps})
+
+    def login_code(self, request: HttpRequest) -> HttpResponse:
+        """The second step, for who has a second factor."""
+        return self._login_step(request, CodePage, {})
+
+    def _login_step(
+        self, request: HttpRequest, page: type[LoginView], context: dict[str, Any]
+    ) -> HttpResponse:
+        shared = {**self.each_context(request), "title": "Log in", "app_path": request.get_full_path()}
+        response: Any = page.as_view(extra_context={**shared, **context})(request)
         _name_actor(request)
         tell_status(response)
-        return response
+        return cast(HttpResponse, response)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Every page but the login: checked, logged with its user, a service's refusal told as a message."""

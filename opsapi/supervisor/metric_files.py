@@ -6,9 +6,10 @@ To be called before anything imports the metrics library, which looks at the var
 import os
 from pathlib import Path
 
+from opsapi.environment import declare
 from opsapi.secret_files import make_private_directory
 
-VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+VARIABLE = declare("PROMETHEUS_MULTIPROC_DIR", "", "path of a directory")
 
 
 def prepare(data_dir: Path) -> dict[str, str]:

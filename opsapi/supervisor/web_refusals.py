@@ -7,6 +7,7 @@ from http import HTTPStatus
 from gunicorn.http import errors
 
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.content_security import STRICT, header_line
 from opsapi.api.errors import ApiError, BadField
 
 _OF_PARSER = {
@@ -21,6 +22,7 @@ _HEAD = (
     "Content-Type: application/json\r\n"
     "Content-Length: {length}\r\n"
     "Strict-Transport-Security: max-age=300\r\n"
+    "Content-Security-Policy: {policy}\r\n"
     "X-Request-ID: {request_id}\r\n"
     "\r\n"
 )
@@ -40,7 +42,13 @@ def refusal(status: HTTPStatus) -> bytes:
     request_id = secrets.token_hex(8)
     document = {**_error(status, request_id).document(), "error": status.value, "reason": status.phrase}
     body = json.dumps(document)
-    head = _HEAD.format(status=status.value, reason=status.phrase, length=len(body), request_id=request_id)
+    head = _HEAD.format(
+        status=status.value,
+        reason=status.phrase,
+        length=len(body),
+        policy=header_line(STRICT),
+        request_id=request_id,
+    )
     return (head + body).encode()
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from gunicorn import sock
 from gunicorn.workers.gthread import ThreadWorker
 
-from opsapi.supervisor.arrival import HEAD_SECONDS, Verdict
-from opsapi.supervisor.web_connection import NOT_YET, PIECE, CheckedReader, Connection
+from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, Verdict
+from opsapi.supervisor.web_connection import NOT_YET, PIECE, STALL_SECONDS, CheckedReader, Connection
 from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
@@ -108,6 +108,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self.log.warning("invalid request from %s: %s", (addr or ("-",))[0], type(exc).__name__)
         with contextlib.suppress(OSError):  # it may have gone meanwhile
             client.sendall(refusal(status))
+
+    def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
+        """In a thread, after the answer: what the application left of the body is in memory, so it is read.
+
+        gunicorn gives up after 64 KiB, and a client that repeats a large request with credentials, as digest
+        has it, would repeat it on a connection that is being closed.
+        """
+        until = time.monotonic() + STALL_SECONDS
+        return keepalive and bool(conn.parser.finish_body(deadline=until, max_bytes=LONGEST_REQUEST))
 
     def _prepared(self, client: socket.socket) -> socket.socket:
         client.setblocking(False)

@@ -5,6 +5,9 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from tests.admin.rows import make_operator
+from tests.receivers import http_receiver
+
+__all__ = ["http_receiver"]
 
 
 @pytest.fixture

@@ -8,7 +8,16 @@ from uuid import uuid4
 from django.apps import apps
 from django.db import models, transaction
 
-from accesslist.models import AccessListEntry, ApiKey, DigestUse, Project, RateWindow, Team, User
+from accesslist.models import (
+    AccessListEntry,
+    ApiKey,
+    DigestUse,
+    Project,
+    RateWindow,
+    SecondFactor,
+    Team,
+    User,
+)
 from accesslist.services.keys import api_key_create
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import (
@@ -33,6 +42,7 @@ from integrations.choices import DeliveryStatus, IntegrationType, MessageKind, S
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.encryption import encrypt
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
@@ -48,6 +58,8 @@ SCRAPER_PASSWORD = f"{CANARY}-scraper-password"
 WEBHOOK_TOKEN = f"{CANARY}-token-in-the-url"
 NOTIFICATION_SECRET = f"{CANARY}-secret-of-a-notification"
 DOCUMENT_SECRET = f"{CANARY}-secret-in-a-document"
+FACTOR_SECRET = f"{CANARY}-secret-of-a-second-factor"
+RECOVERY_HASH = f"{CANARY}-hash-of-a-recovery-code"
 
 
 def our_models() -> list[type[models.Model]]:
@@ -74,7 +86,7 @@ def fill(project: Project) -> None:
     AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
     team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
     team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
-    team.members.add(make_operator())
+    team.members.add(_operator_with_second_factor())
     DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
     ingest(
@@ -93,6 +105,19 @@ def fill(project: Project) -> None:
     )
     with transaction.atomic():
         signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)
+
+
+def _operator_with_second_factor() -> User:
+    user, factor_id, now = make_operator(), new_id(), clock.now()
+    SecondFactor.objects.create(
+        id=factor_id,
+        user=user,
+        secret=encrypt(FACTOR_SECRET, owner=factor_id),
+        confirmed=now,
+        recovery_hashes=[RECOVERY_HASH],
+        created=now,
+    )
+    return user
 
 
 def _fill_alerting(project: Project, host: Host) -> None:
@@ -195,6 +220,7 @@ def secrets_of_rows() -> list[str]:
         *Integration.objects.values_list("secrets", flat=True),
         *AutomationRevision.objects.values_list("document", flat=True),
         *User.objects.values_list("password", flat=True),
+        *SecondFactor.objects.values_list("secret", flat=True),
         *(value for value in Notification.objects.values_list("lease_token", flat=True) if value),
     ]
     return [str(one) for one in stored if one] + [
@@ -203,6 +229,8 @@ def secrets_of_rows() -> list[str]:
         WEBHOOK_TOKEN,
         NOTIFICATION_SECRET,
         DOCUMENT_SECRET,
+        FACTOR_SECRET,
+        RECOVERY_HASH,
         PASSWORD,
     ]
 

@@ -10,7 +10,7 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from events.types import EventType
 from tests.admin.rows import fill
-from tests.admin.writing import leaves_events, post
+from tests.admin.writing import confirm, leaves_events, post
 from tests.factories.alerting import make_config, make_global_config
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ CONFIGS = "/admin/alerting/alertconfig/"
 
 def _act(console: Client, action: str, *configs: AlertConfig, **more: Any) -> Any:
     chosen = [config.id for config in configs]
-    return post(console, CONFIGS, action=action, _selected_action=chosen, **more)
+    return post(console, CONFIGS, action=action, _selected_action=chosen, **{"confirmed": "yes", **more})
 
 
 def test_configurations_are_disabled_in_bulk(console: Client, operator: User, project: Project) -> None:
@@ -36,7 +36,7 @@ def test_configurations_are_disabled_in_bulk(console: Client, operator: User, pr
     assert answer.status_code == 302
     assert not AlertConfig.objects.filter(enabled=True).exists()
     assert Alert.objects.get().status == AlertStatus.CANCELLED
-    assert "3 alert configs" in console.get(CONFIGS).content.decode()
+    assert "3 alert configurations" in console.get(CONFIGS).content.decode()
 
 
 def test_configurations_are_enabled_in_bulk(console: Client, operator: User, project: Project) -> None:
@@ -46,11 +46,12 @@ def test_configurations_are_enabled_in_bulk(console: Client, operator: User, pro
     assert AlertConfig.objects.filter(enabled=True).count() == 2
 
 
-def test_a_bulk_delete_asks_first(console: Client, operator: User, project: Project) -> None:
+@pytest.mark.parametrize("action", ["enable", "disable", "delete"])
+def test_a_bulk_action_asks_first(action: str, console: Client, operator: User, project: Project) -> None:
     config = make_config(project)
     with leaves_events(operator):
-        answer = _act(console, "delete_selected", config)
-    assert "Are you sure" in answer.content.decode()
+        answer = post(console, CONFIGS, action=action, _selected_action=[config.id])
+    assert f'name="_selected_action" value="{config.id}"' in answer.content.decode()
     assert AlertConfig.objects.get().deleted is None
 
 
@@ -58,7 +59,7 @@ def test_configurations_are_deleted_in_bulk(console: Client, operator: User, pro
     configs = [make_config(project) for _ in range(2)]
     kept = make_config(project)
     with leaves_events(operator, *[EventType.ALERT_CONFIG_DELETED_AUDIT] * 2):
-        _act(console, "delete_selected", *configs, post="yes")
+        _act(console, "delete", *configs)
     assert list(AlertConfig.objects.filter(deleted=None)) == [kept]
     assert AlertConfig.objects.count() == 3
 
@@ -66,7 +67,7 @@ def test_configurations_are_deleted_in_bulk(console: Client, operator: User, pro
 def test_a_configuration_is_deleted_from_its_page(console: Client, operator: User, project: Project) -> None:
     config = make_config(project)
     with leaves_events(operator, EventType.ALERT_CONFIG_DELETED_AUDIT):
-        answer = post(console, f"{CONFIGS}{config.id}/delete/", post="yes")
+        answer = confirm(console, f"{CONFIGS}{config.id}/do/delete/")
     assert answer.status_code == 302
     assert AlertConfig.objects.get().deleted is not None
 
@@ -76,10 +77,10 @@ def test_a_global_configuration_is_written_like_any_other(console: Client, opera
     for action, event_type in (
         ("disable", EventType.ALERT_CONFIG_DISABLED_AUDIT),
         ("enable", EventType.ALERT_CONFIG_ENABLED_AUDIT),
-        ("delete_selected", EventType.ALERT_CONFIG_DELETED_AUDIT),
+        ("delete", EventType.ALERT_CONFIG_DELETED_AUDIT),
     ):
         with leaves_events(operator, event_type):
-            _act(console, action, config, post="yes")
+            _act(console, action, config)
     assert AlertConfig.objects.get().deleted is not None
 
 
@@ -105,9 +106,9 @@ def test_a_deleted_configuration_is_not_deleted_again(
     console: Client, operator: User, project: Project
 ) -> None:
     config = make_config(project)
-    _act(console, "delete_selected", config, post="yes")
+    _act(console, "delete", config)
     with leaves_events(operator):
-        _act(console, "delete_selected", config, post="yes")
+        _act(console, "delete", config)
         _act(console, "enable", config)
     assert AlertConfig.objects.get().enabled is False
 

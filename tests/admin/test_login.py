@@ -11,8 +11,8 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from accesslist.backends import LOGIN_WINDOW
-from accesslist.models import Project, RateWindow, User
+from accesslist.attempts import LOGIN_WINDOW
+from accesslist.models import Project, RateWindow, Team, User
 from opsapi.roles import Role
 from tests.admin.rows import make_operator
 from tests.client import ApiClient
@@ -21,7 +21,7 @@ from tests.factories.accesslist import PASSWORD, Key, UserFactory
 pytestmark = pytest.mark.django_db
 
 LOGIN = "/admin/login/"
-NEUTRAL = "No user with that name and password holds GLOBAL_OWNER."
+NEUTRAL = "No user with that name and password has a role here."
 # Ahead of the present: nonces from before the database was made are stale.
 NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
 
@@ -48,17 +48,23 @@ def test_names_are_taken_in_any_case(client: Client, operator: User, project: Pr
     assert _log_in(client, "ADA").status_code == 302
 
 
-@pytest.mark.parametrize("role", [None, *(role for role in Role if role.is_global)])
-def test_only_global_owners_enter(role: Role | None, client: Client, project: Project) -> None:
-    user = UserFactory.create(username="bob")
-    if role:
-        user.grants.create(role=role.value)
-    assert _log_in(client, "bob").status_code == (302 if role is Role.GLOBAL_OWNER else 403)
+@pytest.mark.parametrize("role", Role)
+def test_whoever_may_read_anything_enters(role: Role, client: Client, project: Project) -> None:
+    place = {"project": project} if role.is_group else {"org": project.org} if role.is_org else {}
+    UserFactory.create(username="bob").grants.create(role=role.value, **place)
+    assert _log_in(client, "bob").status_code == (403 if role is Role.GROUP_AGENT else 302)
 
 
-def test_an_owner_of_a_project_does_not_enter(client: Client, project: Project) -> None:
-    UserFactory.create(username="bob").grants.create(role=Role.GROUP_OWNER.value, project=project)
+def test_a_user_without_any_role_does_not_enter(client: Client, project: Project) -> None:
+    UserFactory.create(username="bob")
     assert _log_in(client, "bob").status_code == 403
+
+
+def test_a_role_of_a_team_lets_its_members_enter(client: Client, project: Project) -> None:
+    team = Team.objects.create(org_id=project.org_id, name="on call", created=project.created)
+    team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    team.members.add(UserFactory.create(username="bob"))
+    assert _log_in(client, "bob").status_code == 302
 
 
 def test_every_wrong_log_in_gets_the_same_text(client: Client, operator: User, project: Project) -> None:

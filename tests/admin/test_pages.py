@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accesslist.models import Project, User
+from accesslist.principal import UserPrincipal
 from alerting.models import AlertConfig, MaintenanceWindow
 from opsapi.console import paging
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
@@ -48,18 +49,17 @@ def _list_url(name: str) -> str:
 def _page_urls(name: str) -> Iterator[str]:
     prefix = "admin:" + name.replace(".", "_")
     yield reverse(f"{prefix}_changelist")
-    if _admin(name).add_service:
+    if _admin(name).add_action:
         yield reverse(f"{prefix}_add")
     for row in _admin(name).model._default_manager.all():
         yield reverse(f"{prefix}_change", args=[row.pk])
-        if _admin(name).delete_service:
-            yield reverse(f"{prefix}_delete", args=[row.pk])
+        for action in _admin(name).actions_of_row:
+            yield _admin(name).action_url(row, action)
 
 
 def _all_urls() -> list[str]:
     pages = [url for model in MODELS for url in _page_urls(model._meta.label_lower)]
-    apps = [reverse("admin:app_list", args=[app]) for app in ("accesslist", "events")]
-    return [reverse("admin:index"), *apps, *pages]
+    return [reverse("admin:index"), *pages]
 
 
 def _text(response: Any) -> str:
@@ -77,17 +77,16 @@ def test_it_does_not_show_what_means_nothing_here(model: type[Group | Permission
 
 
 @names
-def test_no_page_writes_without_a_service(name: str, rf: RequestFactory, operator: User) -> None:
+def test_no_page_writes_but_by_an_action(name: str, rf: RequestFactory, operator: User) -> None:
     request = rf.get("/")
     request.user = operator
+    request.auth = UserPrincipal(operator, None)  # type: ignore[attr-defined]  # as the middleware does
     model_admin = _admin(name)
     assert not model_admin.has_change_permission(request)
-    assert model_admin.has_add_permission(request) == (model_admin.add_service is not None)
-    assert model_admin.has_delete_permission(request) == (model_admin.delete_service is not None)
-    assert set(model_admin.get_actions(request)) == {
-        *model_admin.row_services,
-        *(["delete_selected"] if model_admin.delete_service else []),
-    }
+    assert not model_admin.has_delete_permission(request)
+    assert model_admin.has_add_permission(request) == (model_admin.add_action is not None)
+    bulk = {name for name, action in model_admin.actions_of_row.items() if action.bulk}
+    assert set(model_admin.get_actions(request)) == bulk
     assert not model_admin.list_editable
     for inline in model_admin.inlines:
         assert issubclass(inline, ConsoleInline)
@@ -114,7 +113,7 @@ def test_an_empty_list_says_something(name: str, console: Client) -> None:
     assert _admin(name).empty_text in _text(console.get(_list_url(name)))
 
 
-@pytest.mark.parametrize(("moved", "state"), [(-2, "EXPIRED"), (0, "ACTIVE"), (1, "PENDING")])
+@pytest.mark.parametrize(("moved", "state"), [(-2, "over"), (0, "active"), (1, "coming")])
 def test_a_maintenance_window_says_where_it_stands(
     console: Client, project: Project, moved: int, state: str
 ) -> None:
@@ -123,8 +122,9 @@ def test_a_maintenance_window_says_where_it_stands(
     window.start += timedelta(hours=moved)
     window.end += timedelta(hours=moved)
     window.save()
-    for url in _page_urls("alerting.maintenancewindow"):
-        assert state in _text(console.get(url)), url
+    page = reverse("admin:alerting_maintenancewindow_change", args=[window.pk])
+    for url in (_list_url("alerting.maintenancewindow"), page):
+        assert re.search(rf">\s*{state}\s*<", _text(console.get(url))), url
 
 
 def test_a_search_without_result_offers_all(console: Client) -> None:
@@ -134,11 +134,11 @@ def test_a_search_without_result_offers_all(console: Client) -> None:
             assert "Nothing fits the search" in _text(page), name
 
 
-def test_strangers_and_other_users_are_sent_to_the_login(
+def test_strangers_and_users_without_a_role_are_sent_to_the_login(
     client: Client, project: Project, operator: User
 ) -> None:
     fill(project)
-    operator.grants.update(role="GLOBAL_READ_ONLY")
+    operator.grants.all().delete()
     other = Client()
     other.force_login(operator)
     for url in _all_urls():
@@ -173,6 +173,7 @@ def test_no_filter_lets_a_secret_be_guessed(name: str, lookup: str, console: Cli
 
 def test_a_list_costs_the_same_queries_for_any_number_of_rows(console: Client) -> None:
     many(1)
+    console.get(_list_url("events.event"))  # the first visit writes the session
     few = _queries_of_lists(console)
     many(3)
     assert _queries_of_lists(console) == few
@@ -194,8 +195,8 @@ def test_a_list_counts_no_further_than_its_bound(
     for number in range(3):
         record_event(project, f"db{number}")
     with CaptureQueriesContext(connection) as queries:
-        page = console.get(_list_url("events.event"))
-    assert "The list ends after 2 events" in _text(page)
+        page = console.get(_list_url("events.signal"))
+    assert "The list ends after 2 signals" in _text(page)
     counts = [one["sql"] for one in queries if "COUNT(" in one["sql"]]
     assert counts
     assert all("LIMIT 2" in sql for sql in counts)
@@ -235,7 +236,9 @@ def test_pages_have_no_inline_script_and_no_outside_host(console: Client, projec
     record_event(project)
     for url in [*_all_urls(), reverse("admin:login")]:
         text = _text(console.get(url, follow=True))
-        assert not re.findall(r"<script(?![^>]*\bsrc=)[^>]*>\s*\S", text), url
+        # Data that scripts read is none.
+        scripts = re.findall(r"<script(?![^>]*(?:\bsrc=|type=\"application/json\"))[^>]*>\s*\S", text)
+        assert not scripts, url
         assert not re.findall(r"\son[a-z]+=", text), url
         assert not re.findall(r"""(?:src|href|action)=["'](?:https?:)?//""", text), url
 

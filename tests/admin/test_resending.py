@@ -19,7 +19,7 @@ NOTIFICATIONS = "/admin/alerting/notification/"
 
 def _resend(console: Client, *notifications: Notification) -> Any:
     chosen = [one.id for one in notifications]
-    return post(console, NOTIFICATIONS, action="resend", _selected_action=chosen)
+    return post(console, NOTIFICATIONS, action="resend", _selected_action=chosen, confirmed="yes")
 
 
 def test_failed_notifications_are_sent_again_in_bulk(
@@ -38,7 +38,7 @@ def test_one_that_did_not_fail_keeps_the_others_as_they_are(
     refused, delivered = failed(project), failed(project)
     Notification.objects.filter(id=delivered.id).update(status=NotificationStatus.DELIVERED.value)
     with leaves_events(operator):
-        _resend(console, refused, delivered)
-    assert "cannot be sent again: it is DELIVERED" in console.get(NOTIFICATIONS).content.decode()
+        answer = _resend(console, refused, delivered)
+    assert "cannot be sent again: it is DELIVERED" in answer.content.decode()
     refused.refresh_from_db()
     assert refused.status == NotificationStatus.FAILED

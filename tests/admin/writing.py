@@ -13,8 +13,11 @@ from events.types import EventType
 
 
 @contextmanager
-def leaves_events(user: User, *expected: EventType) -> Iterator[list[Event]]:
-    """Checks that what is done inside leaves these events, all of this user and address, and no log entry."""
+def leaves_events(user: User, *expected: EventType, as_owner: bool = True) -> Iterator[list[Event]]:
+    """Checks that what is done inside leaves these events, all of this user and address, and no log entry.
+
+    `as_owner`: the user is a Global Owner.
+    """
     known = set(Event.objects.values_list("id", flat=True))
     found: list[Event] = []
     yield found
@@ -23,9 +26,14 @@ def leaves_events(user: User, *expected: EventType) -> Iterator[list[Event]]:
     for event in found:
         acting = {name: event.details.get(name) for name in ("userId", "username", "remoteAddress")}
         assert acting == {"userId": user.id, "username": user.username, "remoteAddress": "192.0.2.1"}
-        assert event.details["isGlobalAdmin"] is True
+        assert event.details["isGlobalAdmin"] is as_owner
     assert not LogEntry.objects.exists()
 
 
-def post(console: Client, url: str, **values: Any) -> Any:
+def post(console: Client, url: str, /, **values: Any) -> Any:
     return console.post(url, values, REMOTE_ADDR="192.0.2.1")
+
+
+def confirm(console: Client, url: str, /, **values: Any) -> Any:
+    """As the form on the page of an action is sent."""
+    return post(console, url, confirmed="yes", **values)

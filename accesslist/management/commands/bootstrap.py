@@ -1,12 +1,10 @@
 """`manage.py bootstrap`: the first user, from the shell (decisions 3 "shell")."""
 
-import getpass
-import secrets
-import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accesslist.management.passwords import password_asked
 from accesslist.models import User
 from accesslist.serializers.users import UserInput, new_user
 from accesslist.services.users import unauth_user_create
@@ -31,7 +29,7 @@ class Command(BaseCommand):
         """Refuses when a user exists."""
         if User.objects.exists():
             raise CommandError("a user exists already")
-        password, generated = _password()
+        password, generated = password_asked()
         given = {
             "username": options["username"],
             "password": password,
@@ -56,9 +54,3 @@ class Command(BaseCommand):
         self.stdout.write(f"public key   {key.key.public_key}")
         self.stdout.write(f"private key  {key.private_key}")
         self.stdout.write("The private key is shown this once.")
-
-
-def _password() -> tuple[str, bool]:
-    """Asked for at a terminal (empty: drawn), drawn elsewhere; and whether it was drawn."""
-    typed = getpass.getpass("Password (empty: one is made): ") if sys.stdin.isatty() else ""
-    return (typed, False) if typed else (secrets.token_urlsafe(16), True)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from accesslist.backends import LOGIN_WINDOW
+from accesslist.attempts import LOGIN_WINDOW
 from accesslist.models import RateWindow
 from accesslist.services.housekeeping import traces_trim
 from accesslist.throttles import RATE_WINDOW

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesslist.models import RateWindow
-from accesslist.throttles import hit, throttle
+from accesslist.throttles import give_back, hit, throttle
 from opsapi.api.errors import ApiError
 from tests.racing import at_once
 
@@ -17,7 +17,7 @@ WINDOW = timedelta(seconds=60)
 
 def attempt(seconds: float = 0, bucket: str = "a", limit: int = 2) -> int | None:
     """One attempt, so many seconds after NOW."""
-    return hit(bucket, limit=limit, window=WINDOW, now=NOW + timedelta(seconds=seconds))
+    return hit(bucket, limit=limit, window=WINDOW, now=NOW + timedelta(seconds=seconds)).wait
 
 
 def test_as_many_as_the_limit_pass_and_the_next_waits_for_the_window_to_end() -> None:
@@ -61,6 +61,32 @@ def test_a_limit_of_nought_is_none() -> None:
     for _ in range(5):
         throttle("b", 0, NOW)
     assert not RateWindow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "given_back", "left"), [(1, 1, 2), (2, 1, 1), (2, 2, 2), (5, 1, 1), (5, 2, 2), (1, 3, 2)]
+)
+def test_what_is_given_back_can_be_taken_again(attempts: int, given_back: int, left: int) -> None:
+    for _ in range(attempts):
+        attempt()
+    for _ in range(given_back):
+        give_back("a", started=NOW, limit=2)
+    assert [attempt() for _ in range(3)] == [*[None] * left, *[60] * (3 - left)]
+
+
+def test_nothing_is_given_back_to_another_window_or_bucket() -> None:
+    attempt()
+    attempt(60)
+    for bucket, started in [("a", NOW), ("b", NOW + WINDOW)]:
+        give_back(bucket, started=started, limit=2)
+    assert RateWindow.objects.get().count == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_given_back_at_once_is_given_back_in_full(transactional_db: None) -> None:
+    at_once(lambda _: attempt(limit=10))
+    at_once(lambda _: give_back("a", started=NOW, limit=10))
+    assert RateWindow.objects.get().count == 0
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,25 +1,169 @@
 """manage.py demo."""
 
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
+from pytest_django.plugin import DjangoDbBlocker
 
-from accesslist.models import Project, User
-from alerting.models import Alert
-from automation.models import Host
-from events.models import Signal
+from accesslist.models import AccessListEntry, ApiKey, Organization, Project, RoleGrant, User
+from accesslist.rules.ranges import covers
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.demo.fill import demo_fill
+from alerting.models import Alert, AlertConfig, FailingReceiver, MaintenanceWindow, Notification
+from alerting.models import NotificationAttempt as Attempt
+from alerting.pipeline import evaluate_signals, open_tracked
+from automation.choices import AgentType
+from automation.models import Agent, AutomationRevision, Cluster, Host, Measurement, ReplicaSet
+from automation.services.silence import silence_sweep
+from events.models import Event, Signal
+from events.types import EVENT_TYPES, Category, EventType
+from integrations.choices import DeliveryStatus
+from integrations.models import Integration
+from opsapi.roles import Role
 
 pytestmark = pytest.mark.django_db
 
+NOW = datetime(2099, 11, 21, 15, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
 
-def test_it_fills_an_empty_installation_with_alerts_in_several_states() -> None:
-    call_command("demo")
-    assert Project.objects.count() == 2
-    assert Host.objects.count() == 8
-    assert set(Alert.objects.values_list("status", flat=True)) == {"TRACKING", "OPEN", "CLOSED"}
+
+@pytest.fixture(scope="module", autouse=True)
+def _filled(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A demonstration for all tests of this module, gone after them."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        demo_fill(now=NOW)
+        yield
+        transaction.set_rollback(True)
+
+
+def test_it_fills_organizations_projects_and_people() -> None:
+    assert Organization.objects.count() == 3
+    assert Project.objects.count() == 6
+    assert set(RoleGrant.objects.exclude(user=None).values_list("role", flat=True)) >= {
+        Role.GLOBAL_OWNER,
+        Role.GLOBAL_READ_ONLY,
+        Role.ORG_OWNER,
+        Role.GROUP_READ_ONLY,
+        Role.GROUP_MONITORING_ADMIN,
+    }
+    assert RoleGrant.objects.exclude(team=None).exists()
+    assert ApiKey.objects.count() > 6
+    assert AccessListEntry.objects.exclude(api_key=None).exists()
+
+
+def test_it_keeps_nobody_on_this_machine_out() -> None:
+    listed = AccessListEntry.objects.filter(api_key=None).values_list("cidr_block", flat=True)
+    assert listed
+    assert all(covers(listed, address) for address in ("127.0.0.1", "::1"))
+
+
+def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_silent_agent() -> None:
+    assert Host.objects.count() == 40
+    assert Host.objects.filter(down=True).count() == 3
+    assert ReplicaSet.objects.filter(primaries=1).count() == 10
+    assert Cluster.objects.count() == 2
+    assert Host.objects.exclude(shard_name=None).exists()
+    silent = Agent.objects.get(down=True)
+    assert silent.agent_type == AgentType.BACKUP
+    down = Event.objects.filter(event_type__endswith="_AGENT_DOWN", alert_id=None)
+    assert [event.event_type for event in down] == [EventType.BACKUP_AGENT_DOWN]
+    assert set(Agent.objects.filter(down=False).values_list("last_report", flat=True)) == {NOW}
+
+
+def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
+    host = Host.objects.get(hostname__startswith="pay-s0-a.")
+    rows = Measurement.objects.filter(host=host, reported__gt=NOW - DAY)
+    taken = [
+        sample for metrics in rows.values_list("metrics", flat=True) for sample in metrics["CONNECTIONS"]
+    ]
+    assert len(taken) == len({time for time, _ in taken}) == 24 * 12
+    alert = Alert.objects.get(event_type=EventType.OUTSIDE_METRIC_THRESHOLD, facts__hostId=host.id)
+    above = [number for time, number in taken if datetime.fromisoformat(time) > alert.created]
+    before = [
+        number for time, number in taken if datetime.fromisoformat(time) < alert.created - timedelta(hours=1)
+    ]
+    assert min(above) > 900 > max(before)
+
+
+def test_it_leaves_alerts_in_every_state() -> None:
+    assert set(Alert.objects.values_list("status", flat=True)) == {one.value for one in AlertStatus}
+    acknowledged = Alert.objects.filter(status="OPEN", acknowledged_until__gt=NOW)
+    assert acknowledged.exclude(acknowledgement_comment=None).exists()
+    assert Alert.objects.filter(status="OPEN", acknowledged_until=None).exists()
+
+
+def test_it_leaves_notifications_with_every_outcome() -> None:
+    found = set(Notification.objects.values_list("status", flat=True))
+    assert found == {one.value for one in NotificationStatus}
+    retried = Notification.objects.filter(status="DELIVERED", attempts__gt=1)
+    assert Attempt.objects.filter(notification__in=retried, status=DeliveryStatus.RETRY.value).exists()
+    assert Notification.objects.filter(status="PENDING", attempts__gt=1).exists()
+    failed = set(Notification.objects.filter(status="FAILED").values_list("reason", flat=True))
+    assert failed == {"the receiver answered 404", "the receiver could not be reached"}
+    silenced = "silenced by maintenance window"
+    assert Notification.objects.filter(status="DROPPED", reason__startswith=silenced).exists()
+    assert Notification.objects.filter(status="PENDING", silenced_by__isnull=False).exists()
+    assert FailingReceiver.objects.exists()
+
+
+def test_it_leaves_windows_past_active_and_coming() -> None:
+    assert MaintenanceWindow.objects.filter(end__lt=NOW).exists()
+    assert MaintenanceWindow.objects.filter(start__lt=NOW, end__gt=NOW).exists()
+    assert MaintenanceWindow.objects.filter(start__gt=NOW).exists()
+
+
+def test_it_leaves_integrations_configurations_and_revisions() -> None:
+    assert Integration.objects.values("type").distinct().count() >= 6
+    assert AlertConfig.objects.filter(group=None, deleted=None).exists()
+    assert AlertConfig.objects.filter(deleted=None).values("event_type").distinct().count() > 8
+    assert list(AutomationRevision.objects.values_list("number", flat=True).order_by("number")) == [1, 2, 3]
+
+
+def test_it_tells_events_of_every_category_by_several_users_and_keys() -> None:
+    seen = {
+        EVENT_TYPES[EventType(one)].category for one in Event.objects.values_list("event_type", flat=True)
+    }
+    assert seen == set(Category)
+    day = Event.objects.filter(created__gt=NOW - DAY)
+    assert len(set(day.values_list("details__username", flat=True)) - {None}) > 3
+    assert len(set(day.values_list("details__publicKey", flat=True)) - {None}) > 3
+    assert not Event.objects.filter(created__gt=NOW).exists()
+
+
+def test_it_leaves_a_worker_nothing_to_evaluate() -> None:
     assert not Signal.objects.exists()
 
 
-def test_it_refuses_an_installation_in_use(project: Project) -> None:
+def test_it_keeps_looking_so_while_a_worker_runs_beside_it() -> None:
+    """An hour of a worker: nobody falls silent, no alert changes, and only what failed is tried again."""
+    alerts = set(Alert.objects.values_list("id", "status"))
+    for minutes in range(61):
+        moment = NOW + timedelta(minutes=minutes)
+        silence_sweep(clock=lambda: moment)  # noqa: B023 - called at once
+        assert not evaluate_signals(now=moment)
+        assert not open_tracked(now=moment)
+    assert Agent.objects.filter(down=True).count() == 1
+    assert Host.objects.filter(down=True).count() == 3
+    assert set(Alert.objects.values_list("id", "status")) == alerts
+    due = Notification.objects.filter(status="PENDING", due__lte=NOW + timedelta(hours=1))
+    assert set(due.values_list("receiver", flat=True)) == {"WEBHOOK https://hooks.fernhill.example"}
+
+
+def test_it_names_nobody_who_could_be_reached() -> None:
+    told = Notification.objects.exclude(channel=None).values_list("recipient", flat=True)
+    assert told
+    assert [recipient for recipient in told if not re.search(r"\.example(/|$)", recipient)] == []
+    assert all(name.endswith(".example") for name in Host.objects.values_list("hostname", flat=True))
+    mails = User.objects.exclude(email_address=None).values_list("email_address", flat=True)
+    assert all(str(mail).endswith(".example") for mail in mails)
+
+
+def test_it_refuses_an_installation_in_use() -> None:
+    count = User.objects.count()
     with pytest.raises(CommandError, match="not empty"):
         call_command("demo")
-    assert not User.objects.exists()
+    assert User.objects.count() == count

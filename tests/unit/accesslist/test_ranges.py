@@ -4,7 +4,14 @@ from ipaddress import ip_address
 
 import pytest
 
-from accesslist.rules.ranges import counted_range, covers, only_address, read_range
+from accesslist.rules.ranges import (
+    counted_range,
+    covers,
+    is_within,
+    only_address,
+    read_address,
+    read_range,
+)
 
 
 @pytest.mark.parametrize(
@@ -124,3 +131,39 @@ def test_who_has_many_addresses_is_counted_once(address: str, counted: str) -> N
 
 def test_callers_without_an_address_are_counted_together() -> None:
     assert counted_range(None) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:DB8::1", "2001:db8::1"),
+        ("192.0.2.7/32", None),
+        ("192.0.2.0/24", None),
+        ("office", None),
+        ("", None),
+    ],
+)
+def test_an_address_is_read(text: str, address: str | None) -> None:
+    if address is not None:
+        assert read_address(text) == address
+    else:
+        with pytest.raises(ValueError, match=r"^must be an address"):
+            read_address(text)
+
+
+@pytest.mark.parametrize(
+    ("block", "wider", "expected"),
+    [
+        ("192.0.2.7/32", "192.0.2.0/24", True),
+        ("192.0.2.0/24", "192.0.2.0/24", True),
+        ("192.0.2.0/24", "192.0.2.0/25", False),
+        ("198.51.100.0/24", "192.0.2.0/24", False),
+        ("192.0.2.0/24", "::/0", False),
+        ("2001:db8::/33", "2001:db8::/32", True),
+        ("2001:db8::/32", "0.0.0.0/0", False),
+    ],
+)
+def test_a_range_is_within_another(block: str, wider: str, expected: bool) -> None:
+    assert is_within(block, wider) is expected

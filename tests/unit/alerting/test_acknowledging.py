@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.rules.acknowledging import Acknowledgement, acknowledged, in_force
+from alerting.rules.acknowledging import Acknowledgement, Preset, acknowledged, in_force, until_of
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -53,3 +53,23 @@ def test_a_request_gives_changes_keeps_or_takes_it_back(
     current: Acknowledgement | None, until: datetime, comment: str | None, after: Acknowledgement | None
 ) -> None:
     assert acknowledged(current, until=until, comment=comment, username="grace", now=NOW) == after
+
+
+@pytest.mark.parametrize(
+    ("preset", "now", "until"),
+    [
+        (Preset.HOUR, NOW, NOW + timedelta(hours=1)),
+        (Preset.HOUR, NOW + timedelta(microseconds=5), NOW + timedelta(hours=1)),
+        (Preset.FOUR_HOURS, NOW, NOW + timedelta(hours=4)),
+        (Preset.TOMORROW, NOW, datetime(2099, 11, 22, 9, 0, tzinfo=UTC)),
+        (
+            Preset.TOMORROW,
+            datetime(2099, 12, 31, 23, 59, 59, tzinfo=UTC),
+            datetime(2100, 1, 1, 9, 0, tzinfo=UTC),
+        ),
+        (Preset.OWN, NOW, None),
+    ],
+    ids=str,
+)
+def test_a_preset_is_a_time(preset: Preset, now: datetime, until: datetime | None) -> None:
+    assert until_of(preset, now) == until

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alerting.messages import target_of
+from alerting.rules.wording import target_of
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,11 @@ def test_clocks_start_anew_when_nobody_looked_for_over_a_minute(ago: timedelta |
     assert clocks_start(counting_since=before, swept=swept, now=NOW) == (NOW if anew else before)
 
 
+def test_clocks_that_are_yet_to_start_do_so_at_their_time() -> None:
+    for swept in (None, NOW - timedelta(days=1), NOW):
+        assert clocks_start(counting_since=NOW + SECOND, swept=swept, now=NOW) == NOW + SECOND
+
+
 def test_every_kind_of_agent_can_be_down_and_two_can_be_behind() -> None:
     assert set(AGENT_DOWN) == set(AgentType)
     assert set(AGENT_VERSION_BEHIND) == {AgentType.MONITORING, AgentType.BACKUP}

@@ -1,0 +1,108 @@
+"""The pages of the account: an overview, and one for each thing that can be done."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from accesslist.account.actions import CONFIRM, AccountAction
+from accesslist.account.qr import qr_code
+from accesslist.attempts import attempt_give_back, attempt_take
+from accesslist.selectors.second_factors import factor_state
+from opsapi.api.errors import ApiError
+from opsapi.console.actions import operator_of
+from opsapi.console.doorkeeper import LoginRefusedError
+from opsapi.console.forms import ConsoleForm
+
+
+@never_cache
+def overview(request: HttpRequest) -> HttpResponse:
+    """How the account stands, and what can be done."""
+    return _page(request, "console/account.html", "Your account")
+
+
+def page(action: AccountAction) -> Callable[[HttpRequest], HttpResponse]:
+    """The page of an action."""
+
+    @never_cache
+    def answer(request: HttpRequest) -> HttpResponse:
+        operator = operator_of(request)
+        if request.method != "POST":
+            return _form_page(request, action, action.form(operator=operator))
+        form = action.form(request.POST, operator=operator)
+        if form.is_valid():
+            try:
+                return _done(request, action, form)
+            except ApiError as refusal:
+                form.tell(refusal)
+            except LoginRefusedError as refusal:
+                form.add_error(None, refusal)
+                return _throttled(_form_page(request, action, form), refusal)
+        return _form_page(request, action, form)
+
+    return answer
+
+
+def setup_page(request: HttpRequest) -> HttpResponse:
+    """The secret, until its first code was given."""
+    if factor_state(_user_id(request)).setup is None:
+        return redirect("account_second_factor")
+    return page(CONFIRM)(request)
+
+
+def _done(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> HttpResponse:
+    codes = _run(request, action, form)
+    if codes is not None:
+        return _page(request, "console/recovery_codes.html", "Your recovery codes", codes=codes)
+    if action.done:
+        messages.success(request, action.done)
+    return redirect(action.leads_to)
+
+
+def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> list[str] | None:
+    """Whatever fails but the proof itself is no failure to show who one is."""
+    if not action.proof:
+        return action.run(request, form.cleaned_data)
+    attempt = attempt_take(request, request.user.get_username())
+    try:
+        codes = action.run(request, form.cleaned_data)
+    except ApiError as refusal:
+        if all(bad.field != action.proof for bad in refusal.bad_fields):
+            attempt_give_back(attempt)
+        raise
+    attempt_give_back(attempt)
+    return codes
+
+
+def _form_page(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> HttpResponse:
+    return _page(request, action.template, action.title, action=action, form=form)
+
+
+def _throttled(response: HttpResponse, refusal: LoginRefusedError) -> HttpResponse:
+    response.status_code = 429
+    response["Retry-After"] = str(refusal.retry_after)
+    return response
+
+
+def _page(request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:
+    factor = factor_state(_user_id(request))
+    shared: Mapping[str, Any] = {
+        **admin.site.each_context(request),
+        "title": title,
+        "factor": factor,
+        "qr": qr_code(factor.setup.uri) if factor.setup else "",
+        "back": reverse("account"),
+        "session_hours": settings.OPSAPI_SESSION_HOURS,
+        "session_idle": settings.OPSAPI_SESSION_IDLE_MINUTES,
+    }
+    return TemplateResponse(request, template, {**shared, **context})
+
+
+def _user_id(request: HttpRequest) -> str:
+    return str(request.user.pk)

@@ -1,0 +1,150 @@
+"""Access lists in the console: the global one and those of keys."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from accesslist.admin.doors import WRITERS, EntryAction
+from accesslist.admin.roles import holders
+from accesslist.doors import list_of
+from accesslist.forms.access_lists import EntryForm, NewEntriesForm, RemovalForm
+from accesslist.models import AccessListEntry, ApiKey
+from accesslist.rules.listing import ListWriter
+from accesslist.rules.reaching import keeps_out, verdict
+from accesslist.selectors.access_lists import blocks_of
+from accesslist.selectors.callers import is_exempt
+from accesslist.services.access_lists import (
+    access_list_entries_create,
+    access_list_entry_delete,
+    access_list_entry_update,
+)
+from opsapi.api.principal import Reach
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
+
+_CHECKED = "console/address_checked.html"
+
+
+def add_to_key(call: Call) -> Outcome:
+    """More entries on the list of the key, which is the row."""
+    _add(call, call.row)
+    return Outcome(message=f"The access list of key {call.row.public_key} is as typed.")
+
+
+def check_address(call: Call) -> Outcome:
+    """Whether a call of the key, which is the row, from an address would be let in."""
+    address = call.values["address"]
+    told = verdict(
+        is_exempt=is_exempt(address),
+        is_global=call.row.grants.filter(org=None, project=None).exists(),
+        global_refuses=keeps_out(blocks_of(None), address),
+        own_refuses=keeps_out(blocks_of(call.row.id), address),
+    )
+    return Outcome(
+        row=call.row, template=_CHECKED, context={"key": call.row, "address": address, "told": told}
+    )
+
+
+def _add_new(call: Call) -> Outcome:
+    entry, *more = _add(call, call.values["api_key"])
+    return Outcome(
+        message=f"{len(more) + 1} entries were added." if more else f"{entry} was added.", row=entry
+    )
+
+
+def _add(call: Call, key: ApiKey | None) -> list[AccessListEntry]:
+    of, by = list_of(key, call.operator), ListWriter(call.actor)
+    return access_list_entries_create(of=of, new=call.values["new"], by=by, now=call.now)
+
+
+def _change(call: Call) -> Outcome:
+    access_list_entry_update(
+        of=list_of(call.row.api_key, call.operator),
+        entry_id=call.row.id,
+        cidr_block=call.values["ranges"],
+        description=call.values["description"] or None,
+        by=ListWriter(call.actor),
+        now=call.now,
+    )
+    return Outcome(message="The entry is as typed.")
+
+
+def _remove(call: Call) -> Outcome:
+    of, by = list_of(call.row.api_key, call.operator), ListWriter(call.actor)
+    access_list_entry_delete(of=of, entry_id=call.row.id, by=by, now=call.now)
+    if blocks_of(of.key_id):
+        return Outcome(message=f"{call.row} was removed.")
+    return Outcome(message=f"{call.row} was removed.", warnings=["The list is empty: it keeps nobody out."])
+
+
+class AccessListInline(ConsoleInline):
+    """Where a key may call from."""
+
+    model = AccessListEntry
+    fields = ["entry", "description", "created", "last_used"]
+    ordering = ["created", "id"]
+    hide_title = True
+
+    @admin.display(description="range")
+    def entry(self, entry: AccessListEntry) -> SafeString:
+        """The range; its page is where it is changed and removed."""
+        url = reverse("admin:accesslist_accesslistentry_change", args=[entry.pk])
+        return format_html('<a href="{}" class="text-primary-600 dark:text-primary-500">{}</a>', url, entry)
+
+
+@admin.register(AccessListEntry)
+class AccessListEntryAdmin(ConsoleAdmin):
+    """Where keys may call from: those without a key concern every key with a global role."""
+
+    section = Section.ACCESS
+    icon = "playlist_add_check"
+    rank = 60
+    add_action = Action(
+        label="Add to an access list",
+        text="Once a list has an entry, keys it holds for can call from addresses on it only.",
+        icon="playlist_add",
+        run=_add_new,
+        access=WRITERS,
+        form=NewEntriesForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "change": EntryAction(label="Change", icon="edit", run=_change, access=WRITERS, form=EntryForm),
+        "remove": EntryAction(
+            label="Remove",
+            text="With its last entry gone a list keeps nobody out.",
+            icon="delete",
+            danger=True,
+            run=_remove,
+            access=WRITERS,
+            form=RemovalForm,
+        ),
+    }
+    list_display = ["range", "held_to_it", "description", "created", "updated", "last_used"]
+    list_select_related = ["api_key"]
+    search_fields = ["description", "api_key__public_key"]
+    ordering = ["created", "id"]
+    fields = ["id", "range", "held_to_it", "api_key", "description", "created", "updated", "last_used"]
+    empty_text = "No entry: keys may call from every address."
+
+    @admin.display(description="range", ordering="cidr_block")
+    def range(self, entry: AccessListEntry) -> str:
+        """Which addresses it lets in."""
+        return entry.cidr_block
+
+    @admin.display(description="holds for", ordering="api_key")
+    def held_to_it(self, entry: AccessListEntry) -> str:
+        """Whom the list it is on holds for."""
+        return str(entry.api_key) if entry.api_key else "keys with a global role"
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Those of keys that hold a role where one may read."""
+        return rows if reach.everything else rows.filter(api_key_id__in=holders(reach, "api_key_id"))
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """Every key may have a list."""
+        return bool(reach)

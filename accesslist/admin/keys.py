@@ -1,0 +1,164 @@
+"""API keys in the console."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+
+from accesslist.admin.access_lists import AccessListInline, add_to_key, check_address
+from accesslist.admin.doors import WRITERS, KeyAction, KeyListAction
+from accesslist.admin.roles import RoleGrantInline, WithRoles, holders
+from accesslist.doors import held_by
+from accesslist.forms.access_lists import EntriesForm
+from accesslist.forms.keys import AddressForm, ApiKeyForm, DescriptionForm, KeyRolesForm
+from accesslist.forms.roles import as_asked
+from accesslist.models import ApiKey
+from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.rules.doors import is_behind, refuse_closed_doors
+from accesslist.rules.granting import RoleRequest, scope_of
+from accesslist.selectors.users import orgs_of_groups
+from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update
+from opsapi.api.principal import Reach
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import Section
+from opsapi.redaction import MASK
+from opsapi.roles import INSTALLATION, Grant, Role, Scope
+
+_SHOWN_ONCE = "console/new_key.html"
+
+
+def _make(call: Call) -> Outcome:
+    grants = call.values["grants"]
+    for grant in grants:
+        call.operator.authorise_at(_writers(grant.role), grant.scope)
+    roles = RoleRequest(as_asked(grants), INSTALLATION, call.operator.grants)
+    made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    # The private key goes to the answer to this request only: no message, cookie or session keeps it.
+    context = {"key": made.key, "private_key": made.private_key}
+    return Outcome(row=made.key, template=_SHOWN_ONCE, context=context)
+
+
+def _writers(role: Role) -> Sequence[Role]:
+    if role.is_group:
+        return GROUP_WRITERS
+    return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
+
+
+def _describe(call: Call) -> Outcome:
+    here, *_ = refuse_closed_doors(held_by(call.row), by=call.operator.grants)
+    desc = call.values["desc"]
+    api_key_update(key_id=call.row.id, here=here, desc=desc, actor=call.actor, now=call.now)
+    return Outcome(message=f"Key {call.row.public_key} is described as {desc}.")
+
+
+def _change_roles(call: Call) -> Outcome:
+    """Door by door, each with all roles behind it; none is behind two."""
+    held = held_by(call.row)
+    taken, given = call.values["taken"], call.values["given"]
+    orgs = orgs_of_groups(given)
+    coming = [(grant, scope_of(grant, orgs)) for grant in given]
+    for door in refuse_closed_doors(held, by=call.operator.grants):
+        before = [grant for grant, scope in held if is_behind(scope, door)]
+        new = [grant for grant, scope in coming if is_behind(scope, door)]
+        wanted = list(dict.fromkeys([*(grant for grant in before if grant not in taken), *new]))
+        if set(wanted) != set(before):
+            _replace(call, door, wanted)
+    return Outcome(message=f"The roles of key {call.row.public_key} are as chosen.")
+
+
+def _replace(call: Call, door: Scope, wanted: Sequence[Grant]) -> None:
+    """The roles behind the door; as in the API all of them are taken by deleting there."""
+    key_id, actor, now = call.row.id, call.actor, call.now
+    if wanted:
+        by = call.operator.grants
+        api_key_update(key_id=key_id, here=door, asked=as_asked(wanted), by=by, actor=actor, now=now)
+    else:
+        api_key_delete(key_id=key_id, here=door, actor=actor, now=now)
+
+
+def _delete(call: Call) -> Outcome:
+    for door in refuse_closed_doors(held_by(call.row), by=call.operator.grants):
+        api_key_delete(key_id=call.row.id, here=door, actor=call.actor, now=call.now)
+    if ApiKey.objects.filter(id=call.row.id).exists():
+        return Outcome(message=f"Key {call.row.public_key} keeps the roles it holds elsewhere.")
+    return Outcome(message=f"Key {call.row.public_key} was deleted.")
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(WithRoles):
+    """API keys; a private key is shown once, on the page that follows its making."""
+
+    section = Section.ACCESS
+    icon = "key"
+    rank = 50
+    add_action = Action(
+        label="New API key",
+        text="Its private key is shown once, on the next page.",
+        icon="key",
+        run=_make,
+        access=WRITERS,
+        form=ApiKeyForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "describe": KeyAction(
+            label="Change description", icon="edit", run=_describe, access=WRITERS, form=DescriptionForm
+        ),
+        "roles": KeyAction(
+            label="Change roles",
+            text="Roles where you administer no keys are not shown, and stay.",
+            icon="badge",
+            run=_change_roles,
+            access=WRITERS,
+            form=KeyRolesForm,
+        ),
+        "allow": KeyListAction(
+            label="Add to access list",
+            text="Once its list has an entry, the key can call from addresses on it only.",
+            icon="playlist_add",
+            run=add_to_key,
+            access=WRITERS,
+            form=EntriesForm,
+        ),
+        "check-address": KeyListAction(
+            label="Check an address",
+            text="Would a call of this key from there be let in, as the access lists are now?",
+            icon="travel_explore",
+            run=check_address,
+            access=WRITERS,
+            form=AddressForm,
+        ),
+        "delete": KeyAction(
+            label="Delete key",
+            text="Takes its roles where you administer keys; without any role left it is gone.",
+            icon="delete",
+            danger=True,
+            run=_delete,
+            access=WRITERS,
+        ),
+    }
+    list_display = ["public_key", "private_key", "description", "roles", "created"]
+    list_filter = ["created"]
+    search_fields = ["public_key", "desc", "id__exact"]
+    ordering = ["created", "id"]
+    fields = ["id", "public_key", "private_key", "description", "created"]
+    inlines = [RoleGrantInline, AccessListInline]
+    empty_text = "No API key yet."
+
+    @admin.display(description="private key")
+    def private_key(self, key: ApiKey) -> str:
+        """The last four characters, all that is kept of it in the clear."""
+        return MASK + key.private_last4
+
+    @admin.display(description="description", ordering="desc")
+    def description(self, key: ApiKey) -> str:
+        """What it is for."""
+        return key.desc
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Those that hold a role where one may read."""
+        return rows if reach.everything else rows.filter(id__in=holders(reach, "api_key_id"))
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """Every project and organization has keys."""
+        return bool(reach)

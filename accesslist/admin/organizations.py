@@ -1,0 +1,86 @@
+"""Organizations in the console."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import QuerySet
+
+from accesslist.forms.projects import OrganizationForm
+from accesslist.models import Organization
+from accesslist.services.organizations import (
+    organization_create,
+    organization_delete,
+    organization_rename,
+)
+from accesslist.views.organizations import OrganizationViewSet
+from opsapi.api.principal import Reach
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.roles import Scope
+
+
+def _make(call: Call) -> Outcome:
+    org = organization_create(name=call.values["name"], actor=call.actor, now=call.now)
+    return Outcome(message=f"Organization {org.name} was made.", row=org)
+
+
+def _rename(call: Call) -> Outcome:
+    organization_rename(org_id=call.row.id, name=call.values["name"], actor=call.actor, now=call.now)
+    return Outcome(message=f"The organization is called {call.values['name']}.")
+
+
+def _delete(call: Call) -> Outcome:
+    organization_delete(org_id=call.row.id, actor=call.actor, now=call.now)
+    return Outcome(message=f"Organization {call.row.name} was deleted.")
+
+
+@admin.register(Organization)
+class OrganizationAdmin(ConsoleAdmin):
+    """Organizations."""
+
+    section = Section.ACCESS
+    icon = "domain"
+    rank = 20
+    add_action = Action(
+        label="New organization",
+        text="Projects, teams and people belong to it.",
+        icon="domain_add",
+        run=_make,
+        access=OrganizationViewSet.access["create"],
+        form=OrganizationForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "rename": Action(
+            label="Rename",
+            icon="edit",
+            run=_rename,
+            access=OrganizationViewSet.access["update"],
+            form=OrganizationForm,
+        ),
+        "delete": Action(
+            label="Delete organization",
+            text="It must have no project. Its teams, and the roles held in it, go with it.",
+            icon="delete",
+            danger=True,
+            run=_delete,
+            access=OrganizationViewSet.access["destroy"],
+        ),
+    }
+    list_display = ["name", "created"]
+    search_fields = ["name", "id__exact"]
+    ordering = ["name", "id"]
+    fields = ["id", "name", "created"]
+    empty_text = "No organization yet. One is made with the first project."
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Those one is a member of."""
+        return rows if reach.everything else rows.filter(id__in=reach.org_ids)
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """To members of any."""
+        return reach.everything or bool(reach.org_ids)
+
+    def scope_of(self, row: Organization) -> Scope:
+        """The organization itself."""
+        return Scope(org_id=row.id)

@@ -1,0 +1,108 @@
+"""Projects in the console, and the roles of teams in them."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+
+from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
+from accesslist.models import Project
+from accesslist.services.group_teams import AskedTeam, group_team_remove, group_teams_add
+from accesslist.services.projects import project_create, project_delete, project_update
+from accesslist.views.group_teams import GroupTeamViewSet
+from accesslist.views.projects import MAKERS, ProjectViewSet
+from events.admin import events_link
+from opsapi.api.permissions import Access, Where
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.roles import Role
+
+
+def _make(call: Call) -> Outcome:
+    project = project_create(
+        name=call.values["name"],
+        org_id=call.values.get("orgId"),
+        tags=call.values.get("tags", []),
+        # Who reads everything holds a global role; others would not see what they made.
+        owned_by_maker=not call.operator.reach().everything,
+        actor=call.actor,
+        now=call.now,
+    )
+    return Outcome(message=f"Project {project.name} was made.", row=project)
+
+
+def _change(call: Call) -> Outcome:
+    project_update(group_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
+    return Outcome(message="The project is as typed.")
+
+
+def _delete(call: Call) -> Outcome:
+    project_delete(group_id=call.row.id, actor=call.actor, now=call.now)
+    return Outcome(message=f"Project {call.row.name} was deleted.")
+
+
+def _set_team_roles(call: Call) -> Outcome:
+    group = call.operator.authorise_group(GroupTeamViewSet.access["update"].roles, call.row.id)
+    team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
+    if not roles:
+        group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
+        return Outcome(message=f"Team {team.name} holds no role in the project any more.")
+    asked = [AskedTeam("team", team.id, roles)]
+    group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
+    return Outcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
+
+
+@admin.register(Project)
+class ProjectAdmin(ConsoleAdmin):
+    """Projects."""
+
+    section = Section.ACCESS
+    icon = "folder_open"
+    rank = 10
+    group_path = "id"
+    add_action = Action(
+        label="New project",
+        text="Its default alert configurations are made with it.",
+        icon="create_new_folder",
+        run=_make,
+        access=Access(Where.ORG, sorted(MAKERS)),
+        form=ProjectForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "change": Action(
+            label="Change",
+            text="Agents and keys go by its id: a name may change.",
+            icon="edit",
+            run=_change,
+            access=ProjectViewSet.access["update"],
+            form=ProjectChangeForm,
+        ),
+        "team-roles": Action(
+            label="Roles of a team",
+            icon="groups",
+            run=_set_team_roles,
+            access=GroupTeamViewSet.access["update"],
+            form=TeamRolesForm,
+        ),
+        "delete": Action(
+            label="Delete project",
+            text="Everything in it goes with it but its events; nothing brings it back.",
+            icon="delete",
+            danger=True,
+            run=_delete,
+            access=ProjectViewSet.access["destroy"],
+            form=DeletionForm,
+        ),
+    }
+    list_display = ["name", "org", "host_count", "tags", "created"]
+    list_select_related = ["org"]
+    search_fields = ["name", "org__name", "id__exact"]
+    ordering = ["name"]
+    fields = ["id", "name", "org", "tags", "host_count", "created", "events"]
+    empty_text = "No project yet."
+
+    @admin.display(description="events")
+    def events(self, project: Project) -> SafeString:
+        """What happened in it."""
+        return events_link(project.id)

@@ -1,0 +1,78 @@
+"""What pages of holders of roles have in common: of each its roles where the operator may see them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Prefetch, Q, QuerySet
+from django.http import HttpRequest
+
+from accesslist.forms.roles import told
+from accesslist.models import ApiKey, Project, RoleGrant, Team, User
+from opsapi.api.principal import Reach
+from opsapi.console.actions import operator_of
+from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
+
+_SHOWN = "grants_shown"
+
+
+def in_reach(reach: Reach) -> Q:
+    """Roles in the projects and organizations of a reach."""
+    return Q(project_id__in=reach.group_ids) | Q(org_id__in=reach.org_ids)
+
+
+def orgs_seen(reach: Reach) -> set[str]:
+    """The organizations in which, or in a project of which, one may read."""
+    of_projects = Project.objects.filter(id__in=reach.group_ids).values_list("org_id", flat=True)
+    return set(reach.org_ids) | {org_id for org_id in of_projects if org_id}
+
+
+def in_orgs_seen(reach: Reach) -> Q:
+    """Roles in these organizations and their projects: of users one is shown them all (decisions 2)."""
+    orgs = orgs_seen(reach)
+    return Q(org_id__in=orgs) | Q(project__org_id__in=orgs)
+
+
+def holders(reach: Reach, holder: str) -> QuerySet[Any, Any]:
+    """The holders of roles in the projects and organizations of a reach."""
+    held: QuerySet[Any, Any] = RoleGrant.objects.filter(in_reach(reach), **{f"{holder}__isnull": False})
+    return held.values(holder)
+
+
+def roles_shown(reach: Reach, model: type[Any]) -> Q:
+    """Which roles of a key, user or team somebody of this reach is shown: as the API's routes do."""
+    if reach.everything:
+        return Q()
+    return in_orgs_seen(reach) if model is User else in_reach(reach)
+
+
+class RoleGrantInline(ConsoleInline):
+    """The roles of a key, a user or a team."""
+
+    model = RoleGrant
+    fields = ["role", "org", "project"]
+    ordering = ["id"]
+    hide_title = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Those the operator may see."""
+        reach = operator_of(request).reach()
+        rows: QuerySet[Any] = super().get_queryset(request).select_related("org", "project")
+        return rows.filter(roles_shown(reach, self.parent_model))
+
+
+class WithRoles(ConsoleAdmin):
+    """A holder of roles."""
+
+    inlines: Sequence[type[ConsoleInline]] = [RoleGrantInline]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """With the roles shown and their places, in a fixed number of queries."""
+        shown = roles_shown(operator_of(request).reach(), self.model)
+        grants = RoleGrant.objects.filter(shown).select_related("org", "project").order_by("id")
+        return super().get_queryset(request).prefetch_related(Prefetch("grants", grants, to_attr=_SHOWN))
+
+    @admin.display(description="roles")
+    def roles(self, holder: ApiKey | User | Team) -> str | None:
+        """Each role with where it holds."""
+        return ", ".join(told(grant) for grant in getattr(holder, _SHOWN)) or None

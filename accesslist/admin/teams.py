@@ -1,0 +1,109 @@
+"""Teams in the console."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+
+from accesslist.admin.roles import WithRoles, holders
+from accesslist.forms.people import TeamChangeForm, TeamForm
+from accesslist.models import Team
+from accesslist.selectors.users import organizations_of
+from accesslist.serializers.teams import members_named
+from accesslist.services.teams import team_create, team_delete, team_update
+from accesslist.views.teams import TeamViewSet
+from opsapi.api.principal import Reach
+from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.model_admin import Section
+from opsapi.roles import Scope
+
+
+def _make(call: Call) -> Outcome:
+    team = team_create(
+        org_id=call.values["org_id"],
+        name=call.values["name"],
+        members=members_named(call.values["usernames"]),
+        seen_in=organizations_of(call.operator.grants),
+        actor=call.actor,
+        now=call.now,
+    )
+    return Outcome(message=f"Team {team.name} was made.", row=team)
+
+
+def _change(call: Call) -> Outcome:
+    team_update(
+        team_id=call.row.id,
+        org_id=call.row.org_id,
+        name=call.values["name"],
+        members=members_named(call.values["usernames"]),
+        seen_in=organizations_of(call.operator.grants),
+        actor=call.actor,
+        now=call.now,
+    )
+    return Outcome(message="The team is as typed.")
+
+
+def _delete(call: Call) -> Outcome:
+    team_delete(team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now)
+    return Outcome(message=f"Team {call.row.name} was deleted.")
+
+
+@admin.register(Team)
+class TeamAdmin(WithRoles):
+    """Teams with their roles in projects."""
+
+    section = Section.ACCESS
+    icon = "groups"
+    rank = 40
+    add_action = Action(
+        label="New team",
+        text="People who are given roles in projects together, and are told of alerts together.",
+        icon="group_add",
+        run=_make,
+        access=TeamViewSet.access["create"],
+        form=TeamForm,
+    )
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "change": Action(
+            label="Change",
+            text="Who comes becomes a member of the organization; who goes stays one.",
+            icon="edit",
+            run=_change,
+            access=TeamViewSet.access["update"],
+            form=TeamChangeForm,
+        ),
+        "delete": Action(
+            label="Delete team",
+            text="Its roles in projects go with it; its members stay in the organization.",
+            icon="delete",
+            danger=True,
+            run=_delete,
+            access=TeamViewSet.access["destroy"],
+        ),
+    }
+    list_display = ["name", "org", "roles", "created"]
+    list_select_related = ["org"]
+    search_fields = ["name", "org__name", "id__exact"]
+    ordering = ["created", "id"]
+    fields = ["id", "name", "org", "people", "created"]
+    empty_text = "No team yet."
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Those of organizations one is a member of, and those with roles where one may read."""
+        if reach.everything:
+            return rows
+        return rows.filter(Q(org_id__in=reach.org_ids) | Q(id__in=holders(reach, "team_id")))
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """Every organization may have teams."""
+        return bool(reach)
+
+    def scope_of(self, row: Team) -> Scope:
+        """Its organization."""
+        return Scope(org_id=row.org_id)
+
+    @admin.display(description="members")
+    def people(self, team: Team) -> str | None:
+        """Who is in it."""
+        return ", ".join(team.members.order_by("username_key").values_list("username", flat=True)) or None

@@ -1,0 +1,42 @@
+"""Keys and access lists as an operator of the console gets at them: where one of the API's routes would."""
+
+from collections.abc import Iterable
+
+from accesslist.models import ApiKey
+from accesslist.rules.administering import GLOBAL_WRITERS
+from accesslist.rules.doors import refuse_closed_doors
+from accesslist.rules.listing import GLOBAL_LIST, AccessList, refuse_keys_beyond
+from accesslist.selectors.access_lists import placed
+from opsapi.api.principal import Operator
+from opsapi.roles import INSTALLATION, Grant, Scope
+
+
+def held_by(key: ApiKey) -> list[tuple[Grant, Scope]]:
+    """The key's grants with where they hold."""
+    return [placed(grant) for grant in key.grants.select_related("project").order_by("id")]
+
+
+def list_of(key: ApiKey | None, operator: Operator) -> AccessList:
+    """The key's list, or without one the global list, for an operator who may write it.
+
+    Raises:
+        ApiError: USER_UNAUTHORIZED.
+    """
+    if key is None:
+        operator.authorise(GLOBAL_WRITERS)
+        return GLOBAL_LIST
+    held = held_by(key)
+    refuse_closed_doors(held, by=operator.grants)
+    refuse_keys_beyond(held, by=operator.grants)
+    return AccessList(key.id, key.public_key, _place(scope for _, scope in held))
+
+
+def _place(scopes: Iterable[Scope]) -> Scope:
+    """Where a change is told of: the one project, else the one organization the key is of."""
+    places = set(scopes)
+    groups, orgs = {one.group_id for one in places}, {one.org_id for one in places}
+    if len(groups) == 1 and None not in groups:
+        return Scope(group_id=groups.pop())
+    if len(orgs) == 1:
+        return Scope(org_id=orgs.pop())
+    return INSTALLATION

@@ -1,0 +1,203 @@
+"""Forms for access lists: whom a change would keep out is told before it is done."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accesslist.doors import list_of
+from accesslist.forms.places import PlacedForm, PlaceField, lines
+from accesslist.models import AccessListEntry, ApiKey
+from accesslist.rules.listing import NewEntry
+from accesslist.rules.ranges import is_within, read_range
+from accesslist.rules.reaching import SeenCaller, keeps_out, newly_refused
+from accesslist.selectors.access_lists import blocks_of
+from accesslist.selectors.callers import RECENT, is_exempt, recent_callers
+from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.console.forms import single_line
+
+_MOST_RANGES = 100
+_MOST_TOLD = 20
+
+
+class GuardedForm(PlacedForm):
+    """A change of a list. Where it would keep out somebody who gets in now, it asks to be sent again."""
+
+    refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
+        ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST: "ranges",
+        ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST: "ranges",
+    }
+
+    anyway = forms.BooleanField(required=False, label="Do it all the same")
+
+    template = "console/guarded_fields.html"
+    told: Sequence[str] = ()
+
+    def key_id(self) -> str | None:
+        """Whose list it is; None for the global one."""
+        raise NotImplementedError
+
+    def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
+        """The ranges of the list as they would be."""
+        raise NotImplementedError
+
+    def clean(self) -> dict[str, Any]:
+        """Tell who would be kept out."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        self.told = [] if self.errors else list(self.warnings())
+        if self.told and not values.get("anyway"):
+            raise ValidationError("This would keep out what stands below. Tick the box if that is meant.")
+        return values
+
+    def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
+        """Without the tick, until there is something to be said."""
+        for title, fields in super().groups():
+            yield title, [one for one in fields if one.name != "anyway" or self.told]
+
+    def warnings(self) -> Iterator[str]:
+        """Whom the change would keep out."""
+        before = blocks_of(self.key_id())
+        after = self.blocks_after(before)
+        refused = newly_refused(self._callers, before=before, after=after)
+        if refused:
+            yield f"Of the keys seen in the last {RECENT.days} days this list would refuse {len(refused)}:"
+            yield from (_told(one) for one in refused[:_MOST_TOLD])
+            if refused[_MOST_TOLD:]:
+                yield f"… and {len(refused) - _MOST_TOLD} more."
+        own = self.operator.actor().remote_address
+        if own and not is_exempt(own) and keeps_out(after, own) and not keeps_out(before, own):
+            yield f"Your own address {own} is not on it: a key of yours would be refused here."
+
+    @cached_property
+    def _callers(self) -> list[SeenCaller]:
+        seen = recent_callers(self.key_id(), now=clock.now())
+        return [one for one in seen if not is_exempt(one.address)]
+
+
+class EntriesForm(GuardedForm):
+    """More ranges on the list of a key, which is the row; without one, on the list that is chosen."""
+
+    field_order = ("api_key", "ranges", "description", "anyway")
+
+    ranges = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label="Addresses and ranges",
+        help_text="One a line: 192.0.2.7, or 192.0.2.0/24.",
+    )
+    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+
+    def clean_ranges(self) -> list[str]:
+        """In their canonical form, each once."""
+        typed = lines(self.cleaned_data["ranges"])
+        if len(typed) > _MOST_RANGES:
+            raise ValidationError(f"At most {_MOST_RANGES} at once.")
+        return list(dict.fromkeys(_range(text) for text in typed))
+
+    def key_id(self) -> str | None:
+        """The row's."""
+        return str(self.row.id)
+
+    def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
+        """The list with them."""
+        return [*before, *self.cleaned_data["ranges"]]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """`new`: the entries."""
+        description = self.cleaned_data["description"] or None
+        return {"new": [NewEntry(block, description) for block in self.cleaned_data["ranges"]]}
+
+
+class NewEntriesForm(EntriesForm):
+    """More ranges on the global list, or on that of a key."""
+
+    api_key = PlaceField(
+        "api_key",
+        required=False,
+        label="API key",
+        help_text="Left empty: the global list, which holds for every key with a global role.",
+    )
+
+    def clean_api_key(self) -> ApiKey | None:
+        """Of a list that is not theirs to write nobody learns whom it would keep out."""
+        key: ApiKey | None = self.cleaned_data["api_key"]
+        try:
+            list_of(key, self.operator)
+        except ApiError as refusal:
+            raise ValidationError(refusal.document()["detail"]) from None
+        return key
+
+    def clean_description(self) -> str:
+        """The API asks for one on the global list."""
+        description: str = self.cleaned_data["description"]
+        if not description and not self.cleaned_data.get("api_key"):
+            raise ValidationError("An entry of the global list needs a description.")
+        return description
+
+    def key_id(self) -> str | None:
+        """That of the chosen one."""
+        key = self.cleaned_data.get("api_key")
+        return key.id if key else None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Which key's list, if any, too."""
+        return {**super().values, "api_key": self.cleaned_data.get("api_key")}
+
+
+class RemovalForm(GuardedForm):
+    """An entry, which is the row, is to go."""
+
+    row: AccessListEntry
+
+    def key_id(self) -> str | None:
+        """Of its list."""
+        return self.row.api_key_id
+
+    def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
+        """The list without it."""
+        return [block for block in before if block != self.row.cidr_block]
+
+    def warnings(self) -> Iterator[str]:
+        """Also when it was used lately: who only reads leaves no event."""
+        yield from super().warnings()
+        used, block = self.row.last_used, self.row.cidr_block
+        after = self.blocks_after(blocks_of(self.key_id()))
+        if after and used and used > clock.now() - RECENT and not any(is_within(block, one) for one in after):
+            yield f"{block} was last used {used:%Y-%m-%d %H:%M} UTC; keys that only read are not named above."
+
+
+class EntryForm(RemovalForm):
+    """Another range or description of an entry, which is the row."""
+
+    field_order = ("ranges", "description", "anyway")
+
+    ranges = forms.CharField(max_length=50, label="Address or range")
+    description = forms.CharField(max_length=250, required=False, validators=[single_line])
+
+    def stored(self) -> Mapping[str, Any]:
+        """As it is."""
+        return {"ranges": self.row.cidr_block, "description": self.row.description} if self.row else {}
+
+    def clean_ranges(self) -> str:
+        """In its canonical form."""
+        return _range(self.cleaned_data["ranges"].strip())
+
+    def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
+        """The list with the one in place of the other."""
+        return [*super().blocks_after(before), self.cleaned_data["ranges"]]
+
+
+def _range(text: str) -> str:
+    try:
+        return read_range(text)
+    except ValueError as fault:
+        raise ValidationError(f"{text[:50]} {fault}.") from None
+
+
+def _told(one: SeenCaller) -> str:
+    return f"{one.public_key} from {one.address}, last seen {one.seen:%Y-%m-%d %H:%M} UTC"

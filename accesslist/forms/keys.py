@@ -1,0 +1,106 @@
+"""Forms for API keys."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accesslist.forms.places import PlacedForm
+from accesslist.forms.roles import HeldRolesForm, RolesForm, as_asked
+from accesslist.models import RoleGrant
+from accesslist.rules.doors import doors, is_behind
+from accesslist.rules.granting import scope_of
+from accesslist.rules.ranges import read_address
+from accesslist.selectors.access_lists import placed
+from accesslist.selectors.users import orgs_of_groups
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.console.forms import ConsoleForm, single_line
+from opsapi.roles import Scope
+
+_LONGEST_DESC = 250
+_NO_DOOR = "The key holds no role there by which you could reach it."
+
+
+def _description() -> forms.CharField:
+    return forms.CharField(max_length=_LONGEST_DESC, label="Description", validators=[single_line])
+
+
+class ApiKeyForm(RolesForm):
+    """A new API key with its roles."""
+
+    fieldsets = (("", ("desc",)), *RolesForm.role_fieldsets)
+
+    desc = _description()
+
+    def clean(self) -> dict[str, Any]:
+        """A key has a role."""
+        values = super().clean()
+        if not self.errors and not self.given():
+            raise ValidationError("A key needs at least one role.")
+        return values
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See `accesslist.services.keys.api_key_issue`."""
+        return {"desc": self.cleaned_data["desc"], "grants": self.given()}
+
+
+class DescriptionForm(ConsoleForm):
+    """Another description."""
+
+    desc = _description()
+
+    def stored(self) -> Mapping[str, Any]:
+        """As it is."""
+        return {"desc": self.row.desc} if self.row else {}
+
+
+class KeyRolesForm(HeldRolesForm):
+    """Other roles of a key: those behind the operator's doors to it (`accesslist.rules.doors`)."""
+
+    @cached_property
+    def _doors(self) -> list[Scope]:
+        held = [placed(one) for one in self.row.grants.select_related("project")]
+        return doors(held, by=self.operator.grants)
+
+    def may_take(self, grant: RoleGrant) -> bool:
+        """As the API's route for that project or organization."""
+        _, scope = placed(grant)
+        return any(is_behind(scope, door) for door in self._doors)
+
+    def clean(self) -> dict[str, Any]:
+        """A key keeps a role, and is given some where it can be reached."""
+        values = super().clean()
+        self._refuse_out_of_reach()
+        left = self.row.grants.count() - len(self.taken()) + len(self.given())
+        if not self.errors and left <= 0:
+            raise ValidationError("A key needs at least one role; to take all of them, delete it.")
+        return values
+
+    def _refuse_out_of_reach(self) -> None:
+        """As the API: a key is not found behind a door where it holds no role."""
+        given = self.given()
+        orgs = orgs_of_groups(given)
+        for asked, grant in zip(as_asked(given), given, strict=True):
+            if any(is_behind(scope_of(grant, orgs), door) for door in self._doors):
+                continue
+            if grant.role.is_global:
+                self.tell(ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value))
+            else:
+                self.add_error(asked.path, _NO_DOOR)
+
+
+class AddressForm(PlacedForm):
+    """An address to be looked up in the lists that hold for a key."""
+
+    address = forms.CharField(max_length=50, help_text="An address, such as 192.0.2.7.")
+
+    def clean_address(self) -> str:
+        """In its canonical form."""
+        try:
+            return read_address(self.cleaned_data["address"].strip())
+        except ValueError as fault:
+            raise ValidationError(f"This {fault}.") from None

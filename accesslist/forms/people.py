@@ -1,0 +1,125 @@
+"""Forms for users and teams."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from accesslist.forms.places import PlacedForm, PlaceField, lines
+from accesslist.forms.roles import HeldRolesForm, RolesForm
+from accesslist.models import RoleGrant
+from accesslist.rules.administering import administers
+from accesslist.selectors.access_lists import placed
+from accesslist.selectors.keys import present_grants
+from accesslist.serializers.teams import TeamChange, TeamInput
+from accesslist.serializers.users import UserInput
+from accesslist.services.teams import MOST_MEMBERS
+from opsapi.api.catalogue import ErrorCode
+from opsapi.console.forms import DocumentForm, single_line
+from opsapi.roles import Scope
+
+
+class UserForm(RolesForm, DocumentForm):
+    """A new user; without a role they cannot log in."""
+
+    document = UserInput
+    refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {ErrorCode.USER_ALREADY_EXISTS: "username"}
+    fieldsets = (
+        ("", ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")),
+        *RolesForm.role_fieldsets,
+    )
+
+    username = forms.CharField(max_length=254, validators=[single_line])
+    password = forms.CharField(
+        max_length=1000,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="A first one, to be handed over; they change it on their account page.",
+    )
+    firstName = forms.CharField(max_length=100, label="First name", validators=[single_line])
+    lastName = forms.CharField(max_length=100, label="Last name", validators=[single_line])
+    emailAddress = forms.CharField(
+        required=False,
+        max_length=254,
+        label="E-mail address",
+        help_text="Left empty: the username, if it is one.",
+    )
+    mobileNumber = forms.CharField(
+        required=False, max_length=40, label="Mobile number", help_text="Such as +12025550100."
+    )
+
+    def body(self) -> Mapping[str, Any]:
+        """The document with the roles chosen."""
+        typed = {
+            name: value for name in _USER_FIELDS if (value := self.cleaned_data.get(name)) not in (None, "")
+        }
+        roles = present_grants(self.given())
+        return {**typed, "roles": roles} if roles else typed
+
+
+_USER_FIELDS = ("username", "password", "firstName", "lastName", "emailAddress", "mobileNumber")
+
+
+class UserRolesForm(HeldRolesForm):
+    """Other roles of a user: those where the operator administers users."""
+
+    def may_take(self, grant: RoleGrant) -> bool:
+        """As the API's PATCH of users."""
+        held, scope = placed(grant)
+        orgs = {scope.group_id: scope.org_id} if scope.group_id and scope.org_id else {}
+        return administers(self.operator.grants, held, orgs)
+
+
+class _MembersForm(PlacedForm, DocumentForm):
+    """A team's name and members."""
+
+    name = forms.CharField(max_length=200, validators=[single_line])
+    usernames = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 6}),
+        required=False,
+        label="Members",
+        help_text="A username a line.",
+    )
+
+    def clean_usernames(self) -> list[str]:
+        """Each once."""
+        names = lines(self.cleaned_data["usernames"])
+        if len(names) > MOST_MEMBERS:
+            raise ValidationError(f"At most {MOST_MEMBERS} users are in a team.")
+        return names
+
+    def body(self) -> Mapping[str, Any]:
+        """The document; the organization is the path's."""
+        return {"name": self.cleaned_data["name"], "usernames": self.cleaned_data["usernames"]}
+
+
+class TeamForm(_MembersForm):
+    """A new team."""
+
+    document = TeamInput
+    field_order = ("org", "name", "usernames")
+
+    org = PlaceField("org", label="Organization", help_text="Its members become members of it.")
+
+    def scope(self) -> Scope:
+        """The organization."""
+        return Scope(org_id=self.cleaned_data["org"].id)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The document's values and where."""
+        return {**super().values, "org_id": self.cleaned_data["org"].id}
+
+
+class TeamChangeForm(_MembersForm):
+    """Another name, other members."""
+
+    document = TeamChange
+
+    def stored(self) -> Mapping[str, Any]:
+        """As it is."""
+        if not self.row:
+            return {}
+        members = self.row.members.order_by("username_key").values_list("username", flat=True)
+        return {"name": self.row.name, "usernames": "\n".join(members)}

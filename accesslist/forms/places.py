@@ -1,0 +1,77 @@
+"""Fields for what roles are held by and in, and where a refusal that names no field is told."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AutocompleteSelect
+
+from accesslist.models import RoleGrant
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import Operator
+from opsapi.console.forms import ConsoleForm
+from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.roles import Scope
+
+
+class PlaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one kind or another
+    """A `project`, `org`, `team` or `api_key`, found by typing: there may be thousands.
+
+    It takes those the operator may read: `narrow` has to be told who that is.
+    """
+
+    def __init__(self, kind: str, **options: Any) -> None:
+        relation = RoleGrant._meta.get_field(kind)
+        self._model = cast(Any, relation.related_model)
+        widget = AutocompleteSelect(relation, admin.site)
+        super().__init__(self._model._default_manager.none(), widget=widget, **options)
+
+    def narrow(self, operator: Operator) -> None:
+        """Take those that the operator may read: the rows of their page."""
+        pages = cast(ConsoleAdmin, admin.site.get_model_admin(self._model))
+        self.queryset = pages.visible(self._model._default_manager.all(), operator.reach())
+
+
+class PlacedForm(ConsoleForm):
+    """A form with such fields.
+
+    `refusal_fields` says beside which field a refusal is told that names none itself.
+    """
+
+    refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {}
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            if isinstance(field, PlaceField):
+                field.narrow(self.operator)
+
+    def tell(self, refusal: ApiError) -> None:
+        """As other forms do, beside the field where that is known."""
+        name = self.field_about(refusal)
+        if name in self.fields:
+            self.add_error(name, refusal.document()["detail"])
+        else:
+            super().tell(refusal)
+
+    def field_about(self, refusal: ApiError) -> str | None:
+        """The field that a refusal is about which names none."""
+        return self.refusal_fields.get(refusal.code)
+
+
+class InProjectForm(PlacedForm):
+    """A form for what is made in a project, which is chosen first."""
+
+    group = PlaceField("project", label="Project")
+
+    def scope(self) -> Scope:
+        """The project."""
+        return Scope(group_id=self.cleaned_data["group"].id)
+
+
+def lines(text: str) -> list[str]:
+    """What was typed, a line each, once, without the spaces around it."""
+    typed = (line.strip() for line in text.splitlines())
+    return list(dict.fromkeys(line for line in typed if line))

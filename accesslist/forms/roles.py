@@ -1,0 +1,134 @@
+"""Choosing roles: to be given, with where they hold, and to be taken from those that are held."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
+from django import forms
+
+from accesslist.forms.places import PlacedForm, PlaceField
+from accesslist.models import ApiKey, RoleGrant, User
+from accesslist.rules.granting import AskedRole
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.roles import Grant, Role
+
+MOST_HELD = 500
+"""So many roles are offered to be taken at once; what is held beyond stays."""
+_PLACES = (("project", "A project"), ("org", "An organization"))
+
+
+def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
+    names = [(role.value, role.value) for role in Role if role.startswith(prefix)]
+    return forms.MultipleChoiceField(
+        choices=names, required=False, label=label, widget=forms.CheckboxSelectMultiple
+    )
+
+
+class RolesForm(PlacedForm):
+    """Roles in a project, in an organization, over the installation."""
+
+    role_fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = (
+        ("In a project", ("project", "project_roles")),
+        ("In an organization", ("org", "org_roles")),
+        ("Over the installation", ("global_roles",)),
+    )
+
+    project = PlaceField("project", required=False)
+    project_roles = _roles("GROUP_", "Roles in the project")
+    org = PlaceField("org", required=False, label="Organization")
+    org_roles = _roles("ORG_", "Roles in the organization")
+    global_roles = _roles("GLOBAL_", "Roles over the installation")
+
+    def clean(self) -> dict[str, Any]:
+        """A role needs its place, and a place its role."""
+        values = self.cleaned_data
+        for place, label in _PLACES:
+            chosen, roles = values.get(place), values.get(f"{place}_roles")
+            if bool(chosen) != bool(roles) and not {place, f"{place}_roles"} & self.errors.keys():
+                missing = place if roles else f"{place}_roles"
+                self.add_error(missing, f"{label} and roles in it go together.")
+        super().clean()
+        return values
+
+    def given(self) -> list[Grant]:
+        """The roles chosen, with where they hold."""
+        values = self.cleaned_data
+        project, org = values.get("project"), values.get("org")
+        return [
+            *[Grant(Role(name), group_id=project.id) for name in values.get("project_roles", ()) if project],
+            *[Grant(Role(name), org_id=org.id) for name in values.get("org_roles", ()) if org],
+            *[Grant(Role(name)) for name in values.get("global_roles", ())],
+        ]
+
+    def field_about(self, refusal: ApiError) -> str | None:
+        """A role that may not be given is told beside its box."""
+        if refusal.code in {ErrorCode.ROLE_NOT_HELD, ErrorCode.CANNOT_ADD_GLOBAL_ROLE}:
+            return _field(Role(refusal.parameters[0]))
+        return super().field_about(refusal)
+
+
+class HeldRolesForm(RolesForm):
+    """Roles that a key or user holds, each of which stays or goes, and more to be given."""
+
+    fieldsets = (("Held", ("held",)), *RolesForm.role_fieldsets)
+    refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
+        ErrorCode.CANNOT_CHANGE_OWN_ROLES: "held",
+        ErrorCode.CANNOT_DEMOTE_LAST_OWNER: "held",
+    }
+
+    held = forms.MultipleChoiceField(
+        required=False,
+        label="Roles held",
+        help_text="Without its tick a role is taken.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.offered = self._offered(self.row)
+        names = [(str(number), told(grant)) for number, grant in self.offered.items()]
+        field = self.fields["held"]
+        field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
+        self.initial.setdefault("held", [number for number, _ in names])
+
+    def may_take(self, grant: RoleGrant) -> bool:
+        """Whether the operator may take it."""
+        raise NotImplementedError
+
+    def _offered(self, holder: ApiKey | User) -> dict[int, RoleGrant]:
+        held = holder.grants.select_related("org", "project").order_by("id")
+        takable = (one for one in held if self.may_take(one))
+        return {one.pk: one for one in islice(takable, MOST_HELD)}
+
+    def taken(self) -> list[Grant]:
+        """Those without their tick."""
+        kept = set(self.cleaned_data.get("held", ()))
+        return [as_grant(one) for number, one in self.offered.items() if str(number) not in kept]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """`taken` and `given`: the grants to go and to come."""
+        return {"taken": self.taken(), "given": self.given()}
+
+
+def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
+    """As services take roles; what is wrong with one is told beside its box."""
+    return [AskedRole(_field(one.role), one.role, one.org_id, one.group_id) for one in grants]
+
+
+def as_grant(row: RoleGrant) -> Grant:
+    """What the row says."""
+    return Grant(Role(row.role), row.org_id, row.project_id)
+
+
+def told(row: RoleGrant) -> str:
+    """The role with where it holds."""
+    place = row.org or row.project
+    return f"{row.role} in {place}" if place else row.role
+
+
+def _field(role: Role) -> str:
+    if role.is_group:
+        return "project_roles"
+    return "org_roles" if role.is_org else "global_roles"

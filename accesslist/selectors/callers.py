@@ -1,0 +1,42 @@
+"""From where keys called lately, as far as events tell: every accepted write names key and address."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+from django.conf import settings
+
+from accesslist.models import RoleGrant
+from accesslist.rules.reaching import SeenCaller
+from events.selectors import event_rows
+from opsapi.clock import parse_time
+
+RECENT = timedelta(days=30)
+_MOST_EVENTS = 2000
+
+
+def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
+    """Whom the key's list holds for, or without one the global list: keys with a global role.
+
+    The latest call of each key from each address, newest first, among the newest 2,000 events of the last
+    30 days: it costs the same however long the log is.
+    """
+    keys = [key_id] if key_id else _keys_with_global_roles()
+    found: dict[tuple[str, str], SeenCaller] = {}
+    for row in event_rows(min_date=now - RECENT)[:_MOST_EVENTS]:
+        told = row["details"]
+        address = told.get("remoteAddress")
+        if address and told.get("apiKeyId") in keys:
+            caller = SeenCaller(told["publicKey"], address, parse_time(row["wire_created"]))
+            found.setdefault((caller.public_key, address), caller)
+    return list(found.values())
+
+
+def is_exempt(address: str) -> bool:
+    """Whether no list applies there, to requests that come without a proxy (OPSAPI_ACCESS_LIST_EXEMPT)."""
+    return any(ip_address(address) in network for network in settings.OPSAPI_ACCESS_LIST_EXEMPT)
+
+
+def _keys_with_global_roles() -> Collection[str | None]:
+    grants = RoleGrant.objects.filter(api_key__isnull=False, org=None, project=None)
+    return set(grants.values_list("api_key_id", flat=True))

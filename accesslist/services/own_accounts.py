@@ -1,0 +1,85 @@
+"""What users do to their own account beside the second factor; whoever acts is the one it is done to."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.models import User
+from accesslist.services.user_checks import check_password
+from accesslist.services.user_roles import user_lock
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField
+from opsapi.api.principal import Actor, ActorKind
+
+
+@transaction.atomic
+def user_password_change(*, old_password: str, password: str, actor: Actor, now: datetime) -> User:
+    """Give the one who acts another password; sessions begun with the old one end.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE for a wrong `oldPassword`, WEAK_PASSWORD.
+    """
+    user = own_user_lock(actor)
+    own_password_check(user, old_password, field="oldPassword")
+    check_password(password, user)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    user_event_record(event_type=EventType.USER_PASSWORD_CHANGED_AUDIT, user=user, actor=actor, now=now)
+    return user
+
+
+@transaction.atomic
+def user_sessions_end(*, actor: Actor, now: datetime) -> User:
+    """End the sessions of the one who acts; one stays that is given the new `get_session_auth_hash`."""
+    user = own_user_lock(actor)
+    sessions_end(user=user, now=now)
+    user_event_record(event_type=EventType.USER_SESSIONS_ENDED_AUDIT, user=user, actor=actor, now=now)
+    return user
+
+
+def sessions_end(*, user: User, now: datetime) -> None:
+    """End every session of the user, in the transaction of what is the reason, which records the event."""
+    user.sessions_ended = now
+    user.save(update_fields=["sessions_ended"])
+
+
+def own_user_lock(actor: Actor) -> User:
+    """The one who acts, for whom nobody else writes until the transaction ends.
+
+    Raises:
+        ApiError: USER_NOT_FOUND: only people have an account.
+    """
+    return user_lock((actor.id or "") if actor.kind is ActorKind.USER else "")
+
+
+def own_password_check(user: User, typed: str, *, field: str = "password") -> None:
+    """Refuse what is not the user's password.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE.
+    """
+    if not user.check_password(typed):
+        raise refused(field, "This is not your password.")
+
+
+def user_event_record(
+    *,
+    event_type: EventType,
+    user: User,
+    actor: Actor,
+    now: datetime,
+    diffs: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Record what was done to the user, over the installation: users belong to no place."""
+    facts = EventFacts(target_username=user.username)
+    event_record(event_type=event_type, actor=actor, now=now, facts=facts, diffs=diffs)
+
+
+def refused(field: str, message: str) -> ApiError:
+    """A refusal of one field."""
+    return ApiError.of_fields([BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)])

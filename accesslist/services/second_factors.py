@@ -1,0 +1,139 @@
+"""Second factors: set up, removed, reset, given new recovery codes. Whoever does so locks the user first."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.models import SecondFactor, User
+from accesslist.rules.second_factor import new_recovery_codes, new_secret, recovery_hash
+from accesslist.selectors.second_factors import has_second_factor
+from accesslist.services.own_accounts import (
+    own_password_check,
+    own_user_lock,
+    refused,
+    sessions_end,
+    user_event_record,
+)
+from accesslist.services.second_factor_codes import second_factor_use, timed_code_use
+from accesslist.services.user_checks import check_disposes
+from accesslist.services.user_roles import user_lock
+from events.choices import DiffType
+from events.diffs import diff
+from events.types import EventType
+from opsapi.api.principal import Actor, ActorKind
+from opsapi.encryption import encrypt
+from opsapi.ids import new_id
+from opsapi.roles import Grant
+
+_WITHOUT, _WITH = {"secondFactor": False}, {"secondFactor": True}
+
+
+@transaction.atomic
+def second_factor_begin(*, password: str, actor: Actor, now: datetime) -> SecondFactor:
+    """Make a secret for the one who acts, which counts for nothing until `second_factor_confirm`.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE: the password is wrong, or there is a second factor already.
+    """
+    user = own_user_lock(actor)
+    own_password_check(user, password)
+    if has_second_factor(user.id):
+        raise refused("password", "There is a second factor already. Remove it first.")
+    SecondFactor.objects.filter(user=user).delete()
+    factor_id = new_id()
+    sealed = encrypt(new_secret(), owner=factor_id)
+    factor = SecondFactor.objects.create(id=factor_id, user=user, secret=sealed, created=now)
+    user_event_record(event_type=EventType.USER_SECOND_FACTOR_BEGUN_AUDIT, user=user, actor=actor, now=now)
+    return factor
+
+
+@transaction.atomic
+def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str]:
+    """From its first code on the second factor is asked for; answers the recovery codes, told this once.
+
+    The user's sessions end: they were begun without it.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE: the code is not right, or nothing is being set up.
+    """
+    user = own_user_lock(actor)
+    factor = SecondFactor.objects.filter(user=user, confirmed=None).first()
+    if factor is None:
+        raise refused("code", "No second factor is being set up.")
+    timed_code_use(factor=factor, code=code, now=now)
+    codes = _keep_recovery_codes(factor, confirmed=now)
+    sessions_end(user=user, now=now)
+    user_event_record(
+        event_type=EventType.USER_SECOND_FACTOR_ADDED_AUDIT,
+        user=user,
+        actor=actor,
+        now=now,
+        diffs=diff(DiffType.USERS, user.id, old=_WITHOUT, new=_WITH),
+    )
+    return codes
+
+
+@transaction.atomic
+def recovery_codes_renew(*, code: str, actor: Actor, now: datetime) -> list[str]:
+    """Make new recovery codes in place of those that are left; they are told this once.
+
+    Raises:
+        ApiError: as `accesslist.services.second_factor_codes.second_factor_use`.
+    """
+    user = own_user_lock(actor)
+    factor = second_factor_use(user_id=user.id, code=code, actor=actor, now=now)
+    codes = _keep_recovery_codes(factor)
+    user_event_record(event_type=EventType.USER_RECOVERY_CODES_MADE_AUDIT, user=user, actor=actor, now=now)
+    return codes
+
+
+@transaction.atomic
+def second_factor_remove(*, code: str, actor: Actor, now: datetime) -> None:
+    """Take the second factor from the one who acts.
+
+    Raises:
+        ApiError: as `accesslist.services.second_factor_codes.second_factor_use`.
+    """
+    user = own_user_lock(actor)
+    second_factor_use(user_id=user.id, code=code, actor=actor, now=now)
+    _remove(user, actor, now)
+
+
+@transaction.atomic
+def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:
+    """Take it from somebody who lost theirs, as a user admin may; their sessions end.
+
+    `by` are the grants of the one who acts.
+
+    Raises:
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a global role:
+            that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
+    """
+    user = user_lock(user_id)
+    check_disposes(user, by)
+    if actor.kind is ActorKind.USER and actor.id == user.id:
+        raise refused("user", "one removes one's own second factor on the page of one's account")
+    if not has_second_factor(user.id):
+        raise refused("user", f"{user.username} has no second factor")
+    sessions_end(user=user, now=now)
+    _remove(user, actor, now)
+
+
+def _keep_recovery_codes(factor: SecondFactor, **changes: Any) -> list[str]:
+    codes = new_recovery_codes()
+    hashes = [recovery_hash(code, owner=factor.id) for code in codes]
+    SecondFactor.objects.filter(id=factor.id).update(recovery_hashes=hashes, **changes)
+    return codes
+
+
+def _remove(user: User, actor: Actor, now: datetime) -> None:
+    SecondFactor.objects.filter(user=user).delete()
+    user_event_record(
+        event_type=EventType.USER_SECOND_FACTOR_REMOVED_AUDIT,
+        user=user,
+        actor=actor,
+        now=now,
+        diffs=diff(DiffType.USERS, user.id, old=_WITH, new=_WITHOUT),
+    )

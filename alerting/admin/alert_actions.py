@@ -1,0 +1,86 @@
+"""What an operator can do to alerts; who may, the API's own routes say."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from alerting.admin.forms_of_alerts import AcknowledgeForm, AlertWindowForm
+from alerting.choices import ACTIVE
+from alerting.models import Alert
+from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.windows import window_create
+from alerting.views.alerts import AlertViewSet
+from alerting.views.windows import WindowViewSet
+from opsapi.console.actions import Action, Call, Outcome
+
+
+def _acknowledge(call: Call) -> Outcome:
+    until = call.values["acknowledgedUntil"]
+    alert_acknowledge(
+        alert_id=call.row.id,
+        group_id=call.row.group_id,
+        until=until,
+        comment=call.values.get("acknowledgementComment"),
+        actor=call.actor,
+        now=call.now,
+    )
+    return Outcome(message=f"Acknowledged until {until:%Y-%m-%d %H:%M:%S}Z.")
+
+
+def _unacknowledge(call: Call) -> None:
+    alert_acknowledge(
+        alert_id=call.row.id,
+        group_id=call.row.group_id,
+        until=call.now,
+        comment=None,
+        actor=call.actor,
+        now=call.now,
+    )
+
+
+def _make_window(call: Call) -> Outcome:
+    window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
+    silent = ", ".join(call.values["alertTypeNames"])
+    return Outcome(
+        message=f"Maintenance window made: {silent} of {call.row.group} until "
+        f"{call.values['endDate']:%Y-%m-%d %H:%M:%S}Z."
+    )
+
+
+def is_active(alert: Alert, _now: datetime) -> bool:
+    """Whether it is not over."""
+    return alert.status in ACTIVE
+
+
+def is_acknowledged(alert: Alert, now: datetime) -> bool:
+    """Whether somebody took it on, and it is not over."""
+    return is_active(alert, now) and alert.acknowledged_until is not None and alert.acknowledged_until > now
+
+
+OF_ALERT: Mapping[str, Action] = {
+    "acknowledge": Action(
+        label="Acknowledge",
+        text="It is not repeated until then; its end is told all the same.",
+        run=_acknowledge,
+        access=AlertViewSet.access["acknowledge"],
+        form=AcknowledgeForm,
+        icon="front_hand",
+        bulk=True,
+        offered=is_active,
+    ),
+    "unacknowledge": Action(
+        label="Take back the acknowledgement",
+        text="It is repeated again; a repeat whose time has passed comes at once.",
+        run=_unacknowledge,
+        access=AlertViewSet.access["acknowledge"],
+        icon="undo",
+        offered=is_acknowledged,
+    ),
+    "window": Action(
+        label="Make a maintenance window",
+        text="In its time nobody is told of alerts of these types in this project; they open and close.",
+        run=_make_window,
+        access=WindowViewSet.access["create"],
+        form=AlertWindowForm,
+        icon="build_circle",
+    ),
+}

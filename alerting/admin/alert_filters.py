@@ -1,0 +1,104 @@
+"""What the list of alerts can be filtered by."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter
+
+from alerting.choices import ACTIVE, AlertStatus
+from alerting.models import Alert
+from alerting.selectors.alert_search import Age, acknowledged, of_age
+from events.types import EVENT_TYPES, Kind
+from opsapi import clock
+
+Rows = QuerySet[Alert]
+_ACTIVE = "active"
+_AGES = {
+    Age.HOUR: "Began within an hour",
+    Age.DAY: "Began within a day",
+    Age.WEEK: "Began within 7 days",
+    Age.OLDER_THAN_HOUR: "Older than an hour",
+    Age.OLDER_THAN_DAY: "Older than a day",
+    Age.OLDER_THAN_WEEK: "Older than 7 days",
+}
+
+
+class _Filter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
+    """One of a closed set; anything else finds nothing."""
+
+    offered: tuple[tuple[str, str], ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """All of them."""
+        return list(self.offered)
+
+    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
+        """Those of the chosen one."""
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        known = any(chosen == value for value, _ in self.offered)
+        return self.chosen(queryset, chosen) if known else queryset.none()
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Those of one of `offered`."""
+        raise NotImplementedError
+
+
+class ProjectFilter(AutocompleteSelectFilter):  # type: ignore[misc]  # as above
+    """By project, found by typing: there may be thousands."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.title = "project"
+
+
+class StatusFilter(_Filter):
+    """By state."""
+
+    title = "status"
+    parameter_name = "status"
+    offered = ((_ACTIVE, "Not over"), *((one.value, one.value.capitalize()) for one in AlertStatus))
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Those in that state, or not over."""
+        return rows.filter(status__in=[one.value for one in ACTIVE] if value == _ACTIVE else [value])
+
+
+class TypeFilter(_Filter):
+    """By event type: those that open alerts."""
+
+    title = "type"
+    parameter_name = "type"
+    offered = tuple(
+        (name.value, name.value) for name, spec in EVENT_TYPES.items() if spec.kind is Kind.OPENING
+    )
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Those of the type."""
+        return rows.filter(event_type=value)
+
+
+class AgeFilter(_Filter):
+    """By how long ago it began."""
+
+    title = "age"
+    parameter_name = "age"
+    offered = tuple((age.value, label) for age, label in _AGES.items())
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Those as young or as old."""
+        return of_age(rows, Age(value), now=clock.now())
+
+
+class AcknowledgedFilter(_Filter):
+    """By whether somebody took it on."""
+
+    title = "acknowledged"
+    parameter_name = "acknowledged"
+    offered = (("yes", "Yes"), ("no", "No, and not over"))
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Those not over, with or without somebody."""
+        return acknowledged(rows, value == "yes", now=clock.now())

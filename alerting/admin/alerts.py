@@ -1,0 +1,139 @@
+"""Alerts in the console: the list, and the story of one."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from unfold.decorators import display
+
+from alerting.admin.alert_actions import OF_ALERT, is_acknowledged
+from alerting.admin.alert_filters import (
+    AcknowledgedFilter,
+    AgeFilter,
+    ProjectFilter,
+    StatusFilter,
+    TypeFilter,
+)
+from alerting.admin.alert_page import ALERT_LABELS, page_of
+from alerting.admin.cells import short
+from alerting.admin.links import list_link
+from alerting.models import Alert
+from alerting.rules.wording import target_words
+from alerting.selectors.alert_search import alerts_matching
+from events.admin import events_link
+from opsapi import clock
+from opsapi.console.actions import operator_of
+from opsapi.console.display import json_field
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+@admin.register(Alert)
+class AlertAdmin(ConsoleAdmin):
+    """Alerts, newest first."""
+
+    section = Section.ALERTING
+    icon = "notifications_active"
+    rank = 10
+    group_path = "group_id"
+    actions_of_row = OF_ALERT
+    change_form_template = "admin/alerting/alert/change_form.html"
+
+    list_display = ["event_type", "state", "target", "project", "age", "acknowledged"]
+    list_filter = [
+        StatusFilter,
+        ("group", ProjectFilter),
+        TypeFilter,
+        AgeFilter,
+        AcknowledgedFilter,
+    ]
+    list_select_related = ["group"]
+    # What a search means is decided in get_search_results; without a field there is no place to type it.
+    search_fields = ["id__exact"]
+    search_help_text = (
+        "The beginning of a host's, replica set's or cluster's name, part of an event type, "
+        "or a whole id of an alert, an alert configuration or a project."
+    )
+    ordering = ["-created", "-id"]
+    sortable_by = ()
+    fields = [
+        "id",
+        "status",
+        "event_type",
+        "group",
+        "metric_name",
+        "current_value",
+        "facts_json",
+        "tags",
+        "created",
+        "opens",
+        "updated",
+        "resolved",
+        "last_notified",
+        "acknowledged_until",
+        "acknowledging_username",
+        "acknowledgement_comment",
+        "notifications",
+        "events",
+    ]
+    empty_text = (
+        "No alert so far. Alerts stand here once agents report hosts and the condition of an alert "
+        "configuration holds."
+    )
+
+    class Media:
+        css = {"all": ["console/alert.css"]}
+
+    facts_json = staticmethod(json_field("facts", "about"))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """What was typed, found by an index."""
+        return alerts_matching(queryset, search_term), False
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """With the alert's story."""
+        story = page_of(row, operator_of(request), now=clock.now())
+        return {**super().page_context(request, row), "page": story}
+
+    @display(description="status", label=ALERT_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
+    def state(self, alert: Alert) -> str:
+        """Where it stands."""
+        return alert.status
+
+    @admin.display(description="about")
+    def target(self, alert: Alert) -> str | None:
+        """The host, replica set, cluster or agent."""
+        return short(target_words(alert.facts))
+
+    @admin.display(description="project")
+    def project(self, alert: Alert) -> str | None:
+        """Its project."""
+        return short(str(alert.group))
+
+    @admin.display(description="age")
+    def age(self, alert: Alert) -> SafeString:
+        """How long ago it began."""
+        words = timesince(alert.created, clock.now(), depth=1)
+        return format_html(
+            '<time datetime="{0}" title="{0}">{1}</time>', clock.wire_time(alert.created), words
+        )
+
+    @admin.display(description="acknowledged by")
+    def acknowledged(self, alert: Alert) -> str | None:
+        """Who took it on, while that counts."""
+        return short(alert.acknowledging_username) if is_acknowledged(alert, clock.now()) else None
+
+    @admin.display(description="who was told")
+    def notifications(self, alert: Alert) -> SafeString:
+        """Its notifications."""
+        return list_link("notification", alert.id, "Notifications")
+
+    @admin.display(description="events")
+    def events(self, alert: Alert) -> SafeString:
+        """Its log."""
+        return events_link(alert.id)

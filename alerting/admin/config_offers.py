@@ -1,0 +1,49 @@
+"""What the configuration form offers an operator to choose from: projects and teams, so many at the most."""
+
+from collections.abc import Iterable
+
+from accesslist.models import Project, Team
+from accesslist.selectors.projects import visible_project_rows
+from alerting.views.configs import AlertConfigViewSet
+from alerting.views.global_configs import GlobalAlertConfigViewSet
+from opsapi.api.principal import Operator
+from opsapi.roles import INSTALLATION, Scope, satisfies
+
+MOST_OFFERED = 1_000
+Offer = tuple[str, str]
+"""An id and a name."""
+
+_WRITERS = AlertConfigViewSet.access["create"].roles
+_GLOBAL_WRITERS = GlobalAlertConfigViewSet.access["create"].roles
+
+
+def may_write_global(operator: Operator) -> bool:
+    """Whether the operator may make global configurations."""
+    return any(satisfies(operator.grants, role, INSTALLATION) for role in _GLOBAL_WRITERS)
+
+
+def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
+    """The projects in which the operator may make configurations, by name; that of the id among them."""
+    visible = visible_project_rows(operator.grants).order_by("name")
+    rows = list(visible.values_list("id", "name", "org_id")[:MOST_OFFERED])
+    if named not in {row[0] for row in rows}:
+        rows += visible.filter(id=named).values_list("id", "name", "org_id")
+    return [
+        (group_id, name)
+        for group_id, name, org_id in rows
+        if any(satisfies(operator.grants, role, Scope(org_id, group_id)) for role in _WRITERS)
+    ]
+
+
+def all_projects(named: Iterable[str]) -> list[Offer]:
+    """The projects a global configuration can name, by name; those of the ids among them."""
+    rows = list(Project.objects.order_by("name").values_list("id", "name")[:MOST_OFFERED])
+    known = {row[0] for row in rows}
+    return rows + list(Project.objects.filter(id__in=set(named) - known).values_list("id", "name"))
+
+
+def offered_teams(operator: Operator) -> list[Offer]:
+    """The teams the operator may read."""
+    reach = operator.reach()
+    teams = Team.objects.all() if reach.everything else Team.objects.filter(org_id__in=reach.org_ids)
+    return list(teams.order_by("name").values_list("id", "name")[:MOST_OFFERED])

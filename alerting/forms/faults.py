@@ -1,0 +1,38 @@
+"""The API's refusals, told beside the input they are about."""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import BadField
+
+_TYPE_ANEW = "has to be typed anew: what it goes with was changed"
+_LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong, and the input it stands beside; None: it is about the whole."""
+
+    name: str | None
+    message: str
+
+
+def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[Fault]:
+    """Each refusal beside the innermost of these inputs, parts or rows that holds its field."""
+    return [Fault(_beside(one.field, names), _sentence(one)) for one in bad_fields]
+
+
+def _beside(field: str, names: Collection[str]) -> str | None:
+    while field and field not in names:
+        step = _LAST_STEP.search(field)
+        field = field[: step.start()] if step else ""
+    return field or None
+
+
+def _sentence(bad: BadField) -> str:
+    # Nobody types a redacted value: it stood for a secret that was left as it is.
+    message = _TYPE_ANEW if bad.code is ErrorCode.REDACTED_VALUE_UNKNOWN else bad.message
+    allowed = f" Allowed: {', '.join(bad.allowed)}." if bad.allowed else ""
+    return f"{message[:1].upper()}{message[1:]}.{allowed}"

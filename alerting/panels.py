@@ -1,0 +1,212 @@
+"""Alerting on the console's start page: what is shown of each row, and where it leads."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    FailingReceiver,
+    MaintenanceWindow,
+    Notification,
+    WorkerHeartbeat,
+)
+from alerting.rules.windows import WindowState, window_state
+from alerting.rules.wording import target_words
+from alerting.selectors.alert_search import Age
+from alerting.selectors.overview import (
+    AgeCount,
+    active_alerts,
+    notifications_failing,
+    receivers_failing,
+    windows_ahead,
+    workers_known,
+)
+from alerting.selectors.workers import workers_seen
+from events.wording import type_in_words
+from opsapi.api.principal import Reach
+from opsapi.console.ages import age_words
+from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
+from opsapi.console.places import list_url, page_url
+
+_NO_WORKER = (
+    "No worker was seen in the last minute: nothing is evaluated, nobody is told. "
+    "Start one with manage.py run_worker."
+)
+
+
+def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
+    """Alerts, notifications and windows; receivers and workers for who may read everything."""
+    seen = frozenset(workers_seen(now).values_list("name", flat=True))
+    if not seen:
+        yield Notice(_NO_WORKER)
+    yield _alerts(reach, now)
+    yield _notifications(reach, now)
+    yield _windows(reach, now)
+    if reach.everything:
+        yield _receivers(now)
+        yield _workers(seen, now)
+
+
+def _alerts(reach: Reach, now: datetime) -> Panel:
+    found = active_alerts(reach=reach, now=now)
+    return Panel(
+        name="alerts",
+        title="Alerts open or tracking",
+        unit="alerts open or tracking",
+        headers=["What", "About", "Project", "Status", "Age"],
+        rows=[_alert(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(Alert, status="active"),
+        empty="No alert is open. One opens when what an enabled alert configuration looks for happens.",
+        remedy=Cell("Alert configurations", list_url(AlertConfig)),
+        facts=_ages(found.ages),
+        tone=Tone.BAD if any(one.unacknowledged for one in found.ages) else Tone.WARNING,
+        is_wide=True,
+    )
+
+
+def _alert(alert: Alert, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(type_in_words(alert.event_type), page_url(alert)),
+        Cell(target_words(alert.facts)),
+        Cell(alert.group.name, page_url(alert.group)),
+        _status(alert, now),
+        Cell(age_words(now - alert.created)),
+    ]
+
+
+def _status(alert: Alert, now: datetime) -> Cell:
+    if alert.acknowledged_until is not None and alert.acknowledged_until > now:
+        return Cell("acknowledged", tone=Tone.INFO)
+    is_open = alert.status == AlertStatus.OPEN
+    return Cell(alert.status.lower(), tone=Tone.BAD if is_open else Tone.WARNING)
+
+
+def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
+    """Those nobody has taken on, and all by age, the oldest first; what is none is left out."""
+    if not any(one.count for one in ages):
+        return []
+    young, middle, old = ages
+    waiting = sum(one.unacknowledged for one in ages)
+    counted = [
+        (old.count, "over 24 h", {"status": "active", "age": Age.OLDER_THAN_DAY.value}),
+        (middle.count, "1 h to 24 h", {}),
+        (young.count, "under 1 h", {"status": "active", "age": Age.HOUR.value}),
+    ]
+    return [
+        Cell(f"not acknowledged: {number_of(waiting)}", list_url(Alert, acknowledged="no")),
+        *(
+            Cell(f"{name}: {number_of(count)}", list_url(Alert, **filters) if filters else "")
+            for count, name, filters in counted
+            if count
+        ),
+    ]
+
+
+def _notifications(reach: Reach, now: datetime) -> Panel:
+    found = notifications_failing(reach=reach, now=now)
+    return Panel(
+        name="notifications",
+        title="Notifications failing",
+        unit="notifications failing",
+        headers=["To", "Project", "Status", "Tries", "Why"],
+        rows=[_notification(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
+        empty="Nobody was missed in the last day. A notification stands here that failed, "
+        "or waits for another try.",
+        tone=Tone.BAD,
+        is_wide=True,
+    )
+
+
+def _notification(one: Notification, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(f"{one.type_name} {one.recipient}".strip(), page_url(one)),
+        Cell(one.group.name, page_url(one.group)),
+        _outcome(one, now),
+        Cell(f"{one.attempts:,}"),
+        Cell(one.reason or ""),
+    ]
+
+
+def _outcome(one: Notification, now: datetime) -> Cell:
+    if one.status == NotificationStatus.FAILED:
+        return Cell(f"failed {age_words(now - one.due)} ago", tone=Tone.BAD)
+    wait = one.due - now
+    return Cell(f"again in {age_words(wait)}" if wait > timedelta(0) else "again now", tone=Tone.WARNING)
+
+
+def _windows(reach: Reach, now: datetime) -> Panel:
+    found = windows_ahead(reach=reach, now=now)
+    return Panel(
+        name="windows",
+        title="Maintenance windows",
+        unit="windows active or coming",
+        headers=["State", "Project", "Holds back", "When", "Description"],
+        rows=[_window(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(MaintenanceWindow),
+        empty="No window is active or begins within seven days. While one is, nobody is told of the alerts "
+        "it names.",
+        remedy=Cell("Maintenance windows", list_url(MaintenanceWindow)),
+        tone=Tone.INFO,
+    )
+
+
+def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
+    is_active = window_state(window.start, window.end, now) is WindowState.ACTIVE
+    when = f"ends in {age_words(window.end - now)}" if is_active else f"in {age_words(window.start - now)}"
+    return [
+        Cell("active" if is_active else "coming", page_url(window), Tone.INFO if is_active else Tone.PLAIN),
+        Cell(window.group.name, page_url(window.group)),
+        Cell(", ".join(window.alert_types)),
+        Cell(when),
+        Cell(window.description or ""),
+    ]
+
+
+def _receivers(now: datetime) -> Panel:
+    found = receivers_failing()
+    return Panel(
+        name="receivers",
+        title="Receivers failing",
+        unit="receivers failing",
+        headers=["Receiver", "Failures in a row", "Next try"],
+        rows=[_receiver(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(FailingReceiver),
+        empty="Every receiver answered when it was last told something.",
+        tone=Tone.BAD,
+    )
+
+
+def _receiver(one: FailingReceiver, now: datetime) -> Sequence[Cell]:
+    wait = one.next_try - now
+    again = f"in {age_words(wait)}" if wait > timedelta(0) else "with the next notification"
+    return [Cell(one.key, page_url(one)), Cell(f"{one.failures:,}"), Cell(again)]
+
+
+def _workers(seen: frozenset[str], now: datetime) -> Panel:
+    found = workers_known()
+    return Panel(
+        name="workers",
+        title="Workers",
+        unit="workers of the last day",
+        headers=["Worker", "State", "Last seen"],
+        rows=[_worker(one, one.name in seen, now) for one in found.rows],
+        count=found.count,
+        url=list_url(WorkerHeartbeat),
+        empty=_NO_WORKER,
+        tone=Tone.GOOD if seen else Tone.BAD,
+    )
+
+
+def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(worker.name, page_url(worker)),
+        Cell("there", tone=Tone.GOOD) if is_there else Cell("gone", tone=Tone.WARNING),
+        Cell(f"{age_words(now - worker.seen)} ago"),
+    ]

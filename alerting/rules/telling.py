@@ -1,0 +1,170 @@
+"""One notification in the story of its alert: who was told, who was not and why, what is to come. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from alerting.choices import DropReason, NotificationStatus
+from alerting.rules.sending import Step, Verdict
+from alerting.rules.story import Moment, MomentKind, settled_at
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.clock import wire_time
+
+_THAT: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "that it opened",
+    MessageKind.UPDATE: "that it is still open",
+    MessageKind.ACKNOWLEDGE: "that it was acknowledged",
+    MessageKind.CLOSE: "that it is closed",
+    MessageKind.CANCEL: "that it is cancelled",
+    MessageKind.INFORM: "of the event",
+}
+_ENDED: Mapping[DeliveryStatus, MomentKind] = {
+    DeliveryStatus.DELIVERED: MomentKind.TOLD,
+    DeliveryStatus.RETRY: MomentKind.NOT_YET,
+    DeliveryStatus.FAILED: MomentKind.NOT_TOLD,
+}
+_TOLD: Mapping[MomentKind, str] = {
+    MomentKind.TOLD: "was told",
+    MomentKind.NOT_YET: "was not told yet",
+    MomentKind.NOT_TOLD: "was not told",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try, by its number; `latency_ms` in milliseconds."""
+
+    number: int
+    ended: datetime
+    outcome: DeliveryStatus
+    reason: str | None
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """One notification of the alert, with its newest attempts, the oldest of them first.
+
+    `recipient` None: not to be shown; empty: those its type names. `channel` None: it stands for
+    people. `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
+    """
+
+    id: str
+    setting_id: str
+    kind: MessageKind
+    type_name: str
+    channel: ChannelType | None
+    recipient: str | None
+    status: NotificationStatus
+    reason: str | None
+    created: datetime
+    due: datetime
+    delivered: datetime | None
+    latency_ms: int | None
+    attempts: int
+    silenced_by: str | None
+    being_sent: bool
+    tries: tuple[Attempt, ...] = ()
+
+    @property
+    def whom(self) -> str:
+        """The receiver in words: `oncall@example.com by EMAIL`."""
+        way = self.channel.value if self.channel else self.type_name
+        if self.recipient is None:
+            return f"{way} (receiver not shown)"
+        return f"{self.recipient} by {way}" if self.recipient else way
+
+    @property
+    def that(self) -> str:
+        """What it tells: `that it opened`."""
+        return _THAT[self.kind]
+
+    @property
+    def tries_not_shown(self) -> int:
+        """How many earlier attempts there were."""
+        return max(0, self.attempts - len(self.tries)) if self.tries else 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed for good, and so may be sent again."""
+        return self.status is NotificationStatus.FAILED
+
+
+def telling_moments(telling: Telling, *, resolved: datetime | None, now: datetime) -> Iterator[Moment]:
+    """What happened with it: its attempts, and why it was given up where there was none."""
+    for _, alike in groupby(telling.tries, key=lambda one: (_kind_of(telling, one), one.reason)):
+        yield _tried(telling, list(alike))
+    if _is_given_up(telling):
+        at = settled_at(
+            due=telling.due, created=telling.created, reason=telling.reason, resolved=resolved, now=now
+        )
+        yield Moment(
+            at=at,
+            kind=MomentKind.NOT_TOLD,
+            text=f"{telling.whom} was not told {telling.that}.",
+            reason=telling.reason,
+            notification_id=telling.id,
+        )
+
+
+def _is_given_up(telling: Telling) -> bool:
+    """Whether somebody was not told although no attempt says so; nobody misses a repeat of what is over."""
+    if telling.kind is MessageKind.UPDATE and telling.reason == DropReason.ALERT_OVER:
+        return False
+    return telling.status is NotificationStatus.DROPPED or (telling.failed and not telling.tries)
+
+
+def coming_moment(telling: Telling, verdict: Verdict, *, now: datetime) -> Moment | None:
+    """What is to become of one that is pending; `verdict`: what is decided when it is due, as things stand.
+
+    None when it is not pending.
+    """
+    if telling.status is not NotificationStatus.PENDING:
+        return None
+    kind, text, reason = _to_come(telling, verdict, now)
+    at = verdict.until if verdict.step is Step.PUT_OFF and verdict.until else max(telling.due, now)
+    return Moment(at=at, kind=kind, text=text, reason=reason, notification_id=telling.id)
+
+
+def _kind_of(telling: Telling, attempt: Attempt) -> MomentKind:
+    """The last attempt of one that was given up is the end of it, whatever that attempt left open."""
+    if telling.failed and attempt is telling.tries[-1]:
+        return MomentKind.NOT_TOLD
+    return _ENDED[attempt.outcome]
+
+
+def _tried(telling: Telling, alike: Sequence[Attempt]) -> Moment:
+    """One attempt, or several in a row that ended the same way."""
+    first, last = alike[0], alike[-1]
+    kind = _kind_of(telling, last)
+    which = f"attempt {first.number}, {duration_words(first.latency_ms)}"
+    if len(alike) > 1:
+        longest = duration_words(max(one.latency_ms for one in alike))
+        which = f"attempts {first.number} to {last.number}, {longest} at most, until {wire_time(last.ended)}"
+    return Moment(
+        at=first.ended,
+        kind=kind,
+        text=f"{telling.whom} {_TOLD[kind]} {telling.that}: {which}.",
+        reason=first.reason,
+        notification_id=telling.id,
+    )
+
+
+def duration_words(milliseconds: int) -> str:
+    """`84 ms`, `2.5 s`."""
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
+
+
+def _to_come(telling: Telling, verdict: Verdict, now: datetime) -> tuple[MomentKind, str, str | None]:
+    told = f"{telling.whom} is told {telling.that}"
+    if telling.being_sent:
+        return MomentKind.TOLD, f"{told}: it is being sent.", None
+    if verdict.step is Step.DROP:
+        return MomentKind.NOT_TOLD, f"{telling.whom} will not be told {telling.that}.", verdict.reason
+    if verdict.step is Step.PUT_OFF:
+        return MomentKind.TOLD, f"{told}, not before this.", verdict.reason
+    if telling.tries and telling.reason:
+        return MomentKind.TOLD, f"{told}: attempt {telling.attempts + 1}.", telling.reason
+    late = "it is due, and waits for a worker" if telling.due <= now else None
+    return MomentKind.TOLD, f"{told}.", late

@@ -1,0 +1,94 @@
+"""What an alert is about, in words for people: conditions, values, targets. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from alerting.rules.matching import Matcher, MatcherOperator
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
+from automation.units import Unit
+from events.types import EventType
+from opsapi.hostport import host_and_port
+
+_COMPARED: Mapping[MatcherOperator, str] = {
+    MatcherOperator.EQUALS: "is",
+    MatcherOperator.NOT_EQUALS: "is not",
+    MatcherOperator.CONTAINS: "contains",
+    MatcherOperator.NOT_CONTAINS: "does not contain",
+    MatcherOperator.STARTS_WITH: "starts with",
+    MatcherOperator.ENDS_WITH: "ends with",
+    MatcherOperator.REGEX: "matches",
+}
+_COUNTED: Mapping[EventType, str] = {
+    EventType.TOO_FEW_HEALTHY_MEMBERS: "healthy members",
+    EventType.TOO_MANY_UNHEALTHY_MEMBERS: "unhealthy members",
+}
+# A number longer than this is told by its exponent.
+_WRITTEN_OUT = 1e15
+_SMALLEST = 0.001
+
+
+def condition_words(
+    event_type: EventType,
+    *,
+    matchers: Sequence[Matcher] = (),
+    metric_threshold: MetricThreshold | None = None,
+    threshold: CountThreshold | None = None,
+) -> str:
+    """What a configuration asks for: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
+    held = [_matcher_words(one) for one in matchers]
+    where = f", where {' and '.join(held)}" if held else ""
+    return _threshold_words(event_type, metric_threshold, threshold) + where
+
+
+def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
+    """On which side of a threshold a value is outside: `above 2 gigabytes`."""
+    side = "above" if operator is ThresholdOperator.GREATER_THAN else "below"
+    return f"{side} {quantity(limit, units)}"
+
+
+def quantity(number: float, units: Unit) -> str:
+    """A number with its units, where it has any: `1,650`, `2.5 gigabytes`."""
+    shown = number_words(number)
+    return shown if units is Unit.RAW else f"{shown} {units.value.lower()}"
+
+
+def number_words(number: float) -> str:
+    """A number as people read it: to three places, thousands parted; great and tiny ones by exponent."""
+    size = abs(number)
+    if not size < _WRITTEN_OUT or 0 < size < _SMALLEST:
+        return f"{number:g}"
+    text = f"{number:,.3f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def target_of(shown: Mapping[str, Any]) -> str | None:
+    """What it is about, from an alert's facts or document or an event's: host, replica set or cluster."""
+    if hostname := shown.get("hostname"):
+        return host_and_port(hostname, shown.get("port"))
+    return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
+
+
+def target_words(facts: Mapping[str, Any]) -> str:
+    """What an alert is about, from its facts."""
+    address = target_of(facts)
+    if address is None:
+        return "the project"
+    if facts.get("hostname") and facts.get("port") is None and facts.get("sourceTypeName"):
+        return f"the {facts['sourceTypeName']} agent on {address}"
+    return address
+
+
+def _threshold_words(
+    event_type: EventType, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
+) -> str:
+    if metric_threshold is not None:
+        one = metric_threshold
+        return f"{one.metric.value} {limit_words(one.operator, one.threshold, one.units)}"
+    if threshold is not None:
+        counted = _COUNTED.get(event_type, event_type.value)
+        return f"{counted} {limit_words(threshold.operator, threshold.threshold, Unit.RAW)}"
+    return event_type.value
+
+
+def _matcher_words(matcher: Matcher) -> str:
+    return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"

@@ -1,0 +1,88 @@
+"""Finding alerts among all there are: what the console's list filters and searches by (decisions 10).
+
+Everything here is answered from an index, so that a list costs the same however many alerts there are.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import Q, QuerySet
+
+from alerting.choices import ACTIVE
+from alerting.models import Alert
+from alerting.models.alerts import TARGET_NAME
+from events.types import EventType
+from opsapi.ids import is_id
+
+_SHORTEST = 3
+_ACTIVE = [one.value for one in ACTIVE]
+
+
+class Age(StrEnum):
+    """How long ago an alert began; the values stand in addresses of the console."""
+
+    HOUR = "1h"
+    DAY = "1d"
+    WEEK = "7d"
+    OLDER_THAN_HOUR = "over-1h"
+    OLDER_THAN_DAY = "over-1d"
+    OLDER_THAN_WEEK = "over-7d"
+
+
+_LENGTHS = {
+    Age.HOUR: timedelta(hours=1),
+    Age.DAY: timedelta(days=1),
+    Age.WEEK: timedelta(days=7),
+    Age.OLDER_THAN_HOUR: timedelta(hours=1),
+    Age.OLDER_THAN_DAY: timedelta(days=1),
+    Age.OLDER_THAN_WEEK: timedelta(days=7),
+}
+_OLDER = frozenset({Age.OLDER_THAN_HOUR, Age.OLDER_THAN_DAY, Age.OLDER_THAN_WEEK})
+
+
+def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
+    """Those that began within that time, or before it."""
+    moment = now - _LENGTHS[age]
+    return alerts.filter(created__lt=moment) if age in _OLDER else alerts.filter(created__gte=moment)
+
+
+def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
+    """Those not over that somebody took on, or nobody did; what is over needs nobody."""
+    active = alerts.filter(status__in=_ACTIVE)
+    taken_on = Q(acknowledged_until__gt=now)
+    return active.filter(taken_on) if is_acknowledged else active.exclude(taken_on)
+
+
+def alerts_matching(alerts: QuerySet[Alert], term: str) -> QuerySet[Alert]:
+    """Those a search means.
+
+    An id is an alert's, else a configuration's, else a project's. Else it is the beginning of the name of
+    what alerts are about: a host, with or without its port, an agent's host, a replica set or a cluster, in
+    upper or lower case; or, from three characters on, part of an event type.
+    """
+    term = term.strip()
+    if not term:
+        return alerts
+    if is_id(term):
+        return _of_id(alerts, term)
+    return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
+
+
+def _of_id(alerts: QuerySet[Alert], term: str) -> QuerySet[Alert]:
+    for meant in (Q(id=term), Q(config_id=term)):
+        if alerts.filter(meant).exists():
+            return alerts.filter(meant)
+    return alerts.filter(group_id=term)
+
+
+def _about(term: str) -> Q:
+    name, colon, port = term.rpartition(":")
+    if colon and port.isascii() and port.isdigit():
+        return Q(target_name=name.strip("[]"), facts__port=int(port[:6]))
+    return Q(target_name__startswith=term)
+
+
+def _of_types(term: str) -> Q:
+    """None of them where the term is too short to mean one."""
+    types = [one.value for one in EventType if term in one.value]
+    return Q(event_type__in=types if len(term) >= _SHORTEST else [])

@@ -1,0 +1,114 @@
+"""What the console's start page shows of alerting. Read every ten seconds: first rows, bounded counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Q, QuerySet
+
+from alerting.choices import ACTIVE, NotificationStatus, WaitReason
+from alerting.models import Alert, FailingReceiver, MaintenanceWindow, Notification, WorkerHeartbeat
+from alerting.selectors.notification_log import of_own_configs
+from opsapi.api.principal import Reach
+from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_reach
+
+_DAY = timedelta(days=1)
+_AHEAD = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class AgeRange:
+    """A stretch of ages: `at_least` belongs to it, `below` does not; None: any age above."""
+
+    at_least: timedelta
+    below: timedelta | None = None
+
+
+AGES = (
+    AgeRange(timedelta(0), timedelta(hours=1)),
+    AgeRange(timedelta(hours=1), _DAY),
+    AgeRange(_DAY),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgeCount:
+    """How many active alerts are of that age, up to one more than MOST_COUNTED.
+
+    `unacknowledged` is of those counted.
+    """
+
+    age: AgeRange
+    count: int
+    unacknowledged: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveAlerts:
+    """Alerts that are open or tracking: the first of them, and all by age, the youngest first."""
+
+    rows: Sequence[Alert]
+    ages: Sequence[AgeCount]
+
+    @property
+    def count(self) -> int:
+        """All of them, as far as they were counted."""
+        return sum(one.count for one in self.ages)
+
+
+def active_alerts(*, reach: Reach, now: datetime) -> ActiveAlerts:
+    """Open and tracking alerts: those nobody acknowledged first, of these the oldest first."""
+    alerts = in_reach(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), reach)
+    return ActiveAlerts(_first_alerts(alerts, now), [_age_count(alerts, age, now) for age in AGES])
+
+
+def notifications_failing(*, reach: Reach, now: datetime) -> FirstRows[Notification]:
+    """Notifications that failed for good in the last day, or wait for another try; the latest first."""
+    # Together the condition of the index notification_failing.
+    failed = Q(status=NotificationStatus.FAILED.value)
+    tried = Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
+    # A first attempt that is being made has no reason yet; what is held back waits for nothing that failed.
+    first_try = Q(reason=None)
+    held_back = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
+    rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
+    waiting = rows.exclude(first_try).exclude(held_back, status=NotificationStatus.PENDING.value)
+    shown = waiting if reach.everything else of_own_configs(in_reach(waiting, reach))
+    return first_rows(shown.select_related("group", "alert").order_by("-due"))
+
+
+def receivers_failing() -> FirstRows[FailingReceiver]:
+    """Receivers whose last attempt failed, the latest first; they have no project."""
+    return first_rows(FailingReceiver.objects.order_by("-updated"))
+
+
+def windows_ahead(*, reach: Reach, now: datetime) -> FirstRows[MaintenanceWindow]:
+    """Maintenance windows in effect, and those that begin within seven days, in the order they begin."""
+    rows = MaintenanceWindow.objects.filter(end__gt=now, start__lt=now + _AHEAD, group__deleted=None)
+    return first_rows(in_reach(rows, reach).select_related("group").order_by("start", "id"))
+
+
+def workers_known() -> FirstRows[WorkerHeartbeat]:
+    """Workers of the last day, who was seen last first."""
+    return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
+
+
+def _acknowledged(now: datetime) -> Q:
+    return Q(acknowledged_until__gt=now)
+
+
+def _first_alerts(alerts: QuerySet[Alert], now: datetime) -> list[Alert]:
+    """Two reads in the order of an index, where one would sort all there are."""
+    oldest = alerts.select_related("group").order_by("created", "id")
+    rows = list(oldest.exclude(_acknowledged(now))[:MOST_SHOWN])
+    return [*rows, *oldest.filter(_acknowledged(now))[: MOST_SHOWN - len(rows)]]
+
+
+def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCount:
+    # A clock may be behind that of whoever opened it: the youngest have no lower end.
+    of_age = alerts.filter(created__lte=now - age.at_least) if age.at_least else alerts
+    if age.below is not None:
+        of_age = of_age.filter(created__gt=now - age.below)
+    found = of_age.order_by()[: MOST_COUNTED + 1].aggregate(
+        count=Count("id"), acknowledged=Count("id", filter=_acknowledged(now))
+    )
+    return AgeCount(age, found["count"], found["count"] - found["acknowledged"])

@@ -1,0 +1,217 @@
+"""The story of one alert, read as it is told on one page (decisions 10)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from alerting.choices import ACTIVE, AlertStatus
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
+from alerting.rules.acknowledging import Acknowledgement, in_force
+from alerting.rules.around import Measured
+from alerting.rules.sending import Silence, judge
+from alerting.rules.story import Moment, MomentKind, WindowSpan, covering, cut, in_order, window_moments
+from alerting.rules.telling import Telling, coming_moment, telling_moments
+from alerting.rules.transition import ConfigView
+from alerting.rules.wording import condition_words
+from alerting.selectors.around import measured_around
+from alerting.selectors.config_views import config_view
+from alerting.selectors.due import due_of
+from alerting.selectors.story_of_events import EventsOfAlert, began, events_of
+from alerting.selectors.story_of_telling import Tellings, tellings_of
+from events.types import EVENT_TYPES, EventType
+
+MOST_WINDOWS = 50
+NOT_SHOWN = "a global alert configuration, which only those see who may read global configurations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoryConfig:
+    """The configuration that raised it: what it asks for, in words, as far as that may be shown.
+
+    `changed_since`: it says by now something else than when the alert was there, perhaps.
+    """
+
+    id: str
+    is_global: bool
+    words: str
+    is_there: bool = False
+    changed_since: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertStory:
+    """What happened, what is to come, who was told; the lists in order of time, tellings newest first.
+
+    `nobody`: why nobody was told at all, None when somebody is or was to be. `untold`: notifications of
+    the configuration that had nothing to tell. `moments_left_out`: so many behind the first
+    FIRST_MOMENTS. `more_events`, `more_tellings`: so many stand in the log beside those shown.
+    """
+
+    config: StoryConfig
+    moments: tuple[Moment, ...]
+    moments_left_out: int
+    coming: tuple[Moment, ...]
+    tellings: tuple[Telling, ...]
+    nobody: str | None
+    untold: tuple[str, ...]
+    more_events: int
+    more_tellings: int
+    acknowledgement: Acknowledgement | None
+    measured: Measured | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """All a story is made of; `view` None where the configuration is gone or not to be shown."""
+
+    alert: Alert
+    config: AlertConfig | None
+    view: ConfigView | None
+    settings: Sequence[NotificationSetting]
+    events: EventsOfAlert
+    told: Tellings
+    windows: Sequence[WindowSpan]
+    now: datetime
+
+
+def alert_story(alert: Alert, *, sees_config: bool, now: datetime) -> AlertStory:
+    """The story of an alert as somebody may read it.
+
+    `sees_config`: whether they may read the configuration it is of, and so whom that tells (decisions 2).
+    """
+    read = _read(alert, sees_config=sees_config, now=now)
+    moments, left_out = cut(in_order(_moments(read)))
+    return AlertStory(
+        config=_story_config(read, sees_config=sees_config),
+        moments=moments,
+        moments_left_out=left_out,
+        coming=in_order([*_coming(read), *_still_to_tell(read)]),
+        tellings=read.told.shown,
+        nobody=_nobody(read),
+        untold=tuple(_untold(read)) if sees_config else (),
+        more_events=read.events.more,
+        more_tellings=read.told.more,
+        acknowledgement=_acknowledgement(alert, now),
+        measured=measured_around(alert, read.view.metric_threshold if read.view else None, now=now),
+    )
+
+
+def _read(alert: Alert, *, sees_config: bool, now: datetime) -> _Read:
+    config = AlertConfig.objects.filter(id=alert.config_id).first()
+    return _Read(
+        alert=alert,
+        config=config,
+        view=config_view(config) if config and sees_config else None,
+        settings=list(NotificationSetting.with_removed.filter(config_id=alert.config_id)),
+        events=events_of(alert, now=now),
+        told=tellings_of(alert, with_recipient=sees_config, now=now),
+        windows=_windows(alert),
+        now=now,
+    )
+
+
+def _story_config(read: _Read, *, sees_config: bool) -> StoryConfig:
+    alert, config = read.alert, read.config
+    if not sees_config:
+        return StoryConfig(id=alert.config_id, is_global=alert.is_global, words=NOT_SHOWN)
+    if config is None or read.view is None:
+        gone = f"{alert.event_type}, by an alert configuration that is gone"
+        return StoryConfig(id=alert.config_id, is_global=alert.is_global, words=gone)
+    return StoryConfig(
+        id=config.id,
+        is_global=alert.is_global,
+        words=_words(read.view),
+        is_there=config.deleted is None,
+        # A change of what it asks for ends its alerts in the same moment.
+        changed_since=alert.resolved is not None and config.updated >= alert.resolved,
+    )
+
+
+def _words(view: ConfigView) -> str:
+    return condition_words(
+        view.event_type,
+        matchers=view.matchers,
+        metric_threshold=view.metric_threshold,
+        threshold=view.threshold,
+    )
+
+
+def _moments(read: _Read) -> Iterator[Moment]:
+    alert = read.alert
+    yield began(alert, read.view)
+    yield from read.events.moments
+    yield from window_moments(read.windows, since=alert.created, until=alert.resolved or read.now)
+    for one in read.told.shown:
+        yield from telling_moments(one, resolved=alert.resolved, now=read.now)
+
+
+def _coming(read: _Read) -> Iterator[Moment]:
+    """What the alert itself comes to, as things stand."""
+    alert, now = read.alert, read.now
+    if alert.status == AlertStatus.TRACKING:
+        text = "It opens, unless the condition ends before: then nobody is told."
+        yield Moment(at=max(alert.opens, now), kind=MomentKind.OPENED, text=text)
+    acknowledgement = _acknowledgement(alert, now)
+    if acknowledgement and alert.status in ACTIVE:
+        text = "The acknowledgement lapses, and repeats go on."
+        yield Moment(at=acknowledgement.until, kind=MomentKind.LAPSED, text=text)
+
+
+def _still_to_tell(read: _Read) -> Iterator[Moment]:
+    """Who is to be told yet: decided by the rule that will decide it when it is due."""
+    kept = {setting.id for setting in read.settings if not setting.removed}
+    for row, telling in read.told.pending:
+        at = max(row.due, read.now)
+        due = replace(
+            due_of(row, read.alert),
+            config_counts=read.config is not None and read.config.enabled,
+            setting_counts=row.setting_id in kept,
+            silence=_silence(read.windows, at),
+        )
+        moment = coming_moment(telling, judge(due, at), now=read.now)
+        if moment:
+            yield moment
+
+
+def _silence(windows: Sequence[WindowSpan], at: datetime) -> Silence | None:
+    window = covering(windows, at)
+    return Silence(window.id, window.end) if window else None
+
+
+def _windows(alert: Alert) -> list[WindowSpan]:
+    """The project's windows of the alert's category that were not over when it began, as they are now."""
+    category = EVENT_TYPES[EventType(alert.event_type)].category.value
+    windows = MaintenanceWindow.objects.filter(
+        group_id=alert.group_id, end__gt=alert.created, alert_types__contains=[category]
+    )
+    fields = windows.order_by("start", "id").values("id", "start", "end", "description")
+    return [WindowSpan(**one) for one in fields[:MOST_WINDOWS]]
+
+
+def _acknowledgement(alert: Alert, now: datetime) -> Acknowledgement | None:
+    if alert.acknowledged_until is None:
+        return None
+    stored = Acknowledgement(
+        alert.acknowledged_until, alert.acknowledgement_comment, alert.acknowledging_username
+    )
+    return in_force(stored, now)
+
+
+def _nobody(read: _Read) -> str | None:
+    alert = read.alert
+    if read.told.shown:
+        return None
+    if alert.status == AlertStatus.TRACKING:
+        return "Nobody was told yet: the alert has not opened."
+    if alert.status == AlertStatus.OPEN:
+        return "Nobody was told: its configuration had no notifications when it opened."
+    return "Nobody was told: it ended before it opened, or its log has been taken away with age."
+
+
+def _untold(read: _Read) -> Iterator[str]:
+    """Notifications that came into the configuration after the alert had opened: nothing was due by them."""
+    if read.alert.status != AlertStatus.OPEN:
+        return
+    for setting in read.settings:
+        if not setting.removed and setting.id not in read.told.setting_ids:
+            yield setting.type_name

@@ -1,0 +1,177 @@
+"""What the events of an alert, and the one that began it, tell of it: read for its story."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from alerting.choices import AlertStatus
+from alerting.models import Alert
+from alerting.rules.story import Acknowledging, Moment, MomentKind, lapses
+from alerting.rules.targets import target_key
+from alerting.rules.transition import ConfigView
+from alerting.rules.wording import limit_words, quantity, target_words
+from alerting.selectors.around import first_value
+from automation.metrics import Metric, base_unit
+from automation.units import convert
+from events.models import Event
+from events.types import EVENT_TYPES, EventType, closing_type
+from opsapi.clock import parse_time, wire_time
+
+FIRST, NEWEST = 20, 80
+"""So many events of an alert are shown: the first and the newest."""
+MOST_COUNTED = 10_000
+_LOOKED_THROUGH = 200
+_BEFORE = timedelta(hours=1)
+
+_AUDITS: Mapping[str, tuple[MomentKind, str]] = {
+    EventType.ALERT_ACKNOWLEDGED_AUDIT: (MomentKind.ACKNOWLEDGED, "It was acknowledged"),
+    EventType.ALERT_UNACKNOWLEDGED_AUDIT: (
+        MomentKind.UNACKNOWLEDGED,
+        "The acknowledgement was taken back.",
+    ),
+    EventType.NOTIFICATION_RESENT_AUDIT: (
+        MomentKind.RESENT,
+        "A notification that had failed was sent again.",
+    ),
+    EventType.ALERT_CANCELLED_AUDIT: (
+        MomentKind.CANCELLED,
+        "It was cancelled: its configuration or its target was gone.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EventsOfAlert:
+    """What they tell, in no order; `more` events of it are in the log beside those."""
+
+    moments: tuple[Moment, ...]
+    more: int
+
+
+def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
+    """What the alert's own events tell, and its row where retention has taken them away."""
+    rows = Event.objects.filter(alert_id=alert.id)
+    events = list(rows.order_by("-created", "-id")[: FIRST + NEWEST])
+    more = 0
+    if len(events) == FIRST + NEWEST:
+        events = [*events[:NEWEST], *rows.order_by("created", "id")[:FIRST]]
+        events = list({event.id: event for event in events}.values())
+        more = rows[:MOST_COUNTED].count() - len(events)
+    told = [_moment(event, alert) for event in events]
+    end = min(now, alert.resolved) if alert.resolved else now
+    # What happened between the first and the newest is not known.
+    lapsed = lapses(_acknowledgings(events[:NEWEST] if more else events), end)
+    return EventsOfAlert((*told, *_untold(alert, told), *lapsed), more)
+
+
+def began(alert: Alert, view: ConfigView | None) -> Moment:
+    """What began it, and why that was reason enough; `view` None where the configuration is not shown."""
+    where = target_words(alert.facts)
+    event = None if alert.metric_name else _opening_event(alert)
+    text = (
+        f"{alert.event_type} of {where} was recorded." if event else f"{alert.event_type} holds for {where}."
+    )
+    reason = None
+    if alert.metric_name is not None:
+        text, reason = f"{where} left its threshold.", _value_words(alert, view)
+    return Moment(
+        at=alert.created,
+        kind=MomentKind.BEGAN,
+        text=text,
+        reason=reason,
+        event_id=event.id if event else None,
+    )
+
+
+def _opening_event(alert: Alert) -> Event | None:
+    """The newest event of its type and target when it began; it is named by no alert."""
+    events = Event.objects.filter(
+        event_type=alert.event_type,
+        group_id=alert.group_id,
+        alert_id=None,
+        created__lte=alert.created,
+        created__gte=alert.created - _BEFORE,
+    )
+    target = EVENT_TYPES[EventType(alert.event_type)].target
+    newest = events.order_by("-created", "-id")[:_LOOKED_THROUGH]
+    return next((one for one in newest if target_key(target, one.details) == alert.target_key), None)
+
+
+def _value_words(alert: Alert, view: ConfigView | None) -> str:
+    """`CONNECTIONS was 1,650: above 900`."""
+    metric = Metric(str(alert.metric_name))
+    threshold = view.metric_threshold if view else None
+    units = threshold.units if threshold else base_unit(metric)
+    limit = limit_words(threshold.operator, threshold.threshold, units) if threshold else "outside"
+    first = first_value(alert)
+    if first is None:
+        return f"{metric.value} was {limit}; the value is not kept any more"
+    value, reported = first
+    since = "" if reported == alert.created else f", as reported at {wire_time(reported)}"
+    return f"{metric.value} was {quantity(convert(value, base_unit(metric), units), units)}: {limit}{since}"
+
+
+def _moment(event: Event, alert: Alert) -> Moment:
+    kind, text = _kind_and_text(event, alert)
+    details = event.details
+    return Moment(
+        at=event.created,
+        kind=kind,
+        text=text,
+        reason=_changed(event, "acknowledgementComment"),
+        who=details.get("username") or details.get("publicKey"),
+        event_id=event.id,
+    )
+
+
+def _kind_and_text(event: Event, alert: Alert) -> tuple[MomentKind, str]:
+    if event.event_type == alert.event_type:
+        return MomentKind.OPENED, "The alert opened."
+    if event.event_type == closing_type(EventType(alert.event_type)):
+        return MomentKind.CLOSED, "The condition ended, and the alert closed."
+    kind, text = _AUDITS.get(event.event_type, (MomentKind.OTHER, f"{event.event_type} was recorded."))
+    if kind is MomentKind.ACKNOWLEDGED:
+        until = _changed(event, "acknowledgedUntil")
+        text += f" until {until}." if until else ": another comment."
+    return kind, text
+
+
+def _changed(event: Event, name: str) -> str | None:
+    """What a field of the acknowledgement became."""
+    params: Sequence[Mapping[str, Any]] = [param for one in event.diffs for param in one["params"]]
+    return next((one.get("new") for one in params if one["param"] == name), None)
+
+
+def _acknowledgings(events: Sequence[Event]) -> list[Acknowledging]:
+    """Oldest first; a change of the comment alone leaves the time as it was."""
+    found: list[Acknowledging] = []
+    for event in sorted(events, key=lambda one: (one.created, one.id)):
+        if event.event_type == EventType.ALERT_UNACKNOWLEDGED_AUDIT:
+            found.append(Acknowledging(at=event.created, until=None))
+        elif event.event_type == EventType.ALERT_ACKNOWLEDGED_AUDIT:
+            until = _changed(event, "acknowledgedUntil")
+            last = found[-1].until if found else None
+            found.append(Acknowledging(at=event.created, until=parse_time(until) if until else last))
+    return found
+
+
+def _untold(alert: Alert, told: Sequence[Moment]) -> Iterator[Moment]:
+    """What the row says and no event does: of an alert that never opened, or whose events are gone."""
+    kinds = {one.kind for one in told}
+    if MomentKind.OPENED not in kinds and _opened(alert):
+        yield Moment(at=alert.opens, kind=MomentKind.OPENED, text="The alert opened.")
+    if alert.resolved is None or kinds & {MomentKind.CLOSED, MomentKind.CANCELLED}:
+        return
+    closed = alert.status == AlertStatus.CLOSED
+    kind = MomentKind.CLOSED if closed else MomentKind.CANCELLED
+    text = "The condition ended" if closed else "It was cancelled: its configuration or its target was gone"
+    before = ", before it had opened" if alert.resolved < alert.opens else ""
+    yield Moment(at=alert.resolved, kind=kind, text=f"{text}{before}.")
+
+
+def _opened(alert: Alert) -> bool:
+    """Whether it opened for certain: one that was cancelled may have been tracked to its end."""
+    if alert.status == AlertStatus.CLOSED and alert.resolved is not None:
+        return alert.resolved >= alert.opens
+    return alert.status == AlertStatus.OPEN

@@ -1,0 +1,20 @@
+"""The fleet in the console: as agents report it, and what people do to it."""
+
+from automation.admin.agents import AgentAdmin, FleetWatchAdmin
+from automation.admin.hosts import DatabaseAdmin, HostAdmin
+from automation.admin.measurements import MeasurementAdmin
+from automation.admin.processes import ProcessStatusAdmin
+from automation.admin.revisions import AutomationRevisionAdmin
+from automation.admin.sets import ClusterAdmin, ReplicaSetAdmin
+
+__all__ = [
+    "AgentAdmin",
+    "AutomationRevisionAdmin",
+    "ClusterAdmin",
+    "DatabaseAdmin",
+    "FleetWatchAdmin",
+    "HostAdmin",
+    "MeasurementAdmin",
+    "ProcessStatusAdmin",
+    "ReplicaSetAdmin",
+]

@@ -1,0 +1,96 @@
+"""Agents in the console, and since when their silence counts."""
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.decorators import display
+
+from automation.admin.shown import AGENT_TONES, agent_state, ago, with_behind
+from automation.choices import AgentType
+from automation.models import Agent, FleetWatch
+from automation.services.agents import agent_delete
+from automation.views.agents import AgentViewSet
+from opsapi.console.actions import Action, Call
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+def _forget(call: Call) -> None:
+    agent_delete(
+        group_id=call.row.group_id,
+        agent_type=AgentType(call.row.agent_type),
+        hostname=call.row.hostname,
+        actor=call.actor,
+        now=call.now,
+    )
+
+
+@admin.register(Agent)
+class AgentAdmin(ConsoleAdmin):
+    """Agents, when each last reported, and which have fallen silent."""
+
+    section = Section.FLEET
+    icon = "smart_toy"
+    rank = 40
+    group_path = "group_id"
+    actions_of_row = {
+        "forget": Action(
+            label="Forget",
+            text="For agents out of service: the alerts about it are cancelled, its hosts keep their state. "
+            "Its next report adds it anew.",
+            run=_forget,
+            access=AgentViewSet.access["destroy"],
+            icon="delete",
+            danger=True,
+            bulk=True,
+        ),
+    }
+    list_display = ["hostname", "state", "agent_type", "shown_version", "group", "reported"]
+    list_filter = [
+        ("down", admin.BooleanFieldListFilter),
+        "agent_type",
+        "version_behind",
+        ("group", AutocompleteSelectFilter),
+    ]
+    list_select_related = ["group"]
+    search_fields = ["hostname", "group__name"]
+    ordering = ["-last_report"]
+    fields = [
+        "hostname",
+        "state",
+        "agent_type",
+        "shown_version",
+        "group",
+        "reported",
+        "last_report",
+        "returned",
+        "created",
+        "id",
+    ]
+    empty_text = "No agent has reported yet. An agent needs an API key with the role GROUP_AGENT."
+
+    @display(description="state", label=AGENT_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
+    def state(self, agent: Agent) -> str:
+        """How it stands."""
+        return agent_state(agent)
+
+    @admin.display(description="version", ordering="version")
+    def shown_version(self, agent: Agent) -> str:
+        """And whether another of its type has a higher one."""
+        return with_behind(agent.version, behind=agent.version_behind)
+
+    @admin.display(description="heard of", ordering="last_report")
+    def reported(self, agent: Agent) -> SafeString | str:
+        """How long ago it last reported."""
+        return ago(agent.last_report)
+
+
+@admin.register(FleetWatch)
+class FleetWatchAdmin(ConsoleAdmin):
+    """Since when silence counts."""
+
+    section = Section.PLATFORM
+    icon = "visibility"
+    list_display = ["counting_since", "swept"]
+    ordering = ["id"]
+    fields = ["counting_since", "swept"]
+    empty_text = "No worker has looked for silent hosts and agents yet."

@@ -1,0 +1,104 @@
+"""What the page of a host shows beside its fields."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.http import urlencode
+
+from automation.admin.shown import HOST_TONES, host_state
+from automation.measured import measured_of
+from automation.models import Database, Host
+from events.models import Event
+from events.search import EventSearch
+from events.search_pages import search_page
+from events.wording import type_in_words
+from opsapi.api.principal import Reach
+from opsapi.api.registry import host_panels
+from opsapi.console.ages import age_words
+from opsapi.console.parts import Cell, Panel, Tone
+from opsapi.console.places import list_url, page_url
+from opsapi.first_rows import first_rows
+
+_SHOWN = 10
+
+
+def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Mapping[str, Any]:
+    """Its measurements, of which the metric that is `wanted` is plotted, and its panels."""
+    measured = measured_of(host, wanted, now=now)
+    links = [(one, "?" + urlencode({"metric": one.metric.value})) for one in measured.newest]
+    state = host_state(host)
+    return {
+        "state": state,
+        "tone": HOST_TONES[state],
+        "measured": measured,
+        "metrics": links,
+        "panels": list(_panels(host, reach, now)),
+    }
+
+
+def _panels(host: Host, reach: Reach, now: datetime) -> Iterator[Panel]:
+    for contribute in host_panels():
+        yield contribute(reach, host, now)
+    yield _events(host, reach, now)
+    yield _members(host)
+    yield _databases(host)
+
+
+def _events(host: Host, reach: Reach, now: datetime) -> Panel:
+    search = EventSearch(reach=reach, group_id=host.group_id, hostname=host.hostname)
+    page = search_page(search, size=_SHOWN)
+    url = list_url(Event, host=host.hostname, project=host.group_id)
+    return Panel(
+        name="events",
+        title="Newest events",
+        unit="events",
+        headers=["What", "When"],
+        rows=[_event(one, now) for one in page.events],
+        # How many there are in all is not counted: only whether there are more.
+        count=len(page.events),
+        url=url,
+        empty="Nothing is recorded of this host.",
+        remedy=Cell("Its events", url),
+    )
+
+
+def _event(event: Event, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(type_in_words(event.event_type), page_url(event)),
+        Cell(f"{age_words(now - event.created)} ago"),
+    ]
+
+
+def _members(host: Host) -> Panel:
+    same = Host.objects.filter(replica_set=host.replica_set_id).order_by("hostname", "port")
+    found = first_rows(same if host.replica_set_id else Host.objects.none())
+    return Panel(
+        name="members",
+        title="Replica set",
+        unit="members",
+        headers=["Member", "Type", "State"],
+        rows=[_member(one) for one in found.rows],
+        count=found.count,
+        url=page_url(host.replica_set) if host.replica_set else list_url(Host),
+        empty="Agents report it as a member of no replica set.",
+    )
+
+
+def _member(host: Host) -> Sequence[Cell]:
+    state = host_state(host)
+    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=Tone(HOST_TONES[state]))]
+
+
+def _databases(host: Host) -> Panel:
+    found = first_rows(Database.objects.filter(host=host).order_by("name"))
+    return Panel(
+        name="databases",
+        title="Databases",
+        unit="databases",
+        headers=["Name"],
+        rows=[[Cell(one.name, page_url(one))] for one in found.rows],
+        count=found.count,
+        url=list_url(Database, q=host.hostname),
+        empty="Agents report no database of it.",
+    )

@@ -1,0 +1,140 @@
+"""Hosts and their databases in the console."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.decorators import display
+
+from automation.admin.host_page import host_context
+from automation.admin.shown import HOST_TONES, ago, host_state, with_behind
+from automation.forms import HostForm, NewHostForm
+from automation.models import Database, Host
+from automation.reports import Address
+from automation.services.hosts import host_change, host_create, host_delete
+from automation.views.hosts import HostViewSet
+from opsapi import clock
+from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+_AS_REPORTED = "Hosts appear here with the first report of an agent; one can be added by hand before that."
+
+
+def _make(call: Call) -> Outcome:
+    address = Address(call.values["hostname"], call.values["port"])
+    host = host_create(group_id=call.values["group_id"], address=address, actor=call.actor, now=call.now)
+    return Outcome(message=f"Host {host} was added.", row=host)
+
+
+def _change(call: Call) -> Outcome:
+    host = call.row
+    host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
+    return Outcome(message="The host has this address.")
+
+
+def _delete(call: Call) -> Outcome | None:
+    host_delete(group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now)
+    return None
+
+
+@admin.register(Host)
+class HostAdmin(ConsoleAdmin):
+    """Hosts with their state as last reported."""
+
+    section = Section.FLEET
+    icon = "dns"
+    rank = 10
+    group_path = "group_id"
+    change_form_template = "admin/automation/host/change_form.html"
+    add_action = Action(
+        label="Add a host",
+        text="It stands here without data until an agent reports it.",
+        run=_make,
+        access=HostViewSet.access["create"],
+        form=NewHostForm,
+    )
+    actions_of_row = {
+        "change": Action(
+            label="Change the address",
+            text="Alerts about the old address are cancelled: no report will name it again.",
+            run=_change,
+            access=HostViewSet.access["update"],
+            form=HostForm,
+            icon="edit",
+        ),
+        "delete": Action(
+            label="Delete",
+            text="Its measurements go with it, its alerts are cancelled. A report naming it adds it anew.",
+            run=_delete,
+            access=HostViewSet.access["destroy"],
+            icon="delete",
+            danger=True,
+            bulk=True,
+        ),
+    }
+    list_display = ["__str__", "state", "reported", "type_name", "shown_version", "replica_set_name", "group"]
+    list_filter = [
+        ("down", admin.BooleanFieldListFilter),
+        "type_name",
+        "version_behind",
+        ("group", AutocompleteSelectFilter),
+    ]
+    list_select_related = ["group"]
+    search_fields = ["hostname", "replica_set_name", "cluster_name", "group__name", "group__id__exact"]
+    search_help_text = "Part of a host's, replica set's, cluster's or project's name, or a project's id."
+    ordering = ["group__name", "hostname", "port"]
+    fields = [
+        "id",
+        "group",
+        "hostname",
+        "port",
+        "type_name",
+        "shown_version",
+        "replica_set",
+        "cluster",
+        "shard_name",
+        "uptime_seconds",
+        "reported",
+        "reported_by",
+        "created",
+    ]
+    empty_text = _AS_REPORTED
+
+    class Media:
+        css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """With its measurements, alerts, events and neighbours."""
+        reach, wanted = operator_of(request).reach(), request.GET.get("metric", "")
+        shown = host_context(row, reach, wanted=wanted, now=clock.now())
+        return {**super().page_context(request, row), **shown}
+
+    @display(description="state", label=HOST_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
+    def state(self, host: Host) -> str:
+        """How it stands."""
+        return host_state(host)
+
+    @admin.display(description="version", ordering="version")
+    def shown_version(self, host: Host) -> str:
+        """And whether others have a higher one of its series."""
+        return with_behind(host.version, behind=host.version_behind)
+
+    @admin.display(description="last report", ordering="last_report")
+    def reported(self, host: Host) -> SafeString | str:
+        """How long ago an agent spoke of it."""
+        return ago(host.last_report)
+
+
+@admin.register(Database)
+class DatabaseAdmin(ConsoleAdmin):
+    """Databases of all hosts."""
+
+    group_path = "host__group_id"
+    list_display = ["name", "host"]
+    list_select_related = ["host"]
+    search_fields = ["name", "host__hostname"]
+    ordering = ["name", "id"]
+    fields = ["name", "host"]
+    empty_text = "Databases appear here as agents report them with their hosts."

@@ -1,0 +1,31 @@
+"""How far automation has brought each process, in the console."""
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+
+from automation.admin.shown import ago
+from automation.models import ProcessStatus
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+@admin.register(ProcessStatus)
+class ProcessStatusAdmin(ConsoleAdmin):
+    """How far automation has brought each process."""
+
+    section = Section.FLEET
+    icon = "memory"
+    rank = 50
+    group_path = "group_id"
+    list_display = ["name", "hostname", "goal_version", "error", "group", "heard"]
+    list_filter = [("group", AutocompleteSelectFilter)]
+    list_select_related = ["group"]
+    search_fields = ["name", "hostname", "group__name"]
+    ordering = ["name", "id"]
+    fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
+    empty_text = "No automation agent has reported a process yet."
+
+    @admin.display(description="reported", ordering="reported")
+    def heard(self, status: ProcessStatus) -> SafeString | str:
+        """How long ago its agent spoke of it."""
+        return ago(status.reported)

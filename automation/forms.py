@@ -1,0 +1,43 @@
+"""The forms that add a host by hand and give it another address."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from accesslist.forms import InProjectForm
+from automation.serializers.hosts import HostChange, NewHost
+from opsapi.console.forms import DocumentForm
+
+_PORT = 27017
+
+
+class _AddressFields(DocumentForm):
+    hostname = forms.CharField(label="Host name", help_text="A name, or an IP address.")
+    port = forms.IntegerField(initial=_PORT)
+
+    def body(self) -> Mapping[str, Any]:
+        """The address alone."""
+        return {name: self.cleaned_data[name] for name in ("hostname", "port")}
+
+
+class NewHostForm(_AddressFields, InProjectForm):
+    """A host, in a project."""
+
+    document = NewHost
+    field_order = ["group"]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """With the project's id."""
+        return {**super().values, "group_id": self.cleaned_data["group"].id}
+
+
+class HostForm(_AddressFields):
+    """Another address."""
+
+    document = HostChange
+
+    def stored(self) -> Mapping[str, Any]:
+        """The address it has."""
+        return {"hostname": self.row.hostname, "port": self.row.port}

@@ -1,0 +1,68 @@
+"""The fleet on the console's start page: what is shown of each row, and where it leads."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from automation.models import Agent, Host
+from automation.overview import agents_silent, hosts_down
+from opsapi.api.principal import Reach
+from opsapi.console.ages import age_words
+from opsapi.console.display import EMPTY
+from opsapi.console.parts import Cell, Panel, Tone
+from opsapi.console.places import list_url, page_url
+
+
+def fleet_parts(reach: Reach, now: datetime) -> Iterator[Panel]:
+    """Hosts that are down and agents that are silent."""
+    yield _hosts(reach, now)
+    yield _agents(reach, now)
+
+
+def _hosts(reach: Reach, now: datetime) -> Panel:
+    found = hosts_down(reach)
+    return Panel(
+        name="hosts",
+        title="Hosts down",
+        unit="hosts down",
+        headers=["Host", "Project", "Replica set", "Last report"],
+        rows=[_host(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(Host, down__exact=1),
+        empty="No host is down. One stands here when its agent cannot reach it, or speaks of it no more.",
+        remedy=Cell("All hosts", list_url(Host)),
+        tone=Tone.BAD,
+    )
+
+
+def _host(host: Host, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(str(host), page_url(host)),
+        Cell(host.group.name, page_url(host.group)),
+        Cell(host.replica_set_name or EMPTY),
+        Cell(f"{age_words(now - host.last_report)} ago" if host.last_report else "never"),
+    ]
+
+
+def _agents(reach: Reach, now: datetime) -> Panel:
+    found = agents_silent(reach)
+    return Panel(
+        name="agents",
+        title="Agents silent",
+        unit="agents silent",
+        headers=["Agent", "Type", "Project", "Last report"],
+        rows=[_agent(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(Agent, down__exact=1),
+        empty="No agent is silent. One stands here when nothing was heard of it for four minutes.",
+        remedy=Cell("All agents", list_url(Agent)),
+        tone=Tone.BAD,
+    )
+
+
+def _agent(agent: Agent, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(agent.hostname, page_url(agent)),
+        Cell(agent.agent_type.lower()),
+        Cell(agent.group.name, page_url(agent.group)),
+        Cell(f"{age_words(now - agent.last_report)} ago"),
+    ]

@@ -1,0 +1,72 @@
+"""Links between the event log and the other pages of the console."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from events.models import Event
+
+# Of what an event names by an id: the key in its details, the model's pages, and what it is called.
+_NAMED = (
+    ("hostId", "automation.host", "Host"),
+    ("alertConfigId", "alerting.alertconfig", "Alert configuration"),
+    ("maintenanceWindowId", "alerting.maintenancewindow", "Maintenance window"),
+    ("userId", "accesslist.user", "User"),
+    ("apiKeyId", "accesslist.apikey", "API key"),
+    ("teamId", "accesslist.team", "Team"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLink:
+    """What an event names; without `url`, and by its id alone, where it is gone or may not be read."""
+
+    label: str
+    row_id: str
+    name: str = ""
+    url: str | None = None
+
+
+def events_link(row_id: str) -> SafeString:
+    """A link to the events of a project or an alert."""
+    url = reverse("admin:events_event_changelist") + "?" + urlencode({"q": row_id})
+    return format_html('<a href="{}">What happened</a>', url)
+
+
+def row_links(site: AdminSite, request: HttpRequest, event: Event) -> list[RowLink]:
+    """Everything the event names by an id."""
+    return [_link(site, request, *named) for named in _ids(event)]
+
+
+def _ids(event: Event) -> Iterator[tuple[str, str, str]]:
+    scopes: Mapping[str, tuple[str, str | None]] = {
+        "Project": ("accesslist.project", event.group_id),
+        "Organization": ("accesslist.organization", event.org_id),
+        "Alert": ("alerting.alert", event.alert_id),
+    }
+    for label, (model, row_id) in scopes.items():
+        if row_id:
+            yield label, model, row_id
+    details: Mapping[str, Any] = event.details
+    for key, model, label in _NAMED:
+        if details.get(key):
+            yield label, model, str(details[key])
+
+
+def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id: str) -> RowLink:
+    """With the page of the row, if the operator finds it in that model's list."""
+    pages = next((one for one in site._registry.values() if one.opts.label_lower == model), None)
+    if pages is None or not pages.has_view_permission(request):
+        return RowLink(label, row_id)
+    row = pages.get_queryset(request).filter(pk=row_id).first()
+    if row is None:
+        return RowLink(label, row_id)
+    url = reverse(f"admin:{pages.opts.app_label}_{pages.opts.model_name}_change", args=[row_id])
+    return RowLink(label, row_id, str(row), url)

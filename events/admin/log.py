@@ -1,0 +1,155 @@
+"""The event log in the console.
+
+Django's list counts its rows and pages by number, which costs more the longer the log is; this one goes on
+by event and looks for things along indexes (`events.search`).
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+
+from events.admin.links import row_links
+from events.admin.shown import group_names, shown_events
+from events.csv import events_csv
+from events.diff_rows import changed_resources
+from events.forms import EventFilters, Last
+from events.models import Event
+from events.search import LOOKED_BACK
+from events.search_pages import Direction, SearchPage, search_page
+from events.wording import about, acting, type_in_words
+from opsapi import clock
+from opsapi.api.principal import Reach
+from opsapi.console.actions import operator_of
+from opsapi.console.display import pretty_json
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.fields import Among
+
+_ON_A_PAGE = 50
+
+
+@admin.register(Event)
+class EventAdmin(ConsoleAdmin):
+    """The event log, newest first."""
+
+    section = Section.ALERTING
+    icon = "history_edu"
+    rank = 50
+    fields = ["id", "created", "event_type"]
+    empty_text = "Nothing has happened yet. Every write, by whomever, leaves an event here."
+    change_form_template = "admin/events/event/change_form.html"
+    list_template = "admin/events/event/list.html"
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Those of projects and organizations that may be read."""
+        if reach.everything:
+            return rows
+        return rows.filter(Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids)))
+
+    def is_shown_to(self, reach: Reach) -> bool:
+        """Whether somebody of this reach may find any rows here."""
+        return bool(reach)
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the file."""
+        file = path("csv/", self.admin_site.admin_view(self.csv_view), name=self._name("csv"))
+        return [file, *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """A page of what is searched for."""
+        filters = self._filters(request)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        return self._list(request, filters)
+
+    def csv_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+        """All that is searched for, as a file."""
+        filters = self._filters(request)
+        if not filters.is_valid():
+            return self._list(request, filters)
+        operator = operator_of(request)
+        parts = events_csv(filters.search(), names=lambda ids: group_names(operator, ids))
+        return StreamingHttpResponse(
+            parts,
+            content_type="text/csv; charset=utf-8; header=present",
+            headers={
+                "Content-Disposition": f'attachment; filename="events-{filters.now:%Y%m%dT%H%M%SZ}.csv"'
+            },
+        )
+
+    def page_context(self, request: HttpRequest, row: Event) -> dict[str, Any]:
+        """The event in words, what changed, what it names, and all of it as it is kept."""
+        return {
+            **super().page_context(request, row),
+            "title": type_in_words(row.event_type),
+            "subtitle": None,
+            "event": row,
+            "about": about(row.details),
+            "who": acting(row.details),
+            "address": row.details.get("remoteAddress"),
+            "changes": changed_resources(row.diffs),
+            "links": row_links(self.admin_site, request, row),
+            "kept": [(name, pretty_json(getattr(row, name))) for name in ("details", "diffs", "raw")],
+        }
+
+    def _filters(self, request: HttpRequest) -> EventFilters:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return EventFilters(request.GET, operator=operator_of(request), now=clock.now())
+
+    def _list(self, request: HttpRequest, filters: EventFilters) -> TemplateResponse:
+        page, direction = SearchPage((), None), Direction.OLDER
+        if filters.is_valid():
+            place, direction = filters.place()
+            page = search_page(filters.search(), size=_ON_A_PAGE, place=place, direction=direction)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Events",
+            "model_admin": self,
+            "form": filters,
+            "events": shown_events(page.events, operator_of(request)),
+            "page": page,
+            "csv_url": _with(filters, url=reverse(f"admin:{self._name('csv')}")),
+            "quick": [_quick(filters, last) for last in Last],
+            **_going_on(filters, page, direction),
+        }
+        status = 200 if filters.is_valid() else 400
+        return TemplateResponse(request, self.list_template, context, status=status)
+
+
+def _with(filters: EventFilters, *, url: str = "", leave: tuple[str, ...] = (), **more: str) -> str:
+    """The address with the filters that are chosen, changed."""
+    kept = {name: value for name, value in filters.chosen.items() if name not in leave}
+    return f"{url}?{urlencode({**kept, **more})}"
+
+
+def _quick(filters: EventFilters, last: Last) -> dict[str, Any]:
+    url = _with(filters, leave=("start", "end"), last=last.value)
+    return {"label": f"Last {last.value}", "url": url, "active": filters.chosen.get("last") == last.value}
+
+
+def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> dict[str, Any]:
+    """Links to the pages on both sides; where a page was come to from, there is always one."""
+    place, _ = filters.place() if filters.is_valid() else (None, None)
+    first, last = (page.events[0].id, page.events[-1].id) if page.events else (None, None)
+    ahead = page.next.id if page.next else None
+    back = place.id if place else None
+    if direction is Direction.OLDER:
+        older, newer = ahead, (first or back) if place else None
+    else:
+        older, newer = last or back, ahead
+    return {
+        "older_url": _with(filters, before=older) if older else None,
+        "newer_url": _with(filters, after=newer) if newer else None,
+        "newest_url": _with(filters) if place else None,
+        "looked_to": page.looked_to,
+        "looked_back": f"{LOOKED_BACK:,}",
+    }

@@ -1,0 +1,25 @@
+"""What alerting has still to look at."""
+
+from django.contrib import admin
+
+from events.models import Signal
+from opsapi.console.display import json_field
+from opsapi.console.model_admin import ConsoleAdmin, Section
+
+
+@admin.register(Signal)
+class SignalAdmin(ConsoleAdmin):
+    """What alerting has still to look at; one that stays was set aside."""
+
+    section = Section.PLATFORM
+    icon = "pending"
+    list_display = ["id", "created", "group_id", "kind", "failed"]
+    list_filter = ["failed"]
+    search_fields = ["group_id__exact"]
+    search_help_text = "A whole id of a project."
+    ordering = ["-id"]
+    sortable_by = ()
+    fields = ["id", "created", "group_id", "kind", "failed", "payload_json"]
+    empty_text = "Nothing is waiting: alerting has looked at everything that happened."
+
+    payload_json = staticmethod(json_field("payload"))

@@ -1,0 +1,78 @@
+"""What a search finds as a CSV file, written while it is read (RFC 4180)."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from events.csv_cells import csv_lines, json_cell, text_cell
+from events.models import Event
+from events.search import LOOKED_BACK, EventSearch
+from events.search_pages import SearchPage, search_page
+from events.wording import about, acting
+from opsapi.clock import wire_time
+
+MOST_ROWS = 1_000_000
+"""So many events a file holds, and so many are looked through for it."""
+COLUMNS = (
+    "id",
+    "created",
+    "eventTypeName",
+    "groupId",
+    "groupName",
+    "orgId",
+    "alertId",
+    "who",
+    "remoteAddress",
+    "target",
+    "details",
+    "changes",
+)
+_AT_ONCE = 1_000
+
+Names = Callable[[Collection[str]], Mapping[str, str]]
+"""Ids of projects → names of those among them that may be read."""
+
+
+def events_csv(search: EventSearch, *, names: Names) -> Iterator[str]:
+    """Parts of the file, newest first. A file that is cut says so in its last record.
+
+    Each part is a statement of its own, so that no transaction stays open while somebody downloads.
+    """
+    yield csv_lines([COLUMNS])
+    read, page = 0, SearchPage((), None)
+    while read < MOST_ROWS:
+        page = search_page(search, size=_AT_ONCE, place=page.next)
+        if page.events:
+            yield _part(page, names)
+        if page.next is None:
+            return
+        read += _AT_ONCE if page.looked_to is None else LOOKED_BACK
+    yield csv_lines([_cut(page)])
+
+
+def _part(page: SearchPage, names: Names) -> str:
+    known = names({event.group_id for event in page.events if event.group_id})
+    return csv_lines(_record(event, known) for event in page.events)
+
+
+def _record(event: Event, names: Mapping[str, str]) -> tuple[str, ...]:
+    details = event.details
+    return (
+        event.id,
+        wire_time(event.created),
+        event.event_type,
+        event.group_id or "",
+        text_cell(names.get(event.group_id or "", "")),
+        event.org_id or "",
+        event.alert_id or "",
+        text_cell(acting(details) or ""),
+        text_cell(details.get("remoteAddress", "")),
+        text_cell(about(details)),
+        json_cell(details),
+        json_cell(event.diffs),
+    )
+
+
+def _cut(page: SearchPage) -> tuple[str, ...]:
+    """A record like the others: every line of a file has as many cells (RFC 4180, 2.4)."""
+    until = f" older than {wire_time(page.next.created)}" if page.next else ""
+    text = f"The file ends after {MOST_ROWS:,} events; there may be more{until}. Choose a range of time."
+    return (text, *[""] * (len(COLUMNS) - 1))

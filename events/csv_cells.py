@@ -1,0 +1,66 @@
+"""Cells of a CSV file that no spreadsheet runs (RFC 4180). Pure.
+
+Texts come from users and agents, and a spreadsheet takes a cell that begins like a formula for one:
+https://owasp.org/www-community/attacks/CSV_Injection. One that is set to another separator than the comma
+finds further cells within a text, so what follows a separator counts as a beginning too.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import Any
+
+from events.diffs import compact_json
+
+_APOSTROPHE = "'"
+# ASCII, full-width, small and mathematical forms: spreadsheets take them for the same.
+_FORMULA = frozenset("=+-@＝＋－＠﹦﹢﹣﹫−")
+_LEADING = frozenset("\t\r\n")
+_SEPARATOR = re.compile("([,;|\t\r\n])")
+# Passed over by spreadsheets: blanks (`str.strip` knows them), quotes, characters without width.
+_QUOTES = "\"'`‘’“”\ufeff\u200b\u200c\u200d\u2060"
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def text_cell(text: str) -> str:
+    """The text, with an apostrophe before everything a spreadsheet would take for a formula."""
+    harmless = "".join(_APOSTROPHE + part if _formula_at(part) is not None else part for part in _parts(text))
+    return _APOSTROPHE + harmless if text[:1] in _LEADING else harmless
+
+
+def json_cell(value: Any) -> str:
+    """A value as compact JSON, a formula's first character in its texts escaped: it reads back the same."""
+    return _JSON_TEXT.sub(lambda found: "".join(map(_escaped, _parts(found[0]))), compact_json(value))
+
+
+def csv_line(cells: Sequence[str]) -> str:
+    """One record with its line end (RFC 4180, 2)."""
+    return csv_lines([cells])
+
+
+def csv_lines(records: Iterable[Sequence[str]]) -> str:
+    """Records with their line ends; every cell in quotes, so that none is cut at what stands in it."""
+    text = StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerows(records)
+    return text.getvalue()
+
+
+def _parts(text: str) -> list[str]:
+    """The text cut at every separator, the separators as parts of their own."""
+    return _SEPARATOR.split(text)
+
+
+def _formula_at(part: str) -> int | None:
+    """Where the formula begins that a cell of this text would be; None when it is none."""
+    for place, character in enumerate(part):
+        if character in _FORMULA:
+            return place
+        if not (character.isspace() or character in _QUOTES):
+            return None
+    return None
+
+
+def _escaped(part: str) -> str:
+    place = _formula_at(part)
+    return part if place is None else f"{part[:place]}\\u{ord(part[place]):04x}{part[place + 1 :]}"

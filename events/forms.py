@@ -1,0 +1,208 @@
+"""What an operator fills in to find events."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import QueryDict
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from events.search import EventSearch
+from events.search_pages import Direction
+from events.selectors import EventPlace, event_place, what_is_named
+from events.types import EVENT_TYPES, Category, EventType
+from events.wording import in_words, type_in_words
+from opsapi.api.principal import Operator
+from opsapi.clock import parse_filter_time
+from opsapi.console.forms import single_line, themed
+from opsapi.ids import is_id
+
+_ANY = ("", "Any")
+_CATEGORIES = [_ANY, *((one.value, in_words(one.value)) for one in Category)]
+_TYPES = [
+    _ANY,
+    *sorted(((one.value, type_in_words(one.value)) for one in EVENT_TYPES), key=lambda row: row[1]),
+]
+
+
+class Last(StrEnum):
+    """How far back the quick buttons look."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+
+    @property
+    def span(self) -> timedelta:
+        """The time it is."""
+        return {
+            Last.HOUR: timedelta(hours=1),
+            Last.DAY: timedelta(days=1),
+            Last.WEEK: timedelta(weeks=1),
+        }[self]
+
+
+class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the theme is not typed
+    """The browser's own, for a date and a time to the second."""
+
+    input_type = "datetime-local"
+
+
+class Moment(forms.CharField):
+    """A date-time in UTC as the API takes it, or a date alone: its first second, or its last."""
+
+    def __init__(self, *, end_of_day: bool, **options: Any) -> None:
+        super().__init__(required=False, widget=DateTimePicker(attrs={"step": "1"}), **options)
+        self.end_of_day = end_of_day
+
+    def clean(self, value: Any) -> Any:
+        """The moment; None where nothing was typed."""
+        text = super().clean(value)
+        if not text:
+            return None
+        try:
+            return parse_filter_time(text, end_of_day=self.end_of_day)
+        except ValueError:
+            raise ValidationError("Not a date and time, as in 2026-11-21T07:26:14 (UTC).") from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """As the picker writes it: it shows nothing else, and what it does not show it sends no more."""
+        try:
+            moment = parse_filter_time(data or "", end_of_day=self.end_of_day)
+        except ValueError:
+            return data
+        return f"{moment:%Y-%m-%dT%H:%M:%S}"
+
+
+def _text(label: str, **options: Any) -> forms.CharField:
+    return forms.CharField(label=label, required=False, max_length=254, validators=[single_line], **options)
+
+
+class EventFilters(forms.Form):
+    """The filters of the list, and where a page of it begins."""
+
+    project = _text("Project (name or id)")
+    category = forms.ChoiceField(choices=_CATEGORIES, required=False)
+    type = forms.ChoiceField(choices=_TYPES, required=False)
+    who = _text("Who (user name or public key)")
+    address = _text("From where (remote address)")
+    host = _text("Host name")
+    start = Moment(label="From (UTC)", end_of_day=False)
+    end = Moment(label="Until (UTC)", end_of_day=True)
+    q = _text("Id of an event, project or alert")
+    last = forms.ChoiceField(choices=[(one.value, one.value) for one in Last], required=False)
+    before = _text("before")
+    after = _text("after")
+
+    PLACES = ("before", "after")
+    HIDDEN = ("last", *PLACES)
+
+    def __init__(self, data: QueryDict, *, operator: Operator, now: datetime) -> None:
+        # A link may name a filter without a value; only what has one is a filter.
+        super().__init__({name: value for name, value in data.items() if value})
+        self.operator, self.now = operator, now
+        self.suggested = operator.groups()
+        for field in self.fields.values():
+            themed(field)
+        self.fields["project"].widget.attrs["list"] = "projects"
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """What is filtered by, without where the page begins."""
+        return {name: value for name, value in self.data.items() if name not in self.PLACES}
+
+    def shown(self) -> list[forms.BoundField]:
+        """The fields to be filled in."""
+        return [self[name] for name in self.fields if name not in self.HIDDEN]
+
+    def misplaced(self) -> list[forms.BoundField]:
+        """Of the others those that are wrong."""
+        return [self[name] for name in self.HIDDEN if self[name].errors]
+
+    def clean_project(self) -> str | None:
+        """Its id, if it may be read."""
+        typed = self.cleaned_data["project"]
+        if not typed:
+            return None
+        found = self.operator.groups(ids=[typed]) if is_id(typed) else self.operator.groups(name=typed)
+        if not found:
+            raise ValidationError("You can read no project of this name or id.")
+        return found[0].id
+
+    def clean_q(self) -> dict[str, str]:
+        """What the id is of, as a search takes it."""
+        typed = self.cleaned_data["q"]
+        if not typed:
+            return {}
+        if not is_id(typed):
+            raise ValidationError("An id has 24 characters, 0-9 and a-f.")
+        return {what_is_named(typed).value: typed}
+
+    def clean_before(self) -> EventPlace | None:
+        """Where the events newer than the page end."""
+        return self._place("before")
+
+    def clean_after(self) -> EventPlace | None:
+        """Where the events older than the page end."""
+        return self._place("after")
+
+    def clean(self) -> dict[str, Any]:
+        """What contradicts itself finds nothing, and that is better told."""
+        values = self.cleaned_data
+        for name in self.data.keys() - self.fields.keys():
+            self.add_error(None, f"There is no filter {name!r}.")
+        start, end = values.get("start"), values.get("end")
+        if start and end and start > end:
+            self.add_error("start", "This must not be after the end.")
+        category, chosen = values.get("category"), values.get("type")
+        if category and chosen and EventType(chosen).spec.category != category:
+            self.add_error("type", "This type is not of the category.")
+        if values.get("project") and "group_id" in values.get("q", {}):
+            self.add_error("q", "This is the id of a project, and a project is chosen already.")
+        return values
+
+    def search(self) -> EventSearch:
+        """What is looked for, of what the operator may read."""
+        values = self.cleaned_data
+        return EventSearch(
+            reach=self.operator.reach(),
+            event_types=self._types(),
+            who=values["who"] or None,
+            remote_address=values["address"] or None,
+            hostname=values["host"] or None,
+            start=self._start(),
+            end=values["end"],
+            **{"group_id": values["project"], **values["q"]},
+        )
+
+    def place(self) -> tuple[EventPlace | None, Direction]:
+        """Where the page begins, and in which direction it is read."""
+        if self.cleaned_data["after"]:
+            return self.cleaned_data["after"], Direction.NEWER
+        return self.cleaned_data["before"], Direction.OLDER
+
+    def _types(self) -> tuple[str, ...]:
+        category, chosen = self.cleaned_data["category"], self.cleaned_data["type"]
+        if chosen:
+            return (chosen,)
+        return tuple(name.value for name, spec in EVENT_TYPES.items() if spec.category == category)
+
+    def _start(self) -> datetime | None:
+        start: datetime | None = self.cleaned_data["start"]
+        last = self.cleaned_data["last"]
+        if not last:
+            return start
+        since = (self.now - Last(last).span).replace(microsecond=0)
+        return max(start, since) if start else since
+
+    def _place(self, name: str) -> EventPlace | None:
+        event_id = self.cleaned_data[name]
+        if not event_id:
+            return None
+        place = event_place(event_id) if is_id(event_id) else None
+        if place is None:
+            raise ValidationError(f"{name}: there is no such event (any more). Begin with the newest.")
+        return place

@@ -1,0 +1,115 @@
+"""How many events there were, hour by hour: the chart of the console's start page.
+
+A day may have hundreds of thousands of events, and the page asks every ten seconds. Hours that are over are
+therefore counted once and remembered for some minutes (events of the past still come in with late reports),
+the running one for some seconds; by each process for itself.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from hashlib import sha256
+
+from django.core.cache import cache
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import TruncHour
+
+from events.models import Event
+from events.types import EVENT_TYPES, Category
+from opsapi.api.principal import Reach
+from opsapi.fields import Among
+
+HOURS = 24
+"""So many are shown, the running one among them."""
+_HOUR = timedelta(hours=1)
+_PAST_REMEMBERED = timedelta(minutes=10)
+_RUNNING_REMEMBERED = timedelta(seconds=10)
+
+
+class EventGroup(StrEnum):
+    """Categories of events that are shown as one, so that a chart can be told apart by its colours."""
+
+    FLEET = "Fleet"
+    AGENTS = "Agents and automation"
+    BACKUP = "Backup"
+    ALERTING = "Alerting"
+    ACCESS = "Access"
+
+
+GROUPS: Mapping[Category, EventGroup] = {
+    Category.HOST: EventGroup.FLEET,
+    Category.REPLICA_SET: EventGroup.FLEET,
+    Category.CLUSTER: EventGroup.FLEET,
+    Category.BI_CONNECTOR: EventGroup.FLEET,
+    Category.DATA_EXPLORER: EventGroup.FLEET,
+    Category.AGENT: EventGroup.AGENTS,
+    Category.AUTOMATION_CONFIG: EventGroup.AGENTS,
+    Category.BACKUP: EventGroup.BACKUP,
+    Category.ALERT: EventGroup.ALERTING,
+    Category.ALERT_CONFIG: EventGroup.ALERTING,
+    Category.MAINTENANCE_WINDOW: EventGroup.ALERTING,
+    Category.INTEGRATION: EventGroup.ALERTING,
+    Category.ORGANIZATION: EventGroup.ACCESS,
+    Category.GROUP: EventGroup.ACCESS,
+    Category.TEAM: EventGroup.ACCESS,
+    Category.USER: EventGroup.ACCESS,
+    Category.API_KEY: EventGroup.ACCESS,
+    Category.ACCESS_LIST: EventGroup.ACCESS,
+}
+
+Counts = Mapping[tuple[datetime, EventGroup], int]
+
+
+@dataclass(frozen=True, slots=True)
+class EventHour:
+    """The events of the hour that begins at `start`, by group; every group is there."""
+
+    start: datetime
+    counts: Mapping[EventGroup, int]
+
+
+def event_hours(*, reach: Reach, now: datetime) -> list[EventHour]:
+    """The last HOURS hours, the oldest first; the last one is running. A count is seconds to minutes old."""
+    running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    starts = [running - back * _HOUR for back in reversed(range(HOURS))]
+    past = _remembered(reach, starts[0], running, now, _PAST_REMEMBERED)
+    counts = {**past, **_remembered(reach, running, running + _HOUR, now, _RUNNING_REMEMBERED)}
+    return [
+        EventHour(start, {group: counts.get((start, group), 0) for group in EventGroup}) for start in starts
+    ]
+
+
+def _remembered(reach: Reach, start: datetime, end: datetime, now: datetime, how_long: timedelta) -> Counts:
+    """As `_counted`; asked once in each stretch of that length, however many ask."""
+    stretch = int(now.timestamp() // how_long.total_seconds())
+    key = f"events.hours:{_name(reach)}:{start.timestamp():.0f}:{end.timestamp():.0f}:{stretch}"
+    found: Counts | None = cache.get(key)
+    if found is None:
+        found = _counted(reach, start, end)
+        cache.set(key, found, timeout=how_long.total_seconds())
+    return found
+
+
+def _name(reach: Reach) -> str:
+    if reach.everything:
+        return "all"
+    ids = "|".join([*sorted(reach.org_ids), "/", *sorted(reach.group_ids)])
+    return sha256(ids.encode()).hexdigest()
+
+
+def _counted(reach: Reach, start: datetime, end: datetime) -> Counts:
+    events = _in_reach(Event.objects.filter(created__gte=start, created__lt=end), reach)
+    hours = events.order_by().values_list(TruncHour("created", tzinfo=UTC), "event_type")
+    counts: Counter[tuple[datetime, EventGroup]] = Counter()
+    for hour, event_type, count in hours.annotate(Count("id")):
+        counts[hour, GROUPS[EVENT_TYPES[event_type].category]] += count
+    return counts
+
+
+def _in_reach(events: QuerySet[Event], reach: Reach) -> QuerySet[Event]:
+    """Those of the projects and of the organizations, each found by an index of its own."""
+    if reach.everything:
+        return events
+    return events.filter(Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids)))

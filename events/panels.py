@@ -1,0 +1,30 @@
+"""The event log on the console's start page."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from events.hours import EventGroup, event_hours
+from events.models import Event
+from opsapi.api.principal import Reach
+from opsapi.console.parts import Cell, Chart
+from opsapi.console.places import list_url
+
+
+def event_parts(reach: Reach, now: datetime) -> Iterator[Chart]:
+    """The events of the last 24 hours."""
+    hours = event_hours(reach=reach, now=now)
+    yield Chart(
+        name="events",
+        title="Events of the last 24 hours",
+        series=[group.value for group in EventGroup],
+        rows=[(_hour(one.start), [one.counts[group] for group in EventGroup]) for one in hours],
+        url=list_url(Event, last="day"),
+        empty="Nothing happened in the last 24 hours: no report of an agent told anything new, and nobody "
+        "changed anything.",
+    )
+
+
+def _hour(start: datetime) -> Cell:
+    end = start + timedelta(hours=1) - timedelta(seconds=1)
+    moments = {"start": f"{start:%Y-%m-%dT%H:%M:%S}", "end": f"{end:%Y-%m-%dT%H:%M:%S}"}
+    return Cell(f"{start:%H:%M}", list_url(Event, **moments))

@@ -1,0 +1,130 @@
+"""What operators look for in the event log, and by which index it is found. Pure but for naming columns.
+
+A search goes down one index, newest first. Where an index holds all it asks for, a page is read off it;
+where it does not, the rest is looked for among the next LOOKED_BACK events, and the page says how far that
+was. So a page of any search costs the same however many events there are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from django.db.models import F, Q
+from django.db.models.lookups import Exact
+
+from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO
+from opsapi.api.principal import Reach
+from opsapi.clock import second_after
+from opsapi.fields import Among
+
+_NOTHING = Q(pk__in=())
+LOOKED_BACK = 5_000
+"""So many events are looked through for what no index holds; then the page ends and can be gone on from."""
+MOST_BRANCHES = 64
+"""So many projects and types are each followed in an index of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSearch:
+    """What is looked for; everything that is named has to hold.
+
+    `reach` is what the one who looks may read. `start` and `end` are whole seconds, both included.
+    """
+
+    reach: Reach
+    event_id: str | None = None
+    group_id: str | None = None
+    event_types: tuple[str, ...] = ()
+    who: str | None = None
+    remote_address: str | None = None
+    hostname: str | None = None
+    alert_id: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def between(self) -> Q:
+        """The range of time."""
+        found = Q()
+        if self.start is not None:
+            found &= Q(created__gte=self.start)
+        if self.end is not None:
+            found &= Q(created__lt=second_after(self.end))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a search goes: the branches, each down one index, and what is left to be looked for.
+
+    Without a rest the branches together are all that is searched for, and no event is in two of them.
+    With a rest there is one branch.
+    """
+
+    branches: tuple[Q, ...]
+    rest: Q | None = None
+
+
+def way(search: EventSearch) -> Way:
+    """The index that holds most of it."""
+    narrow = _narrow(search)
+    if narrow:
+        first, *others = narrow
+        return Way((first,), _all([*others, *_types(search), *_scope(search)]))
+    branches = [scope & one for scope in _scopes(search) for one in _each_type(search)]
+    if len(branches) <= MOST_BRANCHES:
+        return Way(tuple(branches))
+    return Way((Q(),), _all([*_types(search), *_scope(search)]))
+
+
+def _narrow(search: EventSearch) -> list[Q]:
+    """What has an index of its own and leaves few events; the first is followed."""
+    asked: list[tuple[Any, str | None]] = [
+        (F("id"), search.event_id),
+        (F("alert_id"), search.alert_id),
+        (WHO, search.who),
+        (HOSTNAME, search.hostname),
+        (REMOTE_ADDRESS, search.remote_address),
+    ]
+    return [Q(Exact(expression, value)) for expression, value in asked if value is not None]
+
+
+def _scopes(search: EventSearch) -> list[Q]:
+    """Each project and organization that is looked in, as a branch; none when it may not be read."""
+    reach = search.reach
+    if search.group_id is not None:
+        readable = reach.everything or search.group_id in reach.group_ids
+        return [Q(group_id=search.group_id)] if readable else []
+    if reach.everything:
+        return [Q()]
+    # An event of an organization can be one of a project too.
+    elsewhere = ~Q(group_id__in=reach.group_ids)
+    return [
+        *(Q(group_id=one) for one in sorted(reach.group_ids)),
+        *(Q(org_id=one) & elsewhere for one in sorted(reach.org_ids)),
+    ]
+
+
+def _each_type(search: EventSearch) -> list[Q]:
+    return [Q(event_type=one) for one in search.event_types] or [Q()]
+
+
+def _scope(search: EventSearch) -> Iterator[Q]:
+    """As `_scopes`, as one condition, where there is any."""
+    reach = search.reach
+    if search.group_id is not None:
+        yield from _scopes(search) or [_NOTHING]
+    elif not reach.everything:
+        yield Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids))
+
+
+def _types(search: EventSearch) -> Iterator[Q]:
+    if search.event_types:
+        yield Q(Among("event_type", search.event_types))
+
+
+def _all(conditions: list[Q]) -> Q | None:
+    return reduce(and_, conditions) if conditions else None

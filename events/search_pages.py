@@ -1,0 +1,100 @@
+"""Pages of what a search finds in the event log, gone on from by the place of an event."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Q, QuerySet
+
+from events.models import Event
+from events.search import LOOKED_BACK, EventSearch, way
+from events.selectors import EventPlace
+
+
+class Direction(StrEnum):
+    """Where a page lies from the place it goes on from."""
+
+    OLDER = "older"
+    NEWER = "newer"
+
+
+_ORDER = {Direction.OLDER: ("-created", "-id"), Direction.NEWER: ("created", "id")}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """A page, newest first, and where there may be more in the direction it was read in.
+
+    `next` is the place to go on from; None at the end. `looked_to` is how far the page was looked for when
+    it ended before it was full.
+    """
+
+    events: Sequence[Event]
+    next: EventPlace | None
+    looked_to: EventPlace | None = None
+
+
+def search_page(
+    search: EventSearch,
+    *,
+    size: int,
+    place: EventPlace | None = None,
+    direction: Direction = Direction.OLDER,
+) -> SearchPage:
+    """The events next to a place; without one the newest, or the oldest where the direction is NEWER."""
+    followed = way(search)
+    line = _Line(search, place, direction)
+    if followed.rest is None:
+        return _page(line.merged(followed.branches, size + 1), size, direction, None)
+    (branch,) = followed.branches
+    horizon = line.horizon(branch)
+    return _page(line.sifted(branch, followed.rest, horizon, size + 1), size, direction, horizon)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Events from a place on, in the order of the direction."""
+
+    search: EventSearch
+    place: EventPlace | None
+    direction: Direction
+
+    def merged(self, branches: Sequence[Q], limit: int) -> list[Event]:
+        """The first of all branches together; each is read in the order of its index."""
+        lines = [self._along(branch)[:limit] for branch in branches]
+        if len(lines) < 2:
+            return [event for line in lines for event in line]
+        first, *others = lines
+        return list(first.union(*others, all=True).order_by(*_ORDER[self.direction])[:limit])
+
+    def horizon(self, branch: Q) -> EventPlace | None:
+        """The last event that is looked through; None when all of the branch is."""
+        places = self._along(branch).values_list("created", "id")
+        return next((EventPlace(*one) for one in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
+
+    def sifted(self, branch: Q, rest: Q, horizon: EventPlace | None, limit: int) -> list[Event]:
+        """Those of the branch, no further than the horizon, that are what is looked for."""
+        events = self._along(branch).filter(rest)
+        if horizon is not None:
+            events = events.filter(self._until(horizon))
+        return list(events[:limit])
+
+    def _along(self, branch: Q) -> QuerySet[Event]:
+        rows = Event.objects.defer("raw").order_by(*_ORDER[self.direction])
+        events = rows.filter(branch, self.search.between)
+        if self.place is None:
+            return events
+        return events.filter(self.place.older if self.direction is Direction.OLDER else self.place.newer)
+
+    def _until(self, horizon: EventPlace) -> Q:
+        if self.direction is Direction.OLDER:
+            return Q(created__gte=horizon.created) & ~horizon.older
+        return Q(created__lte=horizon.created) & ~horizon.newer
+
+
+def _page(found: list[Event], size: int, direction: Direction, horizon: EventPlace | None) -> SearchPage:
+    events = found[:size]
+    last = EventPlace(events[-1].created, events[-1].id) if len(found) > size else None
+    if direction is Direction.NEWER:
+        events.reverse()
+    return SearchPage(events, last or horizon, None if last else horizon)

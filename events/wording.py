@@ -1,0 +1,57 @@
+"""Events in words, for the console and for files. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from opsapi.hostport import host_and_port
+
+_WORDS = {"RS": "replica set", "ORG": "organization", "AUDIT": "", "CONF": "configuration"}
+_ACRONYMS = frozenset({"API", "BI", "CRUD", "MFA", "SSL"})
+_ABOUT = (
+    "hostname",
+    "replicaSetName",
+    "clusterName",
+    "metricName",
+    "targetUsername",
+    "targetPublicKey",
+    "accessListEntry",
+)
+
+
+def in_words(name: str) -> str:
+    """`ALERT_CONFIG` → `Alert config`: a name of a closed set."""
+    return name.replace("_", " ").capitalize()
+
+
+def type_in_words(name: str) -> str:
+    """`HOST_DOWN` → `Host down`; that it is written down only, `_AUDIT`, goes without saying."""
+    words = [_word(part) for part in name.split("_")]
+    text = " ".join(word for word in words if word)
+    return text[:1].upper() + text[1:]
+
+
+def acting(details: Mapping[str, Any]) -> str | None:
+    """The user or key that acted; None when the platform itself saw what happened."""
+    who: str | None = details.get("username") or details.get("publicKey")
+    return who
+
+
+def acted_by_key(details: Mapping[str, Any]) -> bool:
+    """Whether it was a key, of an agent or an API's client."""
+    return "publicKey" in details
+
+
+def about(details: Mapping[str, Any]) -> str:
+    """What it concerns, in a few names; empty when it names nothing."""
+    return ", ".join(_about(details))
+
+
+def _about(details: Mapping[str, Any]) -> Iterator[str]:
+    for name in _ABOUT:
+        if name in details:
+            port = details.get("port") if name == "hostname" else None
+            yield host_and_port(str(details[name]), port)
+
+
+def _word(part: str) -> str:
+    return part if part in _ACRONYMS else _WORDS.get(part, part.lower())

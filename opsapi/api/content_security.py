@@ -1,0 +1,65 @@
+"""What a browser may load and run of our answers (Content-Security-Policy), by django-csp.
+
+Nothing, as CONTENT_SECURITY_POLICY of the settings says, but for two kinds of pages; each names its reasons.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from csp.middleware import CSPMiddleware, PolicyParts
+from django.http import HttpRequest, HttpResponseBase
+
+Policy = Mapping[str, list[str]]
+
+STRICT: Policy = {
+    "default-src": [NONE],
+    "base-uri": [NONE],
+    "form-action": [NONE],
+    "frame-ancestors": [NONE],
+}
+"""Of everything: documents, files, errors."""
+
+DOCS: Policy = {
+    **STRICT,
+    "script-src": [SELF],
+    "style-src": [SELF],
+    # Its style sheet holds its icons as data.
+    "img-src": [SELF, "data:"],
+    "connect-src": [SELF],
+    "form-action": [SELF],
+}
+"""Of `/api/docs/`."""
+
+CONSOLE: Policy = {
+    **STRICT,
+    # The theme's menus and dialogs are expressions in attributes, which Alpine evaluates.
+    "script-src": [SELF, UNSAFE_EVAL],
+    # Its widgets set styles in the page.
+    "style-src": [SELF, UNSAFE_INLINE],
+    "img-src": [SELF, "data:"],
+    "font-src": [SELF],
+    "connect-src": [SELF],
+    "form-action": [SELF],
+}
+"""Of everything below `/admin/`."""
+
+_CONSOLE_PATH = "/admin/"
+
+
+class ContentSecurityPolicy(CSPMiddleware):
+    """django-csp's, which knows where the console is: its error pages are its own too."""
+
+    def get_policy_parts(
+        self, request: HttpRequest, response: HttpResponseBase, report_only: bool = False
+    ) -> PolicyParts:
+        """What the view said, else what the path says, else the settings."""
+        parts = super().get_policy_parts(request, response, report_only)
+        if parts.config is None and not report_only and request.path_info.startswith(_CONSOLE_PATH):
+            parts.config = dict[str, Any](CONSOLE)
+        return parts
+
+
+def header_line(policy: Policy) -> str:
+    """The header's value, for answers made where no middleware is."""
+    return "; ".join(f"{name} {' '.join(sources)}" for name, sources in policy.items())

@@ -1,0 +1,117 @@
+"""What an operator can do: each action calls a service, as the operator, where their roles allow it.
+
+There is no other way the console writes. Who may is declared with the `Access` of the API's own route, so
+that a page and a route can never disagree.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from django.http import HttpRequest
+
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.permissions import Access, Where
+from opsapi.api.principal import Actor, Operator
+from opsapi.roles import INSTALLATION, Scope
+
+if TYPE_CHECKING:
+    from opsapi.console.forms import ConsoleForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What an action is given: who, when, on which row, and what was typed (the form's `values`)."""
+
+    operator: Operator
+    now: datetime
+    row: Any = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def actor(self) -> Actor:
+        """The operator, as services and events take them."""
+        return self.operator.actor()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of an action.
+
+    `message` and `warnings` are shown on the next page, which is that of `row` where one was made.
+    `template` with `context` is answered in place of that page: what may be seen only once.
+    """
+
+    message: str = ""
+    warnings: Sequence[str] = ()
+    row: Any = None
+    template: str = ""
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _always(_row: Any, _now: datetime) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing an operator can do to a row, or, as an admin's `add_action`, without one.
+
+    `label` is the button, in the imperative; `text` says on the action's page what it does. `run` calls
+    the service and may raise its ApiError, which is told on the page. `access` is that of the API's
+    route, or a function of the row that answers it. `form` asks for what has to be typed; without one
+    the page asks only for a confirmation. `offered` says whether it makes sense for a row now; `bulk`
+    offers it in the list for many rows too, done to all or to none. `atomic`: False for what waits for the
+    outside, which must not hold a transaction meanwhile.
+    """
+
+    label: str
+    run: Callable[[Call], Outcome | None]
+    access: Access | Callable[[Any], Access]
+    form: "type[ConsoleForm] | None" = None
+    text: str = ""
+    icon: str = "arrow_forward"
+    danger: bool = False
+    bulk: bool = False
+    offered: Callable[[Any, datetime], bool] = _always
+    atomic: bool = True
+
+    def access_of(self, row: Any) -> Access:
+        """Who may do it to this row."""
+        return self.access if isinstance(self.access, Access) else self.access(row)
+
+    def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
+        """Answer whether the operator may do it to this row, which stands in this scope.
+
+        Raises:
+            ApiError: as the API's route would.
+        """
+        access = self.access_of(row)
+        if access.where is Where.ANY_KEY:
+            # Where it may be done the service finds out from what is asked for.
+            if not operator.holds_somewhere(access.roles):
+                raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in access.roles))
+            return
+        wanted = INSTALLATION if access.where is Where.INSTALLATION else scope
+        if access.where is Where.ORG:
+            wanted = Scope(org_id=scope.org_id)
+        operator.authorise_at(access.roles, wanted)
+
+    def is_allowed(self, operator: Operator, row: Any, scope: Scope) -> bool:
+        """As `authorise`, as an answer."""
+        try:
+            self.authorise(operator, row, scope)
+        except ApiError:
+            return False
+        return True
+
+    def is_allowed_somewhere(self, operator: Operator) -> bool:
+        """Whether there is any place where the operator may; for an action without a row."""
+        return operator.holds_somewhere(self.access_of(None).roles)
+
+
+def operator_of(request: HttpRequest) -> Operator:
+    """The operator of this session. Only behind the site's permission."""
+    return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.sessions.operator` sets it

@@ -1,0 +1,131 @@
+"""The two steps of a log-in: name and password, then the code, for who has a second factor.
+
+Between them a session holds nothing but a marker of who typed the right password, for minutes.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.views import LoginView
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.crypto import constant_time_compare
+from django.utils.http import urlencode
+
+from opsapi import clock
+from opsapi.console.doorkeeper import LoginRefusedError, doorkeeper
+from opsapi.console.forms import themed
+from opsapi.console.login import LoginForm
+from opsapi.console.session_limits import STARTED
+
+PENDING_LASTS = timedelta(minutes=5)
+"""So long after the password the code may be given: then the session ends."""
+_PENDING = "pending"
+_MOST_TYPED = 100
+
+
+class CodeForm(forms.Form):
+    """The code, for the user whose password was right."""
+
+    code = forms.CharField(
+        max_length=_MOST_TYPED,
+        label="Code",
+        help_text="The six digits your authenticator shows, or one of your recovery codes.",
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "one-time-code",
+                "autofocus": True,
+                "autocapitalize": "none",
+                "spellcheck": "false",
+            }
+        ),
+    )
+
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        self.request, self.user = request, pending_user(request)
+        super().__init__(*args, **options)
+        themed(self.fields["code"])
+
+    def clean(self) -> dict[str, Any]:
+        """Used up when it is right."""
+        if self.user is None:
+            raise ValidationError("Too much time has passed: log in again.")
+        if "code" in self.cleaned_data:
+            self._take(self.cleaned_data["code"])
+        return self.cleaned_data
+
+    def _take(self, code: str) -> None:
+        try:
+            doorkeeper().take_code(self.request, self.user, code)
+        except LoginRefusedError:
+            raise
+        except ValidationError as wrong:
+            self.add_error("code", wrong)
+
+    def get_user(self) -> AbstractBaseUser | None:
+        """Who logs in."""
+        return self.user
+
+
+class PasswordPage(LoginView):
+    """The first step: name and password."""
+
+    authentication_form = LoginForm
+    template_name = "admin/login.html"
+    next_page = "admin:index"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """In, or on to the second step."""
+        user, session = form.get_user(), self.request.session
+        # Who logs in anew has the whole time again.
+        session.pop(STARTED, None)
+        if not doorkeeper().wants_code(user):
+            answer = super().form_valid(form)
+            doorkeeper().let_in(form.attempt)
+            return answer
+        session.flush()
+        marker = {"user": str(user.pk), "hash": user.get_session_auth_hash(), "attempt": form.attempt}
+        session[_PENDING] = marker
+        session.set_expiry(clock.now() + PENDING_LASTS)
+        query = urlencode({self.redirect_field_name: self.get_success_url()})
+        return redirect(f"{reverse('admin:login_code')}?{query}")
+
+
+class CodePage(LoginView):
+    """The second step."""
+
+    authentication_form: Any = CodeForm  # it asks for no name and password
+    template_name = "console/login_code.html"
+    next_page = "admin:index"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **path: Any) -> HttpResponse:
+        """Only after the first."""
+        if pending_user(request) is None:
+            return redirect(reverse("admin:login"))
+        return super().dispatch(request, *args, **path)  # type: ignore[return-value]  # a page is no stream
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """In, with a session that has another key and nothing of this one."""
+        session: Any = self.request.session
+        attempt = session[_PENDING]["attempt"]
+        # Requests may race with one marker: its attempt is given back once.
+        ended = session.end()
+        answer = super().form_valid(form)
+        if ended:
+            doorkeeper().let_in(attempt)
+        return answer
+
+
+def pending_user(request: HttpRequest) -> AbstractBaseUser | None:
+    """Who typed the right password in this session lately, and may still enter with it."""
+    marker = request.session.get(_PENDING)
+    if marker is None:
+        return None
+    user = doorkeeper().get_user(marker["user"])
+    if user is None or not user.is_staff:
+        return None
+    return user if constant_time_compare(marker["hash"], user.get_session_auth_hash()) else None

@@ -1,0 +1,34 @@
+"""The start page: how things stand. It asks for itself anew every ten seconds (overview.js)."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from opsapi import clock
+from opsapi.api.registry import overview
+from opsapi.console.actions import operator_of
+from opsapi.console.parts import Chart, Notice, Panel
+
+
+def overview_context(request: HttpRequest) -> dict[str, Any]:
+    """What the page's template is given: the parts for this operator, and when they were read."""
+    now, reach = clock.now(), operator_of(request).reach()
+    parts = [part for contribute in overview() for part in contribute(reach, now)]
+    panels = [part for part in parts if isinstance(part, Panel)]
+    return {
+        "notices": [part for part in parts if isinstance(part, Notice)],
+        "panels": panels,
+        "charts": [part for part in parts if isinstance(part, Chart)],
+        "summary": ", ".join(f"{one.unit}: {one.number}" for one in panels),
+        "read": now,
+    }
+
+
+@require_safe
+def overview_parts(request: HttpRequest) -> HttpResponse:
+    """The parts alone, as the page's script asks for them."""
+    response = render(request, "console/overview.html", overview_context(request))
+    response["Cache-Control"] = "no-store"
+    return response

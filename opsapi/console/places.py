@@ -1,0 +1,21 @@
+"""Where the console's pages of a model are."""
+
+from django.contrib.admin.utils import quote
+from django.db.models import Model
+from django.urls import reverse
+from django.utils.http import urlencode
+
+
+def list_url(model: type[Model], **filters: str | int) -> str:
+    """The list of a model's rows, with what the page's address says of filters."""
+    url = reverse(f"admin:{_name(model)}_changelist")
+    return f"{url}?{urlencode(filters)}" if filters else url
+
+
+def page_url(row: Model) -> str:
+    """The page of a row."""
+    return reverse(f"admin:{_name(type(row))}_change", args=[quote(row.pk)])
+
+
+def _name(model: type[Model]) -> str:
+    return f"{model._meta.app_label}_{model._meta.model_name}"

@@ -1,0 +1,54 @@
+"""How long a session of the console lasts: so long in all, and so long without anything done in it.
+
+The session's row bears the moment at which it ends, and Django takes no row past it. What a page fetches by
+itself to stay current (`X-Console-Refresh`) is nothing that somebody does.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest, HttpResponse
+
+from opsapi import clock
+
+REFRESH_HEADER = "X-Console-Refresh"
+STARTED = "started"
+"""When the log-in was, in seconds since 1970."""
+WRITES_AT_MOST = 60
+"""So often, in the time a session may be idle, is its end written anew."""
+
+
+def session_limits(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Move the end of each session that was used, unless a page only refreshed itself."""
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        session: SessionBase = request.session
+        # Requests of keys have not looked at it, and shall not.
+        if session.accessed and SESSION_KEY in session and REFRESH_HEADER not in request.headers:
+            _prolong(session, clock.now())
+        return response
+
+    return handle
+
+
+def end_of(started: datetime, used: datetime) -> datetime:
+    """When a session ends that began and was last used at these times."""
+    idle = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES)
+    return min(started + timedelta(hours=settings.OPSAPI_SESSION_HOURS), used + idle)
+
+
+def _prolong(session: SessionBase, now: datetime) -> None:
+    """Not with every request: each is a write of the row."""
+    begins = STARTED not in session
+    if begins:
+        session[STARTED] = int(now.timestamp())
+    ends = end_of(datetime.fromtimestamp(session[STARTED], UTC), now)
+    step = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES) / WRITES_AT_MOST
+    if begins or ends - session.get_expiry_date() >= step:
+        session.set_expiry(ends)

@@ -1,0 +1,107 @@
+"""How settings are read from the environment (or `.env`): each reader checks the value on its way in.
+
+A wrong value raises `ImproperlyConfigured` with one line that names the setting, the value's fault and what
+is allowed. What is read is written down in `READ`; what each setting means stands in `.env.example`, and
+docs/reference/settings.md is made of both.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+_env = environ.Env()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known of a setting that is read: its default as one writes it, and what it may be, in words."""
+
+    name: str
+    default: str
+    allowed: str
+
+
+READ: dict[str, Setting] = {}
+"""Every setting that was read, by name."""
+
+
+def declare(name: str, default: str, allowed: str) -> str:
+    """Write down a setting, also one that a library reads; answers its name."""
+    READ[name] = Setting(name, default, allowed)
+    return name
+
+
+def lines_of(path: Path) -> None:
+    """Read the lines of the file that OPSAPI_ENV_FILE names, else of this one; the environment wins."""
+    name = declare("OPSAPI_ENV_FILE", path.name, "path of a file; only in the environment")
+    _env.read_env(_env.str(name, default=str(path)))
+
+
+def text(name: str, default: str = "", *, allowed: str = "text") -> str:
+    """Any text; what else it has to be is checked by whoever uses it, and said in `allowed`."""
+    return str(_env.str(declare(name, default, allowed), default=default))
+
+
+def words(name: str, default: Sequence[str] = (), *, allowed: str) -> list[str]:
+    """A list, separated by commas."""
+    declare(name, ",".join(default), f"{allowed}, by comma")
+    return list(_env.list(name, default=list(default)))
+
+
+def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    """One of a closed set."""
+    value = text(name, default, allowed=_listed(allowed))
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name}: {value!r} is not one of {', '.join(allowed)}")
+    return value
+
+
+def number(name: str, default: int, minimum: int, maximum: int) -> int:
+    """A whole number within bounds, the bounds included."""
+    value = text(name, str(default), allowed=f"whole number, {minimum} to {maximum}")
+    if not (value.isascii() and value.isdigit() and minimum <= int(value) <= maximum):
+        raise ImproperlyConfigured(f"{name}: {value!r} is not a whole number from {minimum} to {maximum}")
+    return int(value)
+
+
+def flag(name: str, default: bool) -> bool:
+    """`true` or `false`, in any case."""
+    value = text(name, str(default).lower(), allowed=_listed(("true", "false"))).lower()
+    if value not in {"true", "false"}:
+        raise ImproperlyConfigured(f"{name}: {value!r} is not true or false")
+    return value == "true"
+
+
+def networks(name: str, default: str = "") -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    """Networks in CIDR form, separated by commas."""
+    value = text(name, default, allowed="networks in CIDR form, by comma")
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        return [ipaddress.ip_network(part) for part in parts]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}") from None
+
+
+def bind(name: str, default: str) -> tuple[str, int]:
+    """An address and a port."""
+    value = text(name, default, allowed="address:port")
+    host, separator, port = value.rpartition(":")
+    if not separator or not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ImproperlyConfigured(f"{name}: {value!r} is not <address>:<port>")
+    return host.strip("[]"), int(port)
+
+
+def url(name: str, default: str = "") -> str:
+    """An http or https URL without the slash at its end; empty where none is needed."""
+    value = text(name, default, allowed="http or https URL").rstrip("/")
+    if value and not value.startswith(("http://", "https://")):
+        raise ImproperlyConfigured(f"{name}: {value!r} is not an http or https URL")
+    return value
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)

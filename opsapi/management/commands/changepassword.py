@@ -1,0 +1,9 @@
+"""`manage.py changepassword`, which is left out."""
+
+from opsapi.management.left_out import LeftOutCommand
+
+
+class Command(LeftOutCommand):
+    """In place of Django's."""
+
+    help = "Use `manage.py reset_password <username>`: it leaves its event."

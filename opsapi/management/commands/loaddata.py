@@ -1,0 +1,9 @@
+"""`manage.py loaddata`, which is left out."""
+
+from opsapi.management.left_out import LeftOutCommand
+
+
+class Command(LeftOutCommand):
+    """In place of Django's."""
+
+    help = "Rows come by the API or the console; a copy is restored by pg_restore (docs/how-to/back-up-and-restore.md)."

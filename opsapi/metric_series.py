@@ -1,0 +1,73 @@
+"""The series of `/metrics`: declared once, so that docs/reference/metrics.md can tell of all of them.
+
+Processes count what they do in COUNTED. A gauge is asked for at each scrape: nothing is kept of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.metrics_core import GaugeMetricFamily
+
+COUNTED = CollectorRegistry()
+"""What this process counted; under gunicorn it lies in files that all processes of the machine share."""
+
+
+class SeriesType(StrEnum):
+    """The types of Prometheus that are in use."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What is known of a series, under the name it is scraped by."""
+
+    name: str
+    type: SeriesType
+    labels: tuple[str, ...]
+    help: str
+
+
+DECLARED: dict[str, Series] = {}
+"""Every series there is, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A series whose values are asked for at each scrape."""
+
+    series: Series
+
+    def of(self, value: float) -> GaugeMetricFamily:
+        """One value; for a series without labels."""
+        return GaugeMetricFamily(self.series.name, self.series.help, value=value)
+
+    def family(self) -> GaugeMetricFamily:
+        """No value yet; for a series with labels, to be added to."""
+        return GaugeMetricFamily(self.series.name, self.series.help, labels=self.series.labels)
+
+
+def counter(name: str, help_text: str, *labels: str) -> Counter:
+    """A counter of each process; it is scraped as `<name>_total`."""
+    _declare(f"{name}_total", SeriesType.COUNTER, labels, help_text)
+    return Counter(name, help_text, labels, registry=COUNTED)
+
+
+def histogram(name: str, help_text: str, *labels: str, buckets: Sequence[float]) -> Histogram:
+    """A histogram of each process, with these upper bounds."""
+    _declare(name, SeriesType.HISTOGRAM, labels, help_text)
+    return Histogram(name, help_text, labels, buckets=buckets, registry=COUNTED)
+
+
+def gauge(name: str, help_text: str, *labels: str) -> Gauge:
+    """A series that is asked of the database at each scrape."""
+    return Gauge(_declare(name, SeriesType.GAUGE, labels, help_text))
+
+
+def _declare(name: str, kind: SeriesType, labels: tuple[str, ...], help_text: str) -> Series:
+    DECLARED[name] = Series(name, kind, labels, help_text)
+    return DECLARED[name]

@@ -1,0 +1,1 @@
+"""The pages of docs/reference, made of what the code knows."""

@@ -1,0 +1,24 @@
+"""Markdown of the reference: tables, and nothing in a cell that would end it."""
+
+from collections.abc import Iterable, Sequence
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; a line break in a cell stays one."""
+    lines = [_line(head), "|" + "---|" * len(head)]
+    return "\n".join([*lines, *(_line(row) for row in rows)]) + "\n"
+
+
+def code(text: str) -> str:
+    """As code; nothing stays nothing."""
+    return f"`{text}`" if text else ""
+
+
+def codes(texts: Iterable[str], separator: str = ", ") -> str:
+    """Each of them as code."""
+    return separator.join(code(text) for text in texts)
+
+
+def _line(cells: Sequence[str]) -> str:
+    escaped = (cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells)
+    return "| " + " | ".join(escaped) + " |"

@@ -1,0 +1,109 @@
+"use strict";
+// The form of an alert configuration: shows what goes with the chosen types, adds and removes rows.
+// What is hidden is disabled, so that it is not sent. What goes with what stands in data- attributes.
+(() => {
+  const form = document.querySelector("[data-config-form]");
+  if (!form) return;
+
+  const all = (selector, within = form) => Array.from(within.querySelectorAll(selector));
+  const named = (name) => form.querySelector(`[name="${name}"]`);
+  const words = (text) => (text || "").split(" ").filter(Boolean);
+  const chosen = (select) => (select && select.selectedOptions[0] ? select.selectedOptions[0].dataset : {});
+
+  const show = (element, on) => {
+    element.hidden = !on;
+    for (const input of all("input, select, textarea", element)) input.disabled = !on;
+  };
+  const offer = (option, on) => {
+    option.hidden = option.disabled = !on;
+    if (!on && option.selected) option.parentElement.closest("select").value = "";
+  };
+
+  const isGlobal = () => {
+    const group = named("group");
+    return group ? group.value === "global" : "global" in form.dataset;
+  };
+
+  function refreshScope() {
+    const everywhere = isGlobal();
+    for (const option of all("option[data-global]")) offer(option, everywhere);
+    for (const scope of all("[data-scope]")) {
+      show(scope, everywhere);
+      if (!everywhere) continue;
+      const forAll = named("forAllGroups").checked;
+      show(scope.querySelector('[data-field="groupIds"]'), !forAll);
+      show(scope.querySelector('[data-field="tags"]'), forAll);
+    }
+  }
+
+  function refreshEvent() {
+    const event = chosen(named("eventTypeName"));
+    const fields = words(event.matchers);
+    show(form.querySelector('[data-part="matchers"]'), fields.length > 0);
+    for (const select of all('[name$=".fieldName"]'))
+      for (const option of select.options) offer(option, !option.value || fields.includes(option.value));
+    for (const part of all("[data-threshold-part]"))
+      show(part, part.dataset.thresholdPart === event.threshold);
+    const units = named("metricThreshold.units");
+    const metric = chosen(named("metricThreshold.metricName"));
+    for (const option of units.options)
+      offer(option, !option.value || !metric.units || words(metric.units).includes(option.value));
+    units.options[0].text = metric.base ? `– (${metric.base})` : "–";
+  }
+
+  function refreshRow(row) {
+    const type = row.querySelector('[name$=".typeName"]');
+    if (!type) return;
+    row.querySelector('[name$=".intervalMin"]').placeholder = chosen(type).interval || "";
+    for (const part of all("[data-for]", row)) {
+      const on = words(part.dataset.for).includes(type.value);
+      // An inner one, a box of a list, only where the list itself is shown.
+      show(part, on && !part.parentElement.closest("[data-for][hidden]"));
+    }
+  }
+
+  function refresh() {
+    refreshScope();
+    refreshEvent();
+    for (const row of all("[data-row]")) {
+      for (const box of all("[data-without-script]", row)) show(box, false);
+      row.querySelector("[data-remove]").hidden = false;
+      refreshRow(row);
+    }
+    for (const rows of all("[data-rows]"))
+      all("[data-row]", rows).forEach((row, place) => {
+        row.querySelector("[data-number]").textContent = String(place + 1);
+      });
+  }
+
+  let next = all("[data-row]").length;
+
+  function add(section) {
+    const blank = form.querySelector(`template[data-blank="${section.dataset.part}"]`);
+    const copy = document.createElement("template");
+    copy.innerHTML = blank.innerHTML.replaceAll("__n__", String(next++));
+    const row = copy.content.firstElementChild;
+    section.querySelector("[data-rows]").append(row);
+    refresh();
+    row.querySelector("select").focus();
+  }
+
+  function remove(row) {
+    const section = row.closest("[data-part]");
+    row.remove();
+    refresh();
+    section.querySelector("[data-add]").focus();
+  }
+
+  for (const button of all("[data-add]")) button.type = "button";
+  form.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-add], [data-remove]");
+    if (!button) return;
+    if ("add" in button.dataset) add(button.closest("[data-part]"));
+    else remove(button.closest("[data-row]"));
+  });
+  form.addEventListener("change", refresh);
+  // Browsers put back what was chosen when one comes back to the page.
+  window.addEventListener("pageshow", refresh);
+  refresh();
+})();

@@ -1,0 +1,131 @@
+// The start page asks for its parts anew every ten seconds, while somebody can see it, and says how that goes.
+"use strict";
+
+(() => {
+  const EVERY_MS = 10_000;
+  const GIVE_UP_MS = 8_000;
+  const page = document.getElementById("overview");
+  const state = page.querySelector("[data-state]");
+  const told = page.querySelector("[data-told]");
+  // The parts as the server wrote them: what is on the page may have been opened or folded since.
+  const written = new Map();
+  let timer = 0;
+  let lastRead = page.querySelector("[data-read]").dataset.readWords;
+  let lastSummary = page.querySelector("[data-read]").dataset.summary;
+
+  function partsOf(root) {
+    return [...root.querySelectorAll("[data-part]")];
+  }
+
+  // Only a change is told aloud: somebody listening is not to hear the time every ten seconds.
+  function say(text, announced) {
+    state.textContent = text;
+    if (told.textContent !== announced) told.textContent = announced;
+  }
+
+  function showTrouble(text) {
+    page.classList.add("overview-stale");
+    say(text, text);
+  }
+
+  // Where the focus was: the same link or control again, else the part itself.
+  function place(part) {
+    const active = document.activeElement;
+    if (active === part || !part.contains(active)) return active === part ? () => part : null;
+    const same = (one) => one.tagName === active.tagName && one.getAttribute("href") === active.getAttribute("href");
+    const which = [...part.querySelectorAll(active.tagName)].filter(same).indexOf(active);
+    return (fresh) => {
+      const alike = [...fresh.querySelectorAll(active.tagName)].filter(same);
+      return alike[which] || alike[0] || fresh;
+    };
+  }
+
+  function replace(old, fresh) {
+    const findFocus = place(old);
+    const open = [...old.querySelectorAll("details")].map((one) => one.open);
+    const scrolled = [...old.querySelectorAll(".overview-scroll")].map((one) => one.scrollTop);
+    old.replaceWith(fresh);
+    fresh.querySelectorAll("details").forEach((one, at) => { one.open = open[at] || false; });
+    fresh.querySelectorAll(".overview-scroll").forEach((one, at) => { one.scrollTop = scrolled[at] || 0; });
+    if (findFocus) findFocus(fresh).focus({ preventScroll: true });
+  }
+
+  function take(answer) {
+    const fresh = answer.querySelector(".overview");
+    const names = partsOf(fresh).map((one) => one.dataset.part).join();
+    const shown = partsOf(page);
+    if (names !== shown.map((one) => one.dataset.part).join()) {
+      location.reload();  // another role, or another version of the platform
+      return;
+    }
+    partsOf(fresh).forEach((part, at) => {
+      const html = part.outerHTML;
+      if (written.get(part.dataset.part) === html) return;
+      written.set(part.dataset.part, html);
+      replace(shown[at], document.importNode(part, true));
+    });
+    tell(fresh.dataset);
+    page.dispatchEvent(new CustomEvent("overview:read"));
+  }
+
+  function tell(read) {
+    const changed = read.summary !== lastSummary || page.classList.contains("overview-stale");
+    lastRead = read.readWords;
+    lastSummary = read.summary;
+    page.classList.remove("overview-stale");
+    say(`Last refreshed ${lastRead}`, changed ? `Refreshed: ${lastSummary}` : told.textContent);
+  }
+
+  function endSession() {
+    showTrouble("Your session has ended: what stands here is no longer kept current. ");
+    const link = document.createElement("a");
+    link.href = page.dataset.login;
+    link.textContent = "Log in again";
+    state.append(link);
+  }
+
+  // Answers whether to go on asking.
+  async function refresh() {
+    let answer;
+    try {
+      answer = await fetch(page.dataset.url, {
+        headers: { "X-Console-Refresh": "1" },
+        cache: "no-store",
+        redirect: "manual",
+        signal: AbortSignal.timeout(GIVE_UP_MS),
+      });
+      if (answer.type === "opaqueredirect" || answer.status === 403) {
+        endSession();
+        return false;
+      }
+      if (!answer.ok) throw new Error(`status ${answer.status}`);
+      take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch (error) {
+      const why = answer && !answer.ok ? `The server answered ${answer.status}` : "The server cannot be reached";
+      showTrouble(`${why}: what stands here is of ${lastRead}. It is asked again every ten seconds.`);
+    }
+    return true;
+  }
+
+  function wait() {
+    clearTimeout(timer);
+    timer = setTimeout(run, EVERY_MS);
+  }
+
+  let running = false;
+  async function run() {
+    if (document.hidden || running) return;
+    running = true;
+    const goOn = await refresh();
+    running = false;
+    if (goOn && !document.hidden) wait();
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (!document.hidden) run();
+  });
+  partsOf(page).forEach((part) => written.set(part.dataset.part, part.outerHTML));
+  say(`Last refreshed ${lastRead}`, "");
+  wait();
+})();

@@ -1,0 +1,76 @@
+"""Alert configurations as an operator types them."""
+
+from typing import Any
+
+from django.test import Client
+
+from accesslist.models import User
+from alerting.models import AlertConfig
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.selectors.configs import config_facts, config_rows
+from opsapi.roles import Role
+from tests.admin.writing import confirm
+from tests.factories.accesslist import UserFactory
+
+CONFIGS = "/admin/alerting/alertconfig/"
+ADD = f"{CONFIGS}add/"
+TYPES = [name.value for name in NOTIFICATION_TYPES]
+HOSTILE = '<script>alert("x")</script>'
+
+
+def browser_of(role: Role, **place: Any) -> Client:
+    """The browser of a user with one role."""
+    user: User = UserFactory.create()
+    user.grants.create(role=role.value, **place)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def do(config: AlertConfig, action: str) -> str:
+    """The page of an action."""
+    return f"{CONFIGS}{config.id}/do/{action}/"
+
+
+def send(browser: Client, url: str, typed: dict[str, Any]) -> Any:
+    """Presses the form's button."""
+    return confirm(browser, url, **{name: texts for name, texts in typed.items() if name != "confirmed"})
+
+
+def typed_config(group: str, /, **changes: Any) -> dict[str, Any]:
+    """A configuration for HOST_DOWN told by e-mail, as it is typed."""
+    return {
+        "group": group,
+        "eventTypeName": "HOST_DOWN",
+        "enabled": "on",
+        "notifications[0].typeName": "EMAIL",
+        "notifications[0].emailAddress": "oncall@example.com",
+        **changes,
+    }
+
+
+def shown(browser: Client, url: str) -> str:
+    """A page."""
+    answer = browser.get(url)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def facts(config: AlertConfig) -> dict[str, Any]:
+    """A configuration as the API answers it."""
+    return config_facts(config_rows(config.group_id).get(id=config.id))
+
+
+def every_type(*, is_global: bool, team_id: str, username: str) -> list[dict[str, Any]]:
+    """A notification of every type, with secrets where it has some."""
+    kinds = [kind for kind in NOTIFICATION_TYPES.values() if is_global or not kind.global_only]
+    named = {"teamId": team_id, "username": username}
+    return [
+        {
+            "typeName": kind.type.value,
+            "delayMin": 1,
+            **kind.example,
+            **{name: value for name, value in named.items() if name in kind.example},
+        }
+        for kind in kinds
+    ]

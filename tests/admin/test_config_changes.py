@@ -1,0 +1,152 @@
+"""Alert configurations changed and copied in the console, as the API would."""
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from alerting.models import AlertConfig
+from alerting.selectors.settings import config_secrets
+from events.models import Event
+from events.types import EventType
+from opsapi.roles import Role
+from tests.admin.configs import HOSTILE, browser_of, do, every_type, facts, send, shown
+from tests.admin.typed import typed_in
+from tests.admin.writing import leaves_events
+from tests.factories.accesslist import ProjectFactory, make_team
+from tests.factories.alerting import WEBHOOK, make_config, make_global_config
+
+pytestmark = pytest.mark.django_db
+
+
+class TestChanging:
+    """PUT, by a form."""
+
+    @pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+    def test_what_is_shown_changes_nothing(
+        self, is_global: bool, console: Client, operator: User, project: Project
+    ) -> None:
+        team = make_team(project, operator)
+        told = every_type(is_global=is_global, team_id=team.id, username=operator.username)
+        matchers = [{"fieldName": "HOSTNAME", "operator": "REGEX", "value": HOSTILE}]
+        if is_global:
+            config = make_global_config(notifications=told, matchers=matchers, tags=["prod", " eu"])
+        else:
+            config = make_config(project, notifications=told, matchers=matchers, enabled=False)
+        before, secrets = facts(config), config_secrets(config)
+        with leaves_events(operator):
+            answer = send(console, do(config, "change"), typed_in(shown(console, do(config, "change"))))
+        assert answer.status_code == 302, answer.context["form"].errors
+        assert facts(config) == before
+        assert config_secrets(config) == secrets
+
+    def test_a_change_is_made_and_the_secrets_stay(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change"))) | {"notifications[0].delayMin": ["7"]}
+        secrets = config_secrets(config)
+        with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
+            send(console, do(config, "change"), typed)
+        assert facts(config)["notifications"][0]["delayMin"] == 7
+        assert config_secrets(config) == secrets
+
+    def test_a_typed_secret_takes_the_place_of_the_stored_one(
+        self, console: Client, project: Project
+    ) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change")))
+        assert typed["notifications[0].webhookSecret"] == [""]
+        send(console, do(config, "change"), typed | {"notifications[0].webhookSecret": ["another"]})
+        (secrets,) = config_secrets(config).values()
+        assert secrets == {"webhookUrl": WEBHOOK["webhookUrl"], "webhookSecret": "another"}
+
+    def test_a_stored_secret_is_removed_by_its_box(self, console: Client, project: Project) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change")))
+        send(console, do(config, "change"), typed | {"notifications[0].webhookSecret.clear": ["on"]})
+        (secrets,) = config_secrets(config).values()
+        assert secrets == {"webhookUrl": WEBHOOK["webhookUrl"]}
+
+    def test_a_new_url_asks_for_its_secret_anew(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change")))
+        with leaves_events(operator):
+            answer = send(
+                console,
+                do(config, "change"),
+                typed | {"notifications[0].webhookUrl": ["https://new.example/in"]},
+            )
+        errors = answer.context["form"].errors
+        assert list(errors) == ["notifications[0].webhookSecret"]
+        assert "https://new.example/in" not in answer.content.decode()
+
+    def test_a_row_is_removed_by_its_box(self, console: Client, project: Project) -> None:
+        config = make_config(project, notifications=[WEBHOOK, {"typeName": "ADMIN", "delayMin": 0}][:1] * 2)
+        typed = typed_in(shown(console, do(config, "change")))
+        kept = typed["notifications[1].id"]
+        send(console, do(config, "change"), typed | {"notifications[0].removed": ["on"]})
+        assert [one["id"] for one in facts(config)["notifications"]] == kept
+
+    def test_what_somebody_else_changed_meanwhile_is_not_overwritten_unseen(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change"))) | {"updated": ["2020-01-01T00:00:00Z"]}
+        with leaves_events(operator):
+            answer = send(console, do(config, "change"), typed | {"notifications[0].delayMin": ["7"]})
+        page = answer.content.decode()
+        assert "It was changed in the meantime" in page
+        with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
+            send(console, do(config, "change"), typed_in(page))
+
+    @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "delete"])
+    def test_who_may_only_read_can_do_nothing(self, action: str, project: Project) -> None:
+        browser = browser_of(Role.GROUP_READ_ONLY, project=project)
+        config = make_config(project)
+        before = Event.objects.count()
+        assert browser.get(do(config, action)).status_code == 403
+        assert send(browser, do(config, action), {}).status_code == 403
+        assert Event.objects.count() == before
+
+    @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "copy", "delete"])
+    def test_who_writes_a_project_does_not_find_global_ones(self, action: str, project: Project) -> None:
+        browser = browser_of(Role.GROUP_OWNER, project=project)
+        assert send(browser, do(make_global_config(), action), {}).status_code == 404
+        assert not Event.objects.exclude(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
+
+    @pytest.mark.parametrize("action", ["change", "test", "disable", "delete"])
+    def test_who_reads_everything_can_do_nothing_to_global_ones(self, action: str, project: Project) -> None:
+        browser = browser_of(Role.GLOBAL_READ_ONLY)
+        assert send(browser, do(make_global_config(), action), {}).status_code == 403
+
+
+class TestCopying:
+    """A new configuration like another one."""
+
+    def test_a_copy_is_a_new_one_without_secrets(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        config = make_config(project, matchers=[{"fieldName": "PORT", "operator": "EQUALS", "value": "1"}])
+        typed = typed_in(shown(console, do(config, "copy")))
+        assert "notifications[0].id" not in typed
+        typed["notifications[0].webhookUrl"] = ["https://copy.example/in"]
+        with leaves_events(operator, EventType.ALERT_CONFIG_ADDED_AUDIT):
+            send(console, do(config, "copy"), typed)
+        copy = AlertConfig.objects.exclude(id=config.id).get()
+        assert facts(copy)["matchers"] == facts(config)["matchers"]
+        assert list(config_secrets(copy).values()) == [{"webhookUrl": "https://copy.example/in"}]
+
+    def test_it_can_be_made_in_another_project(self, project: Project) -> None:
+        other = ProjectFactory.create()
+        browser = browser_of(Role.GROUP_MONITORING_ADMIN, project=other)
+        User.objects.get().grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+        config = make_config(
+            project, notifications=[{"typeName": "EMAIL", "emailAddress": "a@example.com", "delayMin": 0}]
+        )
+        typed = typed_in(shown(browser, do(config, "copy")))
+        assert send(browser, do(config, "copy"), typed | {"group": [project.id]}).status_code == 200
+        assert send(browser, do(config, "copy"), typed | {"group": [other.id]}).status_code == 302
+        assert AlertConfig.objects.filter(group=other).count() == 1
+        assert AlertConfig.objects.filter(group=project).count() == 1

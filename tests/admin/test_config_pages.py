@@ -1,0 +1,169 @@
+"""What the console shows of alert configurations, and their tests."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from accesslist.models import Project, RateWindow, User
+from alerting.models import Alert, AlertConfig, NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
+from events.models import Event
+from events.types import EventType
+from integrations.choices import SecretKind
+from opsapi.roles import Role
+from tests.admin.configs import (
+    ADD,
+    CONFIGS,
+    HOSTILE,
+    browser_of,
+    do,
+    send,
+    shown,
+    typed_config,
+)
+from tests.admin.rows import fill, secrets_of_rows
+from tests.admin.typed import typed_in
+from tests.admin.writing import leaves_events
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config
+from tests.receivers import HttpReceiver
+
+pytestmark = pytest.mark.django_db
+
+
+class TestTesting:
+    """POST …/test."""
+
+    def test_every_outcome_is_told(
+        self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
+    ) -> None:
+        url = f"http://127.0.0.1:{http_receiver.port}/in"
+        told = [{**WEBHOOK, "webhookUrl": url}, {**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}]
+        config = make_config(project, notifications=told)
+        with leaves_events(operator, EventType.ALERT_CONFIG_TESTED_AUDIT):
+            page = send(console, do(config, "test"), {}).content.decode()
+        assert len(http_receiver.requests) == 1
+        assert "delivered" in page
+        assert "the receiver could not be reached" in page
+        assert "hooks" not in page
+
+    def test_it_is_throttled_with_the_api(
+        self, console: Client, operator: User, project: Project, settings: Settings
+    ) -> None:
+        settings.OPSAPI_RATE_TEST_NOTIFICATIONS = 1
+        config = make_config(project, notifications=[{**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}])
+        with leaves_events(operator, EventType.ALERT_CONFIG_TESTED_AUDIT):
+            send(console, do(config, "test"), {})
+            answer = send(console, do(config, "test"), {})
+        assert answer.status_code == 200
+        assert "Too many" in answer.content.decode() or "Try again" in answer.content.decode()
+        assert RateWindow.objects.filter(bucket=f"test notifications {project.id}").count() == 1
+
+    def test_the_lowest_role_may(self, project: Project) -> None:
+        browser = browser_of(Role.GROUP_MONITORING_ADMIN, project=project)
+        config = make_config(project, notifications=[{**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}])
+        assert send(browser, do(config, "test"), {}).status_code == 200
+        assert Event.objects.filter(event_type="ALERT_CONFIG_TESTED_AUDIT").count() == 1
+
+
+class TestPages:
+    """What is shown of configurations."""
+
+    def test_no_secret_is_in_any_page(self, console: Client, project: Project) -> None:
+        fill(project)
+        config = AlertConfig.objects.get()
+        pages = [f"{CONFIGS}{config.id}/change/", *(do(config, name) for name in ("change", "copy", "test"))]
+        wrong = typed_in(shown(console, do(config, "change"))) | {"notifications[0].delayMin": ["x"]}
+        texts = [*(shown(console, page) for page in pages)]
+        texts.append(send(console, do(config, "change"), wrong).content.decode())
+        for text in texts:
+            assert not [secret for secret in secrets_of_rows() if secret in text]
+
+    def test_a_typed_secret_is_not_sent_back(self, console: Client, project: Project) -> None:
+        hidden = {
+            f"notifications[0].{name}": f"typed-{name}"
+            for kind in NOTIFICATION_TYPES.values()
+            for name, field in kind.secret_fields.items()
+            if field.secret is not SecretKind.PLAIN
+        }
+        page = send(console, ADD, typed_config(project.id, **hidden)).content.decode()
+        assert not [value for value in hidden.values() if value in page]
+
+    def test_a_hostile_url_is_escaped(self, console: Client, project: Project) -> None:
+        config = make_config(
+            project, notifications=[{**WEBHOOK, "webhookUrl": f"http://{HOSTILE}/in/secret"}]
+        )
+        page = shown(console, do(config, "change"))
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert" in page
+
+    def test_the_page_says_what_it_does_in_sentences(self, console: Client, project: Project) -> None:
+        config = make_config(
+            project,
+            matchers=[{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": HOSTILE}],
+            notifications=[{"typeName": "SMS", "mobileNumber": "+12025550100", "delayMin": 5}],
+        )
+        alert = make_alert(project, config_id=config.id)
+        closed = make_alert(project, config_id=config.id, status="CLOSED")
+        page = shown(console, f"{CONFIGS}{config.id}/change/")
+        assert "where HOSTNAME starts with “&lt;script&gt;" in page
+        assert "SMS +12025550100: after 5 min, again every 60 min" in page
+        assert alert.id in page
+        assert closed.id not in page
+        assert Event.objects.get(event_type="ALERT_CONFIG_ADDED_AUDIT").id in page
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("category=HOST", {"HOST_DOWN"}),
+            ("category=AGENT", {"BACKUP_AGENT_DOWN"}),
+            ("event_type=HOST_DOWN", {"HOST_DOWN"}),
+            ("tells=WEBHOOK", {"HOST_DOWN"}),
+            ("tells=SMS", set()),
+            ("tells=nonsense", set()),
+            ("enabled__exact=0", {"BACKUP_AGENT_DOWN"}),
+            ("group__id__exact=%s", {"HOST_DOWN"}),
+        ],
+    )
+    def test_the_list_is_filtered(
+        self, query: str, found: set[str], console: Client, project: Project
+    ) -> None:
+        configs = {
+            "HOST_DOWN": make_config(project),
+            "BACKUP_AGENT_DOWN": make_global_config(
+                eventTypeName="BACKUP_AGENT_DOWN",
+                enabled=False,
+                notifications=[{"typeName": "ADMIN", "delayMin": 0, "emailEnabled": True}],
+            ),
+        }
+        page = shown(console, f"{CONFIGS}?{query.replace('%s', project.id)}")
+        assert {name for name, config in configs.items() if f"{config.id}/change/" in page} == found
+
+    @pytest.mark.parametrize(
+        "url", [lambda config: ADD, lambda config: do(config, "change")], ids=["add", "change"]
+    )
+    def test_the_form_asks_the_same_however_many_projects_there_are(
+        self,
+        url: Callable[[AlertConfig], str],
+        console: Client,
+        project: Project,
+        django_assert_max_num_queries: Any,
+    ) -> None:
+        config = make_config(project)
+        ProjectFactory.create_batch(5)
+        with django_assert_max_num_queries(20):
+            shown(console, url(config))
+
+
+def test_nothing_is_left_of_a_deleted_configuration(
+    console: Client, operator: User, project: Project
+) -> None:
+    config = make_config(project)
+    with leaves_events(operator, EventType.ALERT_CONFIG_DELETED_AUDIT):
+        answer = send(console, do(config, "delete"), {})
+    assert answer.headers["Location"] == CONFIGS
+    assert NotificationSetting.objects.filter(config=config).exists()
+    assert not Alert.objects.filter(config_id=config.id).exists()

@@ -1,0 +1,253 @@
+"""The fleet in the console: hosts and agents as they stand, and what people do to them."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project, User
+from alerting.models import Alert
+from automation.choices import AgentType, HostType
+from automation.models import Agent, Host, ReplicaSet
+from events.types import EventType
+from opsapi import clock
+from opsapi.roles import Role
+from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.writing import confirm, leaves_events
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert
+from tests.factories.automation import host_report, ingest, make_host
+
+pytestmark = pytest.mark.django_db
+
+HOSTS = "/admin/automation/host/"
+ADD = f"{HOSTS}add/"
+ADDED, CHANGED = EventType.ADD_HOST_AUDIT, EventType.HOST_CHANGED_AUDIT
+DELETED, FORGOTTEN = EventType.DELETE_HOST_AUDIT, EventType.AGENT_DELETED_AUDIT
+
+
+def _page(console: Client, url: str, **query: Any) -> str:
+    return str(console.get(url, query).content.decode())
+
+
+def test_a_host_is_added_by_hand(console: Client, operator: User, project: Project) -> None:
+    with leaves_events(operator, ADDED):
+        answer = confirm(console, ADD, group=project.id, hostname="db1.example.com", port="27018")
+    host = Host.objects.get()
+    assert answer["Location"] == page_of(host)
+    assert (host.group, str(host), host.type_name) == (project, "db1.example.com:27018", HostType.NO_DATA)
+    assert "no data" in _page(console, page_of(host)).lower()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"hostname": ""}, "This field is required."),
+        ({"hostname": "not a host"}, "RFC 1123"),
+        ({"port": "0"}, "1 to 65535"),
+        ({"port": "70000"}, "1 to 65535"),
+        ({"port": "x"}, "Enter a whole number."),
+        ({"group": "x" * 24}, "Select a valid choice"),
+        ({"hostname": "DB1", "port": "27017"}, "DB1:27017"),
+    ],
+)
+def test_a_wrong_host_is_told_and_not_added(
+    changes: dict[str, str], told: str, console: Client, operator: User, project: Project
+) -> None:
+    make_host(project, "db1")
+    values = {"group": project.id, "hostname": "db2", "port": "27017"}
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **values | changes)
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert Host.objects.count() == 1
+
+
+def test_a_host_gets_another_address(console: Client, operator: User, project: Project) -> None:
+    host = make_host(project, "db1")
+    with leaves_events(operator, CHANGED):
+        confirm(console, action_url(host, "change"), hostname="db9", port="27017")
+    assert str(Host.objects.get()) == "db9:27017"
+    make_host(project, "db1")
+    with leaves_events(operator):
+        answer = confirm(console, action_url(host, "change"), hostname="db1", port="27017")
+    assert "db1:27017" in answer.content.decode()
+    assert set(Host.objects.values_list("hostname", flat=True)) == {"db1", "db9"}
+
+
+def test_hosts_are_deleted_one_or_many(console: Client, operator: User, project: Project) -> None:
+    hosts = [make_host(project, f"db{number}") for number in range(3)]
+    with leaves_events(operator, DELETED):
+        assert confirm(console, action_url(hosts[0], "delete"))["Location"] == HOSTS
+    with leaves_events(operator, DELETED, DELETED):
+        confirm(console, HOSTS, action="delete", _selected_action=[one.id for one in hosts[1:]])
+    assert not Host.objects.exists()
+
+
+def test_an_agent_is_forgotten(console: Client, operator: User, project: Project) -> None:
+    ingest(project, host_report("db1"), agent_type=AgentType.BACKUP)
+    agent = Agent.objects.get()
+    with leaves_events(operator, FORGOTTEN):
+        confirm(console, action_url(agent, "forget"))
+    assert not Agent.objects.exists()
+    assert Host.objects.get().down is False
+
+
+@pytest.mark.parametrize(
+    ("role", "hosts", "agents"),
+    [
+        (Role.GROUP_MONITORING_ADMIN, True, True),
+        (Role.GROUP_AUTOMATION_ADMIN, True, False),
+        (Role.GROUP_USER_ADMIN, False, False),
+        (Role.GROUP_READ_ONLY, False, False),
+    ],
+)
+def test_who_writes_the_fleet(role: Role, hosts: bool, agents: bool, project: Project) -> None:
+    user, browser = operator_with(role, project=project)
+    ingest(project)
+    host, agent = make_host(project, "db1"), Agent.objects.get()
+    address = {"hostname": "db2", "port": "27017"}
+    for url, values, event, may in (
+        (action_url(host, "change"), address, CHANGED, hosts),
+        (action_url(host, "delete"), {}, DELETED, hosts),
+        (ADD, {"group": project.id, **address}, ADDED, hosts),
+        (action_url(agent, "forget"), {}, FORGOTTEN, agents),
+    ):
+        with leaves_events(user, *([event] if may else []), as_owner=False):
+            answer = confirm(browser, url, **values)
+        assert answer.status_code == (302 if may else 403)
+    assert Host.objects.filter(id=host.id).exists() is not hosts
+    assert Agent.objects.exists() is not agents
+
+
+def test_a_list_shows_how_hosts_and_agents_stand(console: Client, project: Project) -> None:
+    long_ago = clock.now() - timedelta(hours=3, minutes=21)
+    ingest(project, host_report("db1", reachable=False), now=long_ago)
+    Agent.objects.update(down=True)
+    make_host(project, "db2")
+    hosts, agents = _page(console, HOSTS), _page(console, "/admin/automation/agent/")
+    assert "3 h 21 min ago" in hosts
+    assert "3 h 21 min ago" in agents
+    assert "silent" in agents.lower()
+    assert {word for word in (">down<", ">up<", ">no data<") if word in _squeezed(hosts)} == {
+        ">down<",
+        ">no data<",
+    }
+
+
+def _squeezed(page: str) -> str:
+    return "".join(page.lower().split("\n")).replace("> ", ">").replace("  ", "").replace(" <", "<")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({}, {"db1", "db2"}),
+        ({"down__exact": "1"}, {"db1"}),
+        ({"type_name__exact": "NO_DATA"}, {"db2"}),
+        ({"q": "db2"}, {"db2"}),
+    ],
+)
+def test_hosts_are_found(query: dict[str, str], found: set[str], console: Client, project: Project) -> None:
+    ingest(project, host_report("db1", reachable=False))
+    make_host(project, "db2")
+    page = _page(console, HOSTS, **query)
+    assert {name for name in ("db1", "db2") if f"{name}:27017" in page} == found
+
+
+def test_a_host_s_page_tells_what_is_known_of_it(console: Client, project: Project) -> None:
+    report = host_report(
+        "db1", replica_set_name="rs0", databases=["orders"], CONNECTIONS=1234.0, MEMORY_RESIDENT=3.0 * 2**30
+    )
+    ingest(project, report, host_report("db2", replica_set_name="rs0"))
+    host = Host.objects.get(hostname="db1")
+    alert = make_alert(project, facts={"hostname": "db1", "port": 27017, "hostId": host.id})
+    over = make_alert(project, status="CLOSED", facts={"hostname": "db1", "port": 27017, "hostId": host.id})
+    page = _page(console, page_of(host))
+    assert page_of(alert) in page
+    assert page.count(action_url(host, "change")) == 1
+    assert page_of(over) not in page
+    assert page_of(Host.objects.get(hostname="db2")) in page
+    assert "orders" in page
+    assert "New host" in page
+    assert "1,234" in page
+    assert "3 gigabytes" in page
+    assert "CONNECTIONS in the last day: from 1,234 to 1,234, at last 1,234." in page
+
+
+@pytest.mark.parametrize("wanted", ["MEMORY_RESIDENT", "", "NOTHING", "<b>"])
+def test_one_of_the_metrics_is_plotted(wanted: str, console: Client, project: Project) -> None:
+    ingest(project, host_report("db1", CONNECTIONS=5.0, MEMORY_RESIDENT=1e30))
+    page = console.get(page_of(Host.objects.get()), {"metric": wanted})
+    plotted = "MEMORY_RESIDENT" if wanted == "MEMORY_RESIDENT" else "CONNECTIONS"
+    assert page.context["measured"].plot["label"] == plotted
+    assert "<b>" not in page.content.decode()
+
+
+def test_a_host_s_page_has_no_alert_of_a_namesake(console: Client, project: Project) -> None:
+    namesake = make_host(ProjectFactory.create(name="theirs"), "db1")
+    make_alert(project, facts={"hostname": "db1", "port": 27017})
+    make_alert(namesake.group, facts={"hostname": "db1", "port": 27018})
+    assert not console.get(page_of(namesake)).context["panels"][0].rows
+
+
+def test_a_host_nothing_was_measured_on_says_so(console: Client, project: Project) -> None:
+    page = _page(console, page_of(make_host(project)))
+    assert "Nothing has been measured on it yet." in page
+    assert "alert-plot-data" not in page
+
+
+def test_a_reader_of_another_project_finds_nothing_of_it(project: Project) -> None:
+    other = ProjectFactory.create(name="theirs")
+    _, browser = operator_with(Role.GROUP_OWNER, project=other)
+    host = make_host(project, "their-host")
+    assert "their-host" not in _page(browser, HOSTS)
+    assert browser.get(page_of(host)).status_code == 302
+    assert browser.get(action_url(host, "delete")).status_code in {302, 404}
+    mine = make_host(other, "their-host")
+    make_alert(project, facts={"hostname": "their-host", "port": 27017})
+    assert not browser.get(page_of(mine)).context["panels"][0].rows
+    assert Alert.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("types", "state"),
+    [
+        ([HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY], "healthy"),
+        ([HostType.REPLICA_SECONDARY, HostType.REPLICA_SECONDARY], "no primary"),
+        ([HostType.REPLICA_PRIMARY, HostType.REPLICA_PRIMARY], "several primaries"),
+        ([HostType.REPLICA_PRIMARY, HostType.RECOVERING], "members unhealthy"),
+    ],
+)
+def test_a_replica_set_says_how_it_stands(
+    types: list[HostType], state: str, console: Client, project: Project
+) -> None:
+    reports = [
+        host_report(f"db{place}", type_name=one, replica_set_name="rs0") for place, one in enumerate(types)
+    ]
+    ingest(project, *reports)
+    one = ReplicaSet.objects.get()
+    assert state in _page(console, "/admin/automation/replicaset/")
+    page = _page(console, page_of(one))
+    assert state in page
+    assert all(page_of(host) in page for host in Host.objects.all())
+
+
+def test_a_host_s_page_costs_as_much_whatever_is_known_of_it(console: Client, project: Project) -> None:
+    ingest(project, host_report("db1", replica_set_name="rs0", databases=["orders"], CONNECTIONS=1.0))
+    host = Host.objects.get()
+    costs = []
+    for more in (12, 30):
+        for number in range(more):
+            ingest(project, host_report(f"db-{more}-{number}", replica_set_name="rs0"))
+            make_alert(project, facts={"hostname": "db1", "port": 27017})
+        console.get(page_of(host))
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            console.get(page_of(host))
+        costs.append(len(queries))
+    assert costs[0] == costs[1]

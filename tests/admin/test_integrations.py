@@ -1,0 +1,202 @@
+"""Integrations in the console: each type's own fields, and secrets that are written and never shown."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from events.types import EventType
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from integrations.selectors import integration_values
+from integrations.types import INTEGRATION_TYPES
+from opsapi.roles import Role
+from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.typed import typed_in
+from tests.admin.writing import confirm, leaves_events, post
+from tests.factories.integrations import make_integration
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/integrations/integration/add/"
+ADDED = EventType.INTEGRATION_ADDED_AUDIT
+CHANGED = EventType.INTEGRATION_CHANGED_AUDIT
+DELETED = EventType.INTEGRATION_DELETED_AUDIT
+HOOK = IntegrationType.WEBHOOK
+
+
+def typed(project: Project, kind: IntegrationType, **changes: Any) -> dict[str, Any]:
+    """What is typed to make an integration of this type: its example."""
+    example = {name: str(value) for name, value in INTEGRATION_TYPES[kind].example.items()}
+    return {"group": project.id, "type": kind.value, "asked_for": kind.value, **example, **changes}
+
+
+def stored(kind: IntegrationType) -> dict[str, Any]:
+    """What is stored, in full."""
+    return dict(integration_values(Integration.objects.get(type=kind.value)))
+
+
+@pytest.mark.parametrize("kind", list(IntegrationType))
+def test_an_integration_of_each_type_is_made_with_its_own_fields(
+    kind: IntegrationType, console: Client, operator: User, project: Project
+) -> None:
+    first = post(console, ADD, confirmed="yes", group=project.id, type=kind.value)
+    form = typed_in(first.content.decode())
+    names = {field.name for field in INTEGRATION_TYPES[kind].fields}
+    assert names <= {*form, "enabled"}
+    assert form["group"] == [project.id]
+    assert "This field is required" not in first.content.decode()
+    with leaves_events(operator, ADDED):
+        answer = post(console, ADD, **form | typed(project, kind))
+    assert answer["Location"] == page_of(Integration.objects.get())
+    assert stored(kind) == INTEGRATION_TYPES[kind].example
+
+
+@pytest.mark.parametrize("kind", list(IntegrationType))
+def test_no_page_and_no_event_holds_a_secret(
+    kind: IntegrationType, console: Client, operator: User, project: Project
+) -> None:
+    with leaves_events(operator, ADDED) as events:
+        confirm(console, ADD, **typed(project, kind))
+    made = Integration.objects.get()
+    secrets = INTEGRATION_TYPES[kind].secrets(INTEGRATION_TYPES[kind].example)
+    assert secrets
+    pages = [page_of(made), action_url(made, "change"), action_url(made, "delete"), ADD[:-4]]
+    shown = [console.get(url).content.decode() for url in pages] + [str(events[0].__dict__)]
+    assert not [secret for secret in secrets.values() for page in shown if secret in page]
+
+
+def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: User, project: Project) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, HOOK, url="ftp://x", secret="planted secret"))
+    page = answer.content.decode()
+    assert "http" in page
+    assert "planted secret" not in page
+    assert not Integration.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "told"),
+    [
+        (HOOK, {"url": ""}, "This field is required."),
+        (HOOK, {"url": "https://ada:pw@example.com/"}, "user"),
+        (HOOK, {"group": ""}, "This field is required."),
+        (IntegrationType.SCRAPER, {"password": "short"}, "must have 12 to"),
+        (IntegrationType.SCRAPER, {"listenAddress": "nowhere"}, "must be an address and a port"),
+        (IntegrationType.SCRAPER, {"scheme": "gopher"}, "Select a valid choice"),
+        (IntegrationType.CHAT_SERVICE, {"channelName": "x" * 201}, "must have 1 to 200 characters"),
+    ],
+)
+def test_a_wrong_integration_is_told_and_not_made(
+    *,
+    kind: IntegrationType,
+    changes: dict[str, str],
+    told: str,
+    console: Client,
+    operator: User,
+    project: Project,
+) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, kind, **changes))
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert not Integration.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "SMOKE_SIGNALS"])
+def test_a_type_there_is_not_is_refused(name: str, console: Client, operator: User, project: Project) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, HOOK, type=name, asked_for=name))
+    assert answer.status_code == 200
+    assert console.get(ADD, {"type": name}).status_code == 200
+    assert not Integration.objects.exists()
+
+
+def test_a_second_one_of_a_type_is_refused(console: Client, operator: User, project: Project) -> None:
+    make_integration(project, HOOK)
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, HOOK))
+    assert "WEBHOOK" in answer.content.decode()
+    assert Integration.objects.count() == 1
+
+
+def test_a_secret_that_is_left_empty_stays(console: Client, operator: User, project: Project) -> None:
+    made = make_integration(project, IntegrationType.CHAT_SERVICE)
+    url = action_url(made, "change")
+    form = typed_in(console.get(url).content.decode())
+    assert form["apiToken"] == [""]
+    with leaves_events(operator):
+        post(console, url, **form)
+    with leaves_events(operator, CHANGED):
+        post(console, url, **form | {"channelName": ["night"]})
+    expected = {**INTEGRATION_TYPES[IntegrationType.CHAT_SERVICE].example, "channelName": "night"}
+    assert stored(IntegrationType.CHAT_SERVICE) == expected
+
+
+def test_a_secret_is_replaced(console: Client, operator: User, project: Project) -> None:
+    made = make_integration(project, IntegrationType.PAGER_SERVICE)
+    with leaves_events(operator, CHANGED):
+        confirm(console, action_url(made, "change"), serviceKey="f" * 32)
+    assert stored(IntegrationType.PAGER_SERVICE) == {"serviceKey": "f" * 32}
+
+
+def test_an_optional_secret_is_taken_away(console: Client, operator: User, project: Project) -> None:
+    made = make_integration(project, HOOK)
+    with leaves_events(operator, CHANGED):
+        confirm(console, action_url(made, "change"), url="", secret="", remove_secret="on")
+    assert stored(HOOK) == {"url": INTEGRATION_TYPES[HOOK].example["url"]}
+
+
+def test_a_secret_does_not_follow_to_another_url(console: Client, operator: User, project: Project) -> None:
+    made = make_integration(project, HOOK)
+    with leaves_events(operator):
+        answer = confirm(console, action_url(made, "change"), url="https://elsewhere.example/in", secret="")
+    assert "is not the redacted form of what is stored" in answer.content.decode()
+    assert stored(HOOK) == INTEGRATION_TYPES[HOOK].example
+
+
+def test_a_scraper_is_switched_off(console: Client, operator: User, project: Project) -> None:
+    made = make_integration(project)
+    url = action_url(made, "change")
+    form = typed_in(console.get(url).content.decode())
+    assert form.pop("enabled") == ["on"]
+    with leaves_events(operator, CHANGED):
+        post(console, url, **form)
+    assert stored(IntegrationType.SCRAPER)["enabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [
+        (Role.GROUP_MONITORING_ADMIN, True),
+        (Role.GROUP_AUTOMATION_ADMIN, False),
+        (Role.GROUP_USER_ADMIN, False),
+        (Role.GROUP_READ_ONLY, False),
+    ],
+)
+def test_who_writes_integrations(role: Role, may: bool, project: Project) -> None:
+    user, browser = operator_with(role, project=project)
+    made = make_integration(project, IntegrationType.PAGER_SERVICE)
+    for url, values, event in (
+        (ADD, typed(project, HOOK), ADDED),
+        (action_url(made, "change"), {"serviceKey": "f" * 32}, CHANGED),
+        (action_url(made, "delete"), {}, DELETED),
+    ):
+        with leaves_events(user, *([event] if may else []), as_owner=False):
+            answer = confirm(browser, url, **values)
+        assert answer.status_code == (302 if may else 403)
+    types = set(Integration.objects.values_list("type", flat=True))
+    assert types == ({"WEBHOOK"} if may else {"PAGER_SERVICE"})
+
+
+def test_a_page_shows_hostile_text_as_text(console: Client, project: Project) -> None:
+    made = make_integration(project, IntegrationType.CHAT_SERVICE, channelName="<script>alert(1)</script>")
+    for url in (page_of(made), action_url(made, "change")):
+        assert "<script>alert(1)" not in console.get(url).content.decode()
+
+
+def test_every_field_has_the_looks_of_the_theme(console: Client, project: Project) -> None:
+    page = console.get(ADD, {"type": "SCRAPER"}).context["form"]
+    plain = [name for name, field in page.fields.items() if "class" not in field.widget.attrs]
+    assert plain == ["group", "asked_for"]

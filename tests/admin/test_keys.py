@@ -1,0 +1,254 @@
+"""API keys in the console: who changes what of them, and that their private part is told once."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accesslist.models import ApiKey, Project, RoleGrant, User
+from events.types import EventType
+from opsapi.roles import Grant, Role
+from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.writing import confirm, leaves_events
+from tests.client import ApiClient
+from tests.factories.accesslist import Key, ProjectFactory, make_key, make_team
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/accesslist/apikey/add/"
+CHANGED = EventType.API_KEY_CHANGED_AUDIT
+
+
+@pytest.fixture
+def other(db: None) -> Project:
+    """A project of another organization."""
+    found: Project = ProjectFactory.create(name="theirs")
+    return found
+
+
+def key_with(*grants: Grant) -> ApiKey:
+    """A key with these roles."""
+    return ApiKey.objects.get(id=make_key(*grants).id)
+
+
+def in_project(project: Project, role: Role = Role.GROUP_READ_ONLY) -> Grant:
+    """A role in the project."""
+    return Grant(role, group_id=project.id)
+
+
+def roles_of(key: ApiKey) -> list[tuple[str, str | None, str | None]]:
+    """Role, organization, project of each, oldest first."""
+    return list(key.grants.order_by("id").values_list("role", "org_id", "project_id"))
+
+
+def held(key: ApiKey, *without: str) -> list[str]:
+    """The ticks of the roles that stay."""
+    return [str(pk) for pk in key.grants.exclude(role__in=without).values_list("pk", flat=True)]
+
+
+def test_the_private_key_is_in_the_one_answer_with_a_button_to_copy_it(
+    console: Client, operator: User, project: Project
+) -> None:
+    with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT) as events:
+        answer = confirm(console, ADD, desc="ci", project=project.id, project_roles=["GROUP_READ_ONLY"])
+    key, private = ApiKey.objects.get(desc="ci"), answer.context["private_key"]
+    page = answer.content.decode()
+    assert page.count(private) == 1
+    assert 'data-copy="#private-key"' in page
+    assert "no-store" in answer["Cache-Control"]
+    assert private not in str([dict(console.session), console.cookies, events[0].__dict__])
+    assert private not in console.get(page_of(key)).content.decode()
+    assert ApiClient(Key(key.id, key.public_key, private)).get(f"/groups/{project.id}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [
+        (Role.GROUP_USER_ADMIN, True),
+        (Role.GROUP_OWNER, True),
+        (Role.GROUP_AUTOMATION_ADMIN, False),
+        (Role.GROUP_READ_ONLY, False),
+    ],
+)
+def test_who_makes_keys_of_a_project(role: Role, may: bool, project: Project) -> None:
+    user, browser = operator_with(role, project=project)
+    made = [EventType.API_KEY_CREATED_AUDIT] if may else []
+    with leaves_events(user, *made, as_owner=False):
+        answer = confirm(browser, ADD, desc="mine", project=project.id, project_roles=["GROUP_READ_ONLY"])
+    assert answer.status_code == (200 if may else 403)
+    assert ApiKey.objects.filter(desc="mine").exists() is may
+
+
+def test_nobody_makes_a_key_in_a_project_they_do_not_administer(project: Project, other: Project) -> None:
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, ADD, desc="x", project=other.id, project_roles=["GROUP_READ_ONLY"])
+    assert "GROUP_OWNER or GROUP_USER_ADMIN would do" in answer.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_role_that_is_not_held_is_refused_beside_its_box(project: Project) -> None:
+    user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, ADD, desc="x", project=project.id, project_roles=["GROUP_OWNER"])
+    assert "GROUP_OWNER cannot be granted" in str(answer.context["form"].errors["project_roles"])
+    assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize("action", ["describe", "roles", "allow", "check-address", "delete"])
+@pytest.mark.parametrize(
+    ("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)]
+)
+def test_who_changes_keys_of_a_project(role: Role, may: bool, action: str, project: Project) -> None:
+    key = key_with(in_project(project))
+    _, browser = operator_with(role, project=project)
+    assert browser.get(action_url(key, action)).status_code == (200 if may else 403)
+    assert (action_url(key, action) in browser.get(page_of(key)).content.decode()) is may
+
+
+def test_a_key_of_another_project_is_not_found(project: Project, other: Project) -> None:
+    key = key_with(in_project(other))
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    with leaves_events(user, as_owner=False):
+        assert confirm(browser, action_url(key, "delete")).status_code == 404
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, other.id)]
+
+
+def test_a_description_is_changed(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project))
+    with leaves_events(operator, CHANGED) as events:
+        confirm(console, action_url(key, "describe"), desc="other")
+    key.refresh_from_db()
+    assert key.desc == "other"
+    assert events[0].group_id == project.id
+
+
+def test_roles_are_taken_and_given(console: Client, operator: User, project: Project, other: Project) -> None:
+    key = key_with(in_project(project), in_project(project, Role.GROUP_AGENT))
+    with leaves_events(operator, CHANGED, CHANGED):
+        confirm(
+            console,
+            action_url(key, "roles"),
+            held=held(key, "GROUP_AGENT"),
+            project=other.id,
+            project_roles=["GROUP_OWNER"],
+        )
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, project.id), ("GROUP_OWNER", None, other.id)]
+
+
+def test_nothing_chosen_changes_nothing(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project))
+    with leaves_events(operator):
+        assert confirm(console, action_url(key, "roles"), held=held(key)).status_code == 302
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, project.id)]
+
+
+def test_roles_behind_other_doors_stay(project: Project, other: Project) -> None:
+    key = key_with(in_project(project), in_project(other), Grant(Role.GLOBAL_READ_ONLY))
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    page = browser.get(action_url(key, "roles")).content.decode()
+    assert "theirs" not in page
+    with leaves_events(user, CHANGED, as_owner=False):
+        confirm(browser, action_url(key, "roles"), held=[])
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, other.id), ("GLOBAL_READ_ONLY", None, None)]
+
+
+def test_an_owner_of_an_organization_gives_roles_in_all_of_it(project: Project, other: Project) -> None:
+    neighbour = ProjectFactory.create(org=project.org)
+    key = key_with(in_project(project))
+    user, browser = operator_with(Role.ORG_OWNER, org=project.org)
+    url = action_url(key, "roles")
+    given: dict[str, Any] = {"held": held(key), "project_roles": ["GROUP_READ_ONLY"]}
+    with leaves_events(user, CHANGED, as_owner=False):
+        confirm(browser, url, project=neighbour.id, **given)
+    assert ("GROUP_READ_ONLY", None, neighbour.id) in roles_of(key)
+    with leaves_events(user, as_owner=False):
+        assert confirm(browser, url, project=other.id, **given).status_code == 200
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, url, held=held(key), global_roles=["GLOBAL_READ_ONLY"])
+    assert "a Global Owner grants it" in str(answer.context["form"].errors["global_roles"])
+
+
+def test_a_role_where_the_key_has_none_takes_a_wider_door(project: Project, other: Project) -> None:
+    key = key_with(in_project(project))
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    user.grants.create(role=Role.GROUP_OWNER.value, project=other)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(
+            browser,
+            action_url(key, "roles"),
+            held=held(key),
+            project=other.id,
+            project_roles=["GROUP_READ_ONLY"],
+        )
+    assert "holds no role there" in str(answer.context["form"].errors["project_roles"])
+
+
+def test_a_key_keeps_a_role(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project))
+    with leaves_events(operator):
+        answer = confirm(console, action_url(key, "roles"), held=[])
+    assert "needs at least one role" in answer.content.decode()
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, project.id)]
+
+
+def test_the_last_global_owner_among_keys_is_kept(console: Client, operator: User) -> None:
+    key = key_with(Grant(Role.GLOBAL_OWNER))
+    with leaves_events(operator):
+        answer = confirm(console, action_url(key, "roles"), held=[], global_roles=["GLOBAL_READ_ONLY"])
+    assert "last Global Owner" in str(answer.context["form"].errors["held"])
+    assert roles_of(key) == [("GLOBAL_OWNER", None, None)]
+
+
+def test_a_key_is_deleted_with_all_its_roles(console: Client, operator: User, project: Project) -> None:
+    key = key_with(in_project(project), Grant(Role.ORG_MEMBER, org_id=project.org_id))
+    told = [EventType.API_KEY_DELETED_AUDIT] * 2 + [EventType.ORG_API_KEY_DELETED]
+    with leaves_events(operator, *told):
+        answer = confirm(console, action_url(key, "delete"))
+    assert answer["Location"] == "/admin/accesslist/apikey/"
+    assert not ApiKey.objects.filter(id=key.id).exists()
+
+
+def test_who_administers_a_project_takes_a_keys_roles_there(project: Project, other: Project) -> None:
+    key = key_with(in_project(project), in_project(other))
+    user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
+    with leaves_events(user, CHANGED, as_owner=False):
+        confirm(browser, action_url(key, "delete"))
+    assert roles_of(key) == [("GROUP_READ_ONLY", None, other.id)]
+
+
+def test_a_reader_is_shown_the_roles_of_their_project_only(project: Project, other: Project) -> None:
+    key = key_with(in_project(project), in_project(other, Role.GROUP_OWNER), Grant(Role.GLOBAL_READ_ONLY))
+    _, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
+    for page in ("/admin/accesslist/apikey/", page_of(key)):
+        text = browser.get(page).content.decode()
+        assert "GROUP_READ_ONLY" in text
+        assert "theirs" not in text
+        assert "GROUP_OWNER" not in text
+        assert "GLOBAL_READ_ONLY" not in text
+
+
+def test_keys_and_teams_are_found_by_typing_where_one_may_read(project: Project, other: Project) -> None:
+    _, browser = operator_with(Role.GROUP_OWNER, project=project)
+    found = {}
+    for kind in ("api_key", "team", "project"):
+        for place in (project, other):
+            key_with(in_project(place))
+            make_team(place)
+        query = {"app_label": "accesslist", "model_name": "rolegrant", "field_name": kind, "term": ""}
+        found[kind] = len(browser.get(reverse("admin:autocomplete"), query).json()["results"])
+    assert found == {"api_key": 1, "team": 2, "project": 1}
+
+
+def test_as_many_roles_as_are_offered_are_read_at_once(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accesslist.forms.roles.MOST_HELD", 1)
+    key = key_with(in_project(project), in_project(project, Role.GROUP_AGENT))
+    form = console.get(action_url(key, "roles")).context["form"]
+    assert [label for _, label in form.fields["held"].choices] == [f"GROUP_READ_ONLY in {project.name}"]
+    # What is not offered stays.
+    confirm(console, action_url(key, "roles"), held=[])
+    assert list(RoleGrant.objects.filter(api_key=key).values_list("role", flat=True)) == ["GROUP_AGENT"]

@@ -1,0 +1,224 @@
+"""Lock-out after failures: what counts as one, and what is given back (accesslist.attempts)."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.test import Client
+
+from accesslist.attempts import LOGIN_WINDOW
+from accesslist.models import Project, RateWindow, User
+from opsapi.roles import Role
+from tests.admin.rows import make_operator
+from tests.admin.writing import post
+from tests.factories.accesslist import PASSWORD, OrganizationFactory, ProjectFactory, UserFactory
+from tests.factories.second_factors import STEP, code_at, make_second_factor
+from tests.racing import THREADS, at_once
+
+NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
+LOGIN, CODE, ACCOUNT = "/admin/login/", "/admin/login/code/", "/admin/account/"
+CHANGE, RENEW = f"{ACCOUNT}password/", f"{ACCOUNT}second-factor/recovery-codes/"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def noon() -> Iterator[time_machine.Traveller]:
+    """A clock that stands still unless it is moved."""
+    with time_machine.travel(NOW, tick=False) as clock:
+        yield clock
+
+
+def _log_in(password: str = PASSWORD, browser: Client | None = None, **options: Any) -> int:
+    typed = {"username": options.pop("username", "ada"), "password": password}
+    status: int = (browser or Client()).post(LOGIN, typed, **options).status_code
+    return status
+
+
+def _counted() -> set[int]:
+    """How many attempts are counted, by name and by address."""
+    return set(RateWindow.objects.values_list("count", flat=True))
+
+
+def test_right_log_ins_count_nothing(operator: User, project: Project, settings: LazySettings) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    assert [_log_in() for _ in range(5)] == [302] * 5
+    assert _counted() == {0}
+
+
+def test_a_right_log_in_forgives_no_wrong_one(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    told = [_log_in(password) for password in ("wrong", PASSWORD, PASSWORD, "wrong", PASSWORD)]
+    assert told == [403, 302, 302, 403, 429]
+
+
+def test_who_logs_in_as_themselves_cannot_guess_on_at_others(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    make_operator(username="mallory")
+    told = [
+        _log_in("wrong"),
+        *[_log_in(username="mallory") for _ in range(3)],
+        _log_in("wrong", username="grace"),
+    ]
+    assert told == [403, 302, 302, 302, 403]
+    assert _log_in(username="mallory") == 429
+
+
+def test_an_attempt_refused_for_the_name_is_not_counted_for_the_address(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    make_operator(username="grace")
+    for _ in range(2):
+        _log_in("wrong", REMOTE_ADDR="192.0.2.1")
+    assert [_log_in(REMOTE_ADDR="192.0.2.2") for _ in range(5)] == [429] * 5
+    assert _log_in(username="grace", REMOTE_ADDR="192.0.2.2") == 302
+
+
+def test_an_address_that_is_refused_leaves_no_rows_of_names(project: Project, settings: LazySettings) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    for number in range(6):
+        _log_in("wrong", username=f"user{number}")
+    assert RateWindow.objects.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("second", "refused"),
+    [("2001:db8::2", True), ("2001:db8:0:0:ffff::1", True), ("2001:db8:0:1::1", False), ("192.0.2.2", False)],
+)
+def test_an_ipv6_network_counts_as_one_address(
+    second: str, refused: bool, operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 1
+    _log_in("wrong", username="nobody", REMOTE_ADDR="2001:db8::1")
+    assert _log_in(REMOTE_ADDR=second) == (429 if refused else 302)
+
+
+def test_nothing_counts_while_nobody_may_log_in(operator: User) -> None:
+    assert _log_in() == 403
+    assert not RateWindow.objects.exists()
+
+
+def test_a_right_password_counts_until_the_code_is_right(operator: User, project: Project) -> None:
+    secret, recovery_codes = make_second_factor(operator, NOW - timedelta(hours=1))
+    browser = Client()
+    _log_in(browser=browser)
+    assert _counted() == {1}
+    browser.post(CODE, {"code": "000000"})
+    assert _counted() == {2}
+    assert browser.post(CODE, {"code": code_at(secret, NOW)}).status_code == 302
+    assert _counted() == {1}
+    _log_in(browser=browser)
+    assert browser.post(CODE, {"code": recovery_codes[0]}).status_code == 302
+    assert _counted() == {1}
+
+
+def test_who_knows_the_password_guesses_no_more_codes_for_it(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 10
+    make_second_factor(operator, NOW - timedelta(hours=1))
+    guessed = 0
+    for _ in range(10):
+        browser = Client()
+        _log_in(browser=browser)
+        guessed += browser.post(CODE, {"code": "000000"}).status_code == 403
+    assert guessed == 5
+
+
+def test_nothing_is_given_back_to_a_window_that_ended(
+    operator: User, project: Project, noon: time_machine.Traveller
+) -> None:
+    secret, _ = make_second_factor(operator, NOW - timedelta(hours=1))
+    _log_in("wrong")
+    noon.shift(LOGIN_WINDOW - STEP)
+    browser = Client()
+    _log_in(browser=browser)
+    noon.shift(STEP)
+    _log_in("wrong")
+    assert browser.post(CODE, {"code": code_at(secret, NOW + LOGIN_WINDOW)}).status_code == 302
+    assert _counted() == {1}
+
+
+@pytest.mark.parametrize(
+    ("typed", "counted"),
+    [
+        ({"oldPassword": "wrong"}, {1}),
+        ({"password": "short", "again": "short"}, {0}),
+        ({"again": "another"}, set()),
+        ({}, {0}),
+    ],
+    ids=["old wrong", "new refused", "typed differently", "right"],
+)
+def test_on_the_account_page_only_what_is_wrong_about_oneself_counts(
+    typed: dict[str, str], counted: set[int], console: Client
+) -> None:
+    new = "quite another passphrase"
+    post(console, CHANGE, **{"oldPassword": PASSWORD, "password": new, "again": new, **typed})
+    assert _counted() == counted
+
+
+def test_right_codes_on_the_account_page_count_nothing(client: Client, operator: User) -> None:
+    _, codes = make_second_factor(operator, NOW - timedelta(hours=1))
+    client.force_login(User.objects.get(id=operator.id))
+    assert post(client, RENEW, code=codes[0]).status_code == 200
+    assert _counted() == {0}
+
+
+# --- many at once ----------------------------------------------------------------------------------
+
+
+def _make_people(*, limit: int, settings: LazySettings) -> User:
+    settings.OPSAPI_LOGIN_ATTEMPTS = limit
+    ProjectFactory.create(org=OrganizationFactory.create())
+    user: User = UserFactory.create(username="ada")
+    user.grants.create(role=Role.GLOBAL_OWNER.value)
+    return user
+
+
+@pytest.mark.django_db(transaction=True)
+def test_as_many_right_log_ins_at_once_as_the_limit_pass(settings: LazySettings) -> None:
+    _make_people(limit=THREADS, settings=settings)
+    assert at_once(lambda _: _log_in()) == [302] * THREADS
+    assert _counted() == {0}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_wrong_ones_at_once_no_more_are_checked_than_the_limit(
+    settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _make_people(limit=THREADS - 1, settings=settings)
+    checked: list[str] = []
+    check: Callable[[User, str], bool] = User.check_password
+    monkeypatch.setattr(
+        User, "check_password", lambda user, typed: checked.append(typed) or check(user, typed)
+    )
+    assert sorted(at_once(lambda _: _log_in("wrong"))) == [*[403] * (THREADS - 1), 429]
+    assert len(checked) == THREADS - 1
+    assert _log_in() == 429
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_marker_gives_its_attempt_back_once_however_many_codes_come(settings: LazySettings) -> None:
+    user = _make_people(limit=50, settings=settings)
+    _, codes = make_second_factor(user, NOW - timedelta(hours=1))
+    for _ in range(3):
+        _log_in("wrong")
+    browser = Client()
+    _log_in(browser=browser)
+    key = browser.cookies["sessionid"].value
+
+    def enter(number: int) -> int:
+        other = Client()
+        other.cookies["sessionid"] = key
+        status: int = other.post(CODE, {"code": codes[number]}).status_code
+        return status
+
+    at_once(enter)
+    assert _counted() == {3}

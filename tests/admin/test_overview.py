@@ -1,0 +1,281 @@
+"""The start page: how things stand, for who may read it."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accesslist.models import Project, User
+from alerting.models import Alert, FailingReceiver, MaintenanceWindow, WorkerHeartbeat
+from automation.models import Agent
+from events.models import Event
+from opsapi import clock
+from opsapi.first_rows import MOST_COUNTED
+from opsapi.roles import Role
+from tests.admin.rows import record_event
+from tests.factories.accesslist import ProjectFactory, UserFactory
+from tests.factories.alerting import make_alert, make_config, make_notification
+from tests.factories.automation import make_host
+
+HOUR = timedelta(hours=1)
+HOSTILE = "<script>alert(1)</script>\"'&"
+ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
+PANELS = ("alerts", "notifications", "windows", "hosts", "agents")
+OF_THE_INSTALLATION = ("receivers", "workers")
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def browser_of(role: Role, **place: Any) -> Client:
+    """The browser of somebody with that role, logged in."""
+    user: User = UserFactory.create()
+    user.grants.create(role=role.value, **place)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def fill(project: Project, name: str = "db1") -> None:
+    """A row in every panel, and an event, of things of that name."""
+    now = clock.now()
+    facts = {"hostname": name, "port": 27017}
+    alert = make_alert(project, facts=facts)
+    setting = make_config(project).settings.get()
+    make_notification(project, alert=alert, status="FAILED", attempts=1, reason="refused", recipient=name)
+    waiting = {"attempts": 2, "reason": name, "due": now + HOUR, "setting_id": setting.id}
+    make_notification(project, event_id=record_event(project, name).id, **waiting)
+    MaintenanceWindow.objects.create(
+        group=project,
+        alert_types=["HOST"],
+        start=now - HOUR,
+        end=now + HOUR,
+        description=name,
+        created=now,
+        updated=now,
+    )
+    make_host(project, name, down=True, replica_set_name=name)
+    made = {"agent_type": "MONITORING", "version": "1", "created": now, "last_report": now, "down": True}
+    Agent.objects.create(group=project, hostname=name, **made)
+
+
+def fill_installation(name: str = "worker") -> None:
+    """A row in each panel that belongs to no project."""
+    now = clock.now()
+    WorkerHeartbeat.objects.create(name=name, seen=now)
+    FailingReceiver.objects.create(key=f"WEBHOOK {name}", failures=3, next_try=now + HOUR, updated=now)
+
+
+def page_of(browser: Client, name: str = "index") -> str:
+    """The page, or the parts its script asks for."""
+    answer = browser.get(reverse(f"admin:{name}"))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def panel(page: str, name: str) -> str:
+    """One part of it."""
+    found = re.search(rf'<section id="overview-{name}".*?</section>', page, re.DOTALL)
+    return found[0] if found else ""
+
+
+def numbers(page: str) -> dict[str, str]:
+    """The numbers at the top, by what they are of."""
+    found = re.findall(r"<strong>(.*?)</strong>\s*<span>(.*?)</span>", page, re.DOTALL)
+    return {what: number for number, what in found}
+
+
+class TestWhoSeesWhat:
+    """Of projects and of the installation, as by the API."""
+
+    def test_who_reads_everything_is_shown_everything(self, project: Project, console: Client) -> None:
+        fill(project, "mine")
+        fill_installation()
+        page = page_of(console)
+        for name in PANELS:
+            assert "mine" in panel(page, name), name
+            assert project.name in panel(page, name), name
+        for name in OF_THE_INSTALLATION:
+            assert "worker" in panel(page, name), name
+
+    def test_a_project_reader_is_shown_their_projects_alone(self, project: Project) -> None:
+        other: Project = ProjectFactory.create(name="theirs")
+        fill(project, "mine")
+        fill(other, "foreign")
+        fill_installation("secret-machine")
+        browser = browser_of(Role.GROUP_READ_ONLY, project=project)
+        for address in ("index", "overview"):
+            page = page_of(browser, address)
+            assert all("mine" in panel(page, name) for name in PANELS)
+            for hidden in ("foreign", "theirs", other.id, "secret-machine"):
+                assert hidden not in page
+            assert not any(panel(page, name) for name in OF_THE_INSTALLATION)
+            assert set(numbers(page).values()) == {"1", "2"}
+            assert numbers(page)["notifications failing"] == "2"
+            assert page.count("<td>1</td>") == 1
+
+    def test_whom_a_global_configuration_tells_is_not_shown_to_a_project_reader(
+        self, project: Project
+    ) -> None:
+        fill(project)
+        Alert.objects.update(is_global=True)
+        make_notification(
+            project, event_id="e" * 24, status="FAILED", attempts=1, reason="no", recipient="whom"
+        )
+        mine = numbers(page_of(browser_of(Role.GROUP_OWNER, project=project)))
+        everything = numbers(page_of(browser_of(Role.GLOBAL_READ_ONLY)))
+        assert (mine["notifications failing"], everything["notifications failing"]) == ("1", "3")
+
+    def test_a_member_of_an_organization_without_a_project_is_shown_its_events(
+        self, project: Project
+    ) -> None:
+        fill(project)
+        made = {"created": clock.now(), "event_type": "ORG_RENAMED", "details": {}}
+        Event.objects.create(org_id=project.org_id, **made)
+        page = page_of(browser_of(Role.ORG_MEMBER, org=project.org))
+        assert set(numbers(page).values()) == {"0"}
+        assert "1 in all" in panel(page, "events")
+
+    @pytest.mark.parametrize("name", ["index", "overview"])
+    def test_who_has_not_logged_in_is_sent_to_do_so(self, project: Project, name: str) -> None:
+        url = reverse(f"admin:{name}")
+        answer = Client().get(url)
+        assert (answer.status_code, answer["Location"]) == (302, f"{reverse('admin:login')}?next={url}")
+
+
+class TestWhatIsShown:
+    """Rows that lead somewhere, and words where there are none."""
+
+    def test_every_link_leads_to_a_page(self, project: Project, console: Client) -> None:
+        fill(project)
+        fill_installation("https://hooks.example.com/a_b c")
+        links = set(re.findall(r'href="(.*?)"', page_of(console, "overview")))
+        assert len(links) > 15
+        for link in links:
+            answer = console.get(unescape(link))
+            assert answer.status_code == 200, link
+
+    def test_a_panel_leads_to_a_list_of_what_it_counts(self, project: Project, console: Client) -> None:
+        fill(project, "down")
+        make_host(project, "up")
+        url = unescape(re.findall(r'href="(.*?)"', panel(page_of(console), "hosts"))[0])
+        listed = console.get(url).content.decode()
+        assert "down:27017" in listed
+        assert "up:27017" not in listed
+
+    @pytest.mark.parametrize("name", [*PANELS, "receivers", "events"])
+    def test_an_empty_panel_says_what_would_stand_there(self, console: Client, name: str) -> None:
+        page = panel(page_of(console), name)
+        assert "overview-empty" in page
+        assert "<table" not in page
+
+    def test_without_a_worker_everybody_is_told_so(self, project: Project, console: Client) -> None:
+        WorkerHeartbeat.objects.create(name="late", seen=clock.now() - timedelta(minutes=2))
+        reader = browser_of(Role.GROUP_READ_ONLY, project=project)
+        for browser in (console, reader):
+            assert "No worker was seen in the last minute" in page_of(browser)
+        fill_installation()
+        for browser in (console, reader):
+            assert "No worker was seen" not in page_of(browser)
+
+    def test_hostile_names_are_text(self, project: Project, console: Client) -> None:
+        Project.objects.update(name=HOSTILE)
+        fill(project, HOSTILE)
+        fill_installation(HOSTILE)
+        page = page_of(console)
+        assert "<script>alert" not in page
+        assert "&amp;lt;" not in page
+        for name in (*PANELS, *OF_THE_INSTALLATION):
+            assert ESCAPED in panel(page, name), name
+
+    def test_an_alert_says_whether_somebody_looks_at_it(self, project: Project, console: Client) -> None:
+        for changes in ({}, {"status": "TRACKING"}, {"acknowledged_until": clock.now() + HOUR}):
+            make_alert(project, **changes)
+        page = page_of(console)
+        labels = re.findall(r"\b(open|tracking|acknowledged)\s*</span>", panel(page, "alerts"))
+        assert sorted(labels) == ["acknowledged", "open", "tracking"]
+        assert "not acknowledged: 2" in page
+        assert "under 1 h: 3" in page
+
+    def test_what_is_not_shown_is_counted(self, project: Project, console: Client) -> None:
+        for number in range(12):
+            make_host(project, f"db{number:02}", down=True)
+        page = page_of(console)
+        assert numbers(page)["hosts down"] == "12"
+        assert "The first 10 of 12: see all" in panel(page, "hosts")
+        assert "db09" in panel(page, "hosts")
+        assert "db10" not in panel(page, "hosts")
+
+    def test_a_number_that_is_not_counted_to_its_end_says_so(
+        self, project: Project, console: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
+        monkeypatch.setattr("opsapi.console.parts.MOST_COUNTED", 2)
+        for _ in range(4):
+            make_alert(project)
+        assert numbers(page_of(console))["alerts open or tracking"] == "2+"
+        assert MOST_COUNTED == 1000
+
+    def test_the_chart_has_its_numbers_as_a_table(self, project: Project, console: Client) -> None:
+        record_event(project)
+        chart = panel(page_of(console), "events")
+        headers = re.findall(r'<th scope="col">(.*?)</th>', chart)
+        assert headers == ["Hour (UTC)", "Fleet", "Agents and automation", "Backup", "Alerting", "Access"]
+        rows = re.findall(r'<th scope="row"><a href=".*?">(.*?)</a></th>((?:<td>\d+</td>)+)', chart)
+        assert len(rows) == 24
+        assert re.findall(r"\d+", rows[-1][1]) == ["1", "0", "0", "0", "0"]
+
+
+class TestRefreshing:
+    """The page's script asks for the parts alone."""
+
+    def test_the_parts_are_those_of_the_page(self, project: Project, console: Client) -> None:
+        fill(project)
+        page, parts = page_of(console), page_of(console, "overview")
+        assert "<html" not in parts
+        names = re.findall(r'data-part="(\w+)"', parts)
+        assert names == re.findall(r'data-part="(\w+)"', page)
+        assert {*PANELS, *OF_THE_INSTALLATION, "notices", "numbers", "events"} == set(names)
+        assert 'data-read="' in parts
+        assert "hosts down: 1" in parts
+
+    def test_they_are_kept_nowhere(self, console: Client) -> None:
+        answer = console.get(reverse("admin:overview"), headers={"X-Console-Refresh": "1"})
+        assert "no-store" in answer["Cache-Control"]
+
+    def test_they_are_only_read(self, console: Client) -> None:
+        assert console.post(reverse("admin:overview")).status_code == 405
+
+    def test_they_cost_as_many_statements_for_many_rows_as_for_one(
+        self, project: Project, console: Client
+    ) -> None:
+        def statements() -> int:
+            cache.clear()
+            with CaptureQueriesContext(connection) as queries:
+                console.get(reverse("admin:overview"), headers={"X-Console-Refresh": "1"})
+            return len(queries)
+
+        fill(project)
+        fill_installation()
+        few = statements()
+        for number in range(4):
+            fill(ProjectFactory.create(), f"db{number}")
+        assert statements() == few
+        assert few < 25
+
+    def test_who_lost_their_role_is_sent_to_log_in(self, operator: User, console: Client) -> None:
+        operator.grants.all().delete()
+        assert console.get(reverse("admin:overview")).status_code == 302

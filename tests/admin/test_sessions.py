@@ -1,0 +1,166 @@
+"""How long a session of the console lasts (opsapi.console.session_limits)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+from django.conf import LazySettings
+from django.contrib.sessions.models import Session
+from django.test import Client
+
+from accesslist.models import Project, User
+from accesslist.services.housekeeping import traces_trim
+from accesslist.services.own_accounts import user_password_change, user_sessions_end
+from opsapi import clock
+from tests.client import ApiClient
+from tests.factories.accesslist import PASSWORD
+from tests.factories.second_factors import acting
+
+NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def noon() -> Iterator[time_machine.Traveller]:
+    """A clock that stands still unless it is moved."""
+    with time_machine.travel(NOW, tick=False) as clock:
+        yield clock
+
+
+@pytest.fixture
+def browser(operator: User, project: Project) -> Client:
+    """The browser of an operator who has just typed name and password."""
+    made = Client()
+    made.post("/admin/login/", {"username": operator.username, "password": PASSWORD})
+    return made
+
+
+def _is_in(browser: Client, **headers: str) -> bool:
+    status: int = browser.get("/admin/", headers=headers).status_code
+    return status == 200
+
+
+@pytest.mark.parametrize(("idle", "stays"), [(HOUR - SECOND, True), (HOUR, False)])
+def test_it_ends_after_an_hour_without_a_request(
+    idle: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
+) -> None:
+    noon.shift(idle)
+    assert _is_in(browser) is stays
+
+
+def test_requests_prolong_it(browser: Client, noon: time_machine.Traveller) -> None:
+    for _ in range(3):
+        noon.shift(HOUR - SECOND)
+        assert _is_in(browser)
+
+
+@pytest.mark.parametrize(("left", "stays"), [(SECOND, True), (timedelta(0), False)])
+def test_it_ends_after_eight_hours_whatever_is_done(
+    left: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
+) -> None:
+    for _ in range(15):
+        noon.shift(HOUR / 2)
+        assert _is_in(browser)
+    noon.shift(HOUR / 2 - left)
+    assert _is_in(browser) is stays
+
+
+def test_a_page_that_refreshes_itself_does_not_prolong_it(
+    browser: Client, noon: time_machine.Traveller
+) -> None:
+    for _ in range(5):
+        noon.shift(HOUR / 6)
+        assert _is_in(browser, **{"X-Console-Refresh": "1"})
+    noon.shift(HOUR / 6)
+    assert not _is_in(browser)
+
+
+def test_a_page_that_refreshes_itself_writes_nothing(browser: Client, noon: time_machine.Traveller) -> None:
+    before = Session.objects.values().get()
+    noon.shift(HOUR / 2)
+    answer = browser.get("/admin/", headers={"X-Console-Refresh": "1"})
+    assert Session.objects.values().get() == before
+    assert "Set-Cookie" not in answer.headers
+
+
+def test_its_end_is_written_at_most_once_a_minute(browser: Client, noon: time_machine.Traveller) -> None:
+    before = Session.objects.values().get()
+    noon.shift(timedelta(seconds=59))
+    browser.get("/admin/")
+    assert Session.objects.values().get() == before
+    noon.shift(SECOND)
+    browser.get("/admin/")
+    assert Session.objects.get().expire_date == clock.now() + HOUR
+
+
+def test_limits_are_settings(browser: Client, settings: LazySettings, noon: time_machine.Traveller) -> None:
+    settings.OPSAPI_SESSION_IDLE_MINUTES, settings.OPSAPI_SESSION_HOURS = 120, 1
+    browser.get("/admin/")
+    noon.shift(HOUR - SECOND)
+    assert _is_in(browser)
+    noon.shift(SECOND)
+    assert not _is_in(browser)
+
+
+def test_the_cookie_ends_with_the_session(browser: Client) -> None:
+    assert browser.cookies["sessionid"]["max-age"] == HOUR.total_seconds()
+    assert browser.cookies["sessionid"]["httponly"]
+    assert browser.cookies["sessionid"]["samesite"] == "Lax"
+
+
+def test_logging_in_gives_the_session_another_key(operator: User, project: Project) -> None:
+    planted = Client()
+    session = planted.session
+    session["planted"] = True
+    session.save()
+    planted.cookies["sessionid"] = key = session.session_key or ""
+    planted.post("/admin/login/", {"username": operator.username, "password": PASSWORD})
+    assert _is_in(planted)
+    assert planted.session.session_key != key
+    assert not Session.objects.filter(session_key=key).exists()
+
+
+def test_the_worker_takes_away_sessions_that_ended(browser: Client, noon: time_machine.Traveller) -> None:
+    noon.shift(HOUR)
+    traces_trim(now=clock.now())
+    assert Session.objects.count() == 1
+    noon.shift(SECOND)
+    traces_trim(now=clock.now())
+    assert not Session.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["password", "sessions"])
+def test_all_sessions_end_with_another_password_or_when_asked(
+    how: str, browser: Client, operator: User
+) -> None:
+    assert _is_in(browser)
+    if how == "password":
+        new = "quite another passphrase"
+        user_password_change(old_password=PASSWORD, password=new, actor=acting(operator), now=NOW)
+    else:
+        user_sessions_end(actor=acting(operator), now=NOW)
+    assert not _is_in(browser)
+
+
+def test_requests_of_keys_have_nothing_to_do_with_sessions(browser: Client, owner: ApiClient) -> None:
+    before = Session.objects.values().get()
+    owner.http.cookies = browser.cookies
+    answer = owner.get("/groups")
+    assert answer.status_code == 200
+    assert "Set-Cookie" not in answer.headers
+    assert Session.objects.values().get() == before
+
+
+def test_who_logs_in_anew_has_the_whole_time_again(
+    browser: Client, operator: User, noon: time_machine.Traveller
+) -> None:
+    for _ in range(15):
+        noon.shift(HOUR / 2)
+        assert _is_in(browser)
+    browser.post("/admin/login/", {"username": operator.username, "password": PASSWORD})
+    for _ in range(2):
+        noon.shift(HOUR - SECOND)
+        assert _is_in(browser)

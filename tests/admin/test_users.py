@@ -1,0 +1,198 @@
+"""Users in the console: made, given and taken roles, deleted."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from events.types import EventType
+from opsapi.roles import Role
+from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.rows import make_operator
+from tests.admin.writing import confirm, leaves_events
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/accesslist/user/add/"
+NEW = {"username": "grace", "password": PASSWORD, "firstName": "Grace", "lastName": "Hopper"}
+ROLES = EventType.USER_ROLES_CHANGED_AUDIT
+
+
+@pytest.fixture
+def grace(project: Project) -> User:
+    """A reader of the project."""
+    user: User = UserFactory.create(username="grace")
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    return user
+
+
+def roles_of(user: User) -> list[tuple[str, str | None, str | None]]:
+    """Role, organization, project of each, oldest first."""
+    return list(user.grants.order_by("id").values_list("role", "org_id", "project_id"))
+
+
+def held(user: User, *without: str) -> list[str]:
+    """The ticks of the roles that stay."""
+    return [str(pk) for pk in user.grants.exclude(role__in=without).values_list("pk", flat=True)]
+
+
+def test_a_user_is_made_with_roles(console: Client, operator: User, project: Project) -> None:
+    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP]
+    with leaves_events(operator, *told) as events:
+        answer = confirm(console, ADD, **NEW, project=project.id, project_roles=["GROUP_READ_ONLY"])
+    made = User.objects.get(username="grace")
+    assert roles_of(made) == [("GROUP_READ_ONLY", None, project.id)]
+    assert made.check_password(PASSWORD)
+    assert answer["Location"] == page_of(made)
+    assert PASSWORD not in str([event.__dict__ for event in events])
+    assert Client().login(username="grace", password=PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "told"),
+    [
+        ({"username": ""}, "username", "required"),
+        ({"username": "ADA"}, "username", "exists already"),
+        ({"password": "12345"}, "password", "too short"),
+        ({"emailAddress": "nobody"}, "emailAddress", "e-mail address"),
+        ({"mobileNumber": "call me"}, "mobileNumber", "number"),
+        ({"firstName": "a\x07b"}, "firstName", "control characters"),
+        ({"project_roles": ["GROUP_OWNER"]}, "project", "go together"),
+    ],
+)
+def test_a_wrong_user_is_told_beside_the_field_and_not_made(
+    changes: dict[str, Any], field: str, told: str, console: Client, operator: User
+) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **{**NEW, **changes})
+    assert told in str(answer.context["form"].errors[field])
+    assert list(User.objects.all()) == [operator]
+    assert PASSWORD not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [(Role.GLOBAL_OWNER, True), (Role.GLOBAL_USER_ADMIN, True), (Role.GLOBAL_MONITORING_ADMIN, False)],
+)
+def test_who_makes_and_deletes_users(role: Role, may: bool, grace: User) -> None:
+    user, browser = operator_with(role)
+    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.REMOVED_FROM_GROUP, EventType.USER_DELETED_AUDIT]
+    with leaves_events(user, *(told if may else []), as_owner=role is Role.GLOBAL_OWNER):
+        answers = [
+            confirm(browser, ADD, **{**NEW, "username": "joan"}),
+            confirm(browser, action_url(grace, "delete")),
+        ]
+    assert [answer.status_code for answer in answers] == [302 if may else 403] * 2
+    assert User.objects.filter(username="joan").exists() is may
+    assert User.objects.filter(username="grace").exists() is not may
+
+
+def test_who_deletes_holders_of_global_roles(project: Project) -> None:
+    other = make_operator(username="other")
+    make_operator()
+    user, browser = operator_with(Role.GLOBAL_USER_ADMIN)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, action_url(other, "delete"))
+    assert "GLOBAL_OWNER would do" in answer.content.decode()
+    assert User.objects.filter(id=other.id).exists()
+
+
+def test_nobody_deletes_themselves(console: Client, operator: User) -> None:
+    make_operator()
+    with leaves_events(operator):
+        answer = confirm(console, action_url(operator, "delete"))
+    assert "Nobody changes their own roles" in answer.content.decode()
+    assert User.objects.filter(id=operator.id).exists()
+
+
+def test_roles_are_taken_and_given(console: Client, operator: User, grace: User, project: Project) -> None:
+    with leaves_events(operator, ROLES, EventType.REMOVED_FROM_GROUP, ROLES, EventType.JOINED_ORG):
+        confirm(
+            console,
+            action_url(grace, "roles"),
+            held=[],
+            org=project.org_id,
+            org_roles=["ORG_READ_ONLY"],
+        )
+    assert roles_of(grace) == [("ORG_READ_ONLY", project.org_id, None)]
+
+
+def test_nothing_chosen_changes_nothing(console: Client, operator: User, grace: User) -> None:
+    before = roles_of(grace)
+    with leaves_events(operator):
+        assert confirm(console, action_url(grace, "roles"), held=held(grace)).status_code == 302
+    assert roles_of(grace) == before
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_OWNER, True), (Role.GROUP_BACKUP_ADMIN, False)],
+)
+def test_who_changes_roles_in_a_project(role: Role, may: bool, grace: User, project: Project) -> None:
+    user, browser = operator_with(role, project=project)
+    url = action_url(grace, "roles")
+    with leaves_events(user, *([ROLES] if may else []), as_owner=False):
+        answer = (
+            confirm(browser, url, held=held(grace), project=project.id, project_roles=["GROUP_USER_ADMIN"])
+            if role is not Role.GROUP_BACKUP_ADMIN
+            else confirm(browser, url, held=held(grace))
+        )
+    assert answer.status_code == (302 if may else 403)
+    assert (("GROUP_USER_ADMIN", None, project.id) in roles_of(grace)) is may
+
+
+def test_roles_elsewhere_are_neither_shown_nor_touched(grace: User, project: Project) -> None:
+    theirs = ProjectFactory.create(name="theirs")
+    grace.grants.create(role=Role.GROUP_OWNER.value, project=theirs)
+    grace.grants.create(role=Role.GLOBAL_READ_ONLY.value)
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    for page in (page_of(grace), action_url(grace, "roles"), "/admin/accesslist/user/"):
+        text = browser.get(page).content.decode()
+        assert "theirs" not in text
+        assert "GLOBAL_READ_ONLY in" not in text
+    assert "GLOBAL_READ_ONLY" not in browser.get(page_of(grace)).content.decode()
+    with leaves_events(user, ROLES, EventType.REMOVED_FROM_GROUP, as_owner=False):
+        confirm(browser, action_url(grace, "roles"), held=[])
+    assert roles_of(grace) == [("GROUP_OWNER", None, theirs.id), ("GLOBAL_READ_ONLY", None, None)]
+
+
+def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project: Project) -> None:
+    user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(
+            browser,
+            action_url(grace, "roles"),
+            held=held(grace),
+            project=project.id,
+            project_roles=["GROUP_OWNER"],
+        )
+    assert "GROUP_OWNER cannot be granted" in str(answer.context["form"].errors["project_roles"])
+
+
+def test_nobody_changes_their_own_roles(console: Client, operator: User) -> None:
+    make_operator()
+    with leaves_events(operator):
+        answer = confirm(console, action_url(operator, "roles"), held=[])
+    assert "Nobody changes their own roles" in str(answer.context["form"].errors["held"])
+    assert roles_of(operator) == [("GLOBAL_OWNER", None, None)]
+
+
+def test_the_last_global_owner_is_kept(console: Client, operator: User) -> None:
+    user, browser = operator_with(Role.GLOBAL_OWNER)
+    operator.grants.all().delete()
+    other = UserFactory.create()
+    with leaves_events(user):
+        confirm(browser, action_url(other, "roles"), held=[])
+    # Whoever acts is one; so only another, at the same moment, could take the last away.
+    assert roles_of(user) == [("GLOBAL_OWNER", None, None)]
+
+
+def test_a_user_of_another_organization_is_not_found(project: Project) -> None:
+    stranger: User = UserFactory.create()
+    stranger.grants.create(role=Role.GROUP_READ_ONLY.value, project=ProjectFactory.create())
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    with leaves_events(user, as_owner=False):
+        assert confirm(browser, action_url(stranger, "roles"), held=[]).status_code == 404
+    assert stranger.username not in browser.get("/admin/accesslist/user/").content.decode()

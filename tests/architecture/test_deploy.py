@@ -1,0 +1,128 @@
+"""`deploy/` fits what it deploys: its commands, its settings, where nginx looks for gunicorn."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+from opsapi.environment import READ
+from opsapi.supervisor import metric_files
+from opsapi.supervisor.arrival import LONGEST_REQUEST
+from tests.deployment import HOME, NGINX, PYTHON, Unit, environment, units
+from tests.documents import DEPLOY, ROOT
+
+MOST_EXPOSED = "20"
+"""Of a hundred, by `systemd-analyze security`."""
+
+each_unit = pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
+
+
+def test_there_is_a_unit_for_each_part() -> None:
+    assert [unit.name for unit in units()] == [
+        "opsapi-migrate.service",
+        "opsapi-web.service",
+        "opsapi-worker@.service",
+    ]
+
+
+@each_unit
+def test_its_command_exists(unit: Unit) -> None:
+    program, *words = unit.command
+    assert (program, unit.one("Service", "WorkingDirectory")) == (PYTHON, HOME)
+    if words[0] == "-m":
+        _, module, _, config, application = words
+        assert importlib.util.find_spec(module)
+        assert importlib.util.find_spec(config.removeprefix("python:"))
+        assert importlib.util.find_spec(application)
+    else:
+        script, command = words
+        assert (ROOT / script).is_file()
+        assert command in get_commands()
+
+
+@each_unit
+def test_its_settings_are_those_of_the_example(unit: Unit) -> None:
+    name, _, path = unit.one("Service", "Environment").partition("=")
+    assert name in READ
+    assert path == unit.one("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
+    assert unit.one("Unit", "Documentation") == f"file:{HOME}/docs/how-to/deploy.md"
+
+
+@each_unit
+def test_it_may_do_no_more_than_it_needs(unit: Unit) -> None:
+    hardened = {name: unit.one("Service", name) for name in ("User", "ProtectSystem", "NoNewPrivileges")}
+    assert hardened == {"User": "opsapi", "ProtectSystem": "strict", "NoNewPrivileges": "true"}
+    assert unit.one("Service", "CapabilityBoundingSet") == ""
+    assert unit.settings["Service", "SystemCallFilter"][0] == "@system-service"
+
+
+def test_the_example_names_settings_that_exist_and_can_be_used() -> None:
+    assert environment(offered=True).keys() <= READ.keys() | {metric_files.VARIABLE}
+    values = environment()
+    directories = unit_directories()
+    assert {values["OPSAPI_DATA_DIR"], values["PROMETHEUS_MULTIPROC_DIR"]} == directories
+    assert _check(environment(offered=True)) == (0, "")
+
+
+def unit_directories() -> set[str]:
+    """What the units have systemd make, the same in each."""
+    (made,) = {unit.one("Service", "StateDirectory") for unit in units()}
+    return {f"/var/lib/{name}" for name in made.split()}
+
+
+def test_nginx_looks_where_gunicorn_listens() -> None:
+    servers = re.findall(r"^\s+server (\S+)", NGINX.read_text(), re.MULTILINE)
+    assert [server.rstrip(";") for server in servers if server != "{"] == [environment()["OPSAPI_BIND"]]
+    host, _, _ = environment()["OPSAPI_BIND"].partition(":")
+    assert environment()["OPSAPI_TRUSTED_PROXIES"] == f"{host}/32"
+    names = set(re.findall(r"server_name (\S+);", NGINX.read_text()))
+    assert names == {environment()["OPSAPI_PUBLIC_URL"].removeprefix("https://")}
+    assert names <= set(environment()["OPSAPI_ALLOWED_HOSTS"].split(","))
+
+
+def test_nginx_takes_what_the_api_takes() -> None:
+    (size,) = re.findall(r"client_max_body_size +(\d+)m;", NGINX.read_text())
+    assert 16 <= int(size) <= LONGEST_REQUEST >> 20
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"])
+def test_nginx_replaces_what_the_platform_believes(header: str) -> None:
+    (value,) = re.findall(rf"proxy_set_header {header} +(\S+);", NGINX.read_text())
+    assert value in {"$remote_addr", "$scheme", "$host"}
+
+
+@pytest.mark.systemd
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    for unit in DEPLOY.glob("*.service"):
+        text = unit.read_text().replace(PYTHON, sys.executable)
+        (tmp_path / unit.name.replace("@", "@1")).write_text(text)
+    made = sorted(map(str, tmp_path.iterdir()))
+    assert _analyze("verify", "--man=no", *made) == (0, "")
+    for path in made:
+        status, said = _analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", path)
+        assert status == 0, said
+
+
+def _analyze(*words: str) -> tuple[int, str]:
+    program = shutil.which("systemd-analyze")
+    assert program
+    ended = subprocess.run([program, "--no-pager", *words], capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stderr
+
+
+def _check(values: dict[str, str]) -> tuple[int, str]:
+    """The system checks of a process with these settings."""
+    given = {
+        **values,
+        "SECRET_KEY": "a secret " * 8,
+        "OPSAPI_ENCRYPTION_KEYS": "e" * 64,
+        "OPSAPI_ENV_FILE": "/dev/null",
+    }
+    command = [sys.executable, str(ROOT / "manage.py"), "check", "--deploy", "--fail-level", "WARNING"]
+    ended = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    return ended.returncode, ended.stderr if ended.returncode else ""

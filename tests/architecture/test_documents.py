@@ -1,0 +1,141 @@
+"""Whatever the documents name exists: files, anchors, commands and their options, targets, settings."""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands, load_command_class
+
+from opsapi.environment import READ
+from tests.deployment import HOME
+from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
+
+KINDS = {"run", "server", "title"}
+TYPED = {
+    "README.md": "test_readme.py",
+    "docs/quickstart.md": "test_quickstart.py",
+    "docs/how-to/back-up-and-restore.md": "test_how_to.py",
+    "docs/how-to/rotate-keys.md": "test_how_to.py",
+}
+"""Which test of `tests/processes` types the blocks of which document."""
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+INLINE = re.compile(r"`([^`\n]+)`")
+MANAGE = re.compile(r"manage\.py ((?:[^\n'`]|'[^'\n]*')+)")
+MAKE = re.compile(r"(?:^|[ ;])make(?: -C \S+)? ([a-z][a-z-]*)", re.MULTILINE)
+SETTING = re.compile(r"\b(OPSAPI_[A-Z0-9_]+|PROMETHEUS_MULTIPROC_DIR|DATABASE_URL|SECRET_KEY|EMAIL_URL)=")
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+OUR_PATH = re.compile(r"^\.?(?:\w[\w-]*/)+(?:[\w-]+\.[a-z]+)?$")
+MADE_LATER = ("var/", "docs/screenshots/")
+"""By the platform itself, and by `make screenshots`."""
+
+each_document = pytest.mark.parametrize("path", documents(), ids=name_of)
+
+
+@each_document
+def test_every_link_leads_somewhere(path: Path) -> None:
+    missing = [link for link in links(path) if not leads_somewhere(path, link)]
+    assert missing == []
+
+
+@each_document
+def test_every_shell_block_says_what_is_to_be_done_with_it(path: Path) -> None:
+    assert [block.line for block in shell_blocks(path) if block.kind not in KINDS] == []
+    unmarked = {"bash", "shell", "console", ""} & {block.language for block in blocks(path)}
+    assert unmarked == set()
+
+
+def test_every_document_with_blocks_to_type_has_a_test_that_types_them() -> None:
+    typed = {
+        name_of(path) for path in documents() if any(block.kind == "run" for block in shell_blocks(path))
+    }
+    assert typed == TYPED.keys()
+    for document, test in TYPED.items():
+        assert Path(document).name in (ROOT / "tests" / "processes" / test).read_text()
+
+
+@each_document
+def test_every_shell_block_is_well_formed(path: Path) -> None:
+    for block in shell_blocks(path):
+        checked = subprocess.run(["sh", "-n"], input=block.text, capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, f"line {block.line}: {checked.stderr}"
+
+
+@each_document
+def test_every_command_exists_with_its_options(path: Path) -> None:
+    assert [command for command in commands(path) if not is_a_command(command)] == []
+
+
+@each_document
+def test_every_make_target_exists(path: Path) -> None:
+    assert set(MAKE.findall("\n".join(typed_texts(path)))) - TARGETS == set()
+
+
+@each_document
+def test_every_setting_that_is_set_exists(path: Path) -> None:
+    named = {name for block in blocks(path) for name in SETTING.findall(block.text)}
+    assert {name for name in named if not name.startswith("OPSAPI_TEST_")} <= READ.keys()
+
+
+@each_document
+def test_every_file_of_ours_exists(path: Path) -> None:
+    said = [name for name in INLINE.findall(prose(path)) if OUR_PATH.match(name)]
+    ours = [name for name in said if (ROOT / name.split("/")[0]).is_dir() and not name.startswith(MADE_LATER)]
+    assert [name for name in ours if not (ROOT / name).exists()] == []
+    for block in shell_blocks(path):
+        for name in re.findall(rf"{HOME}/deploy/([\w@.-]+\w)", block.text):
+            assert list(DEPLOY.glob(name)), name
+
+
+def links(path: Path) -> Iterator[str]:
+    """What a document links to."""
+    for target, attribute in LINK.findall(prose(path)):
+        yield target or attribute
+
+
+def leads_somewhere(path: Path, link: str) -> bool:
+    """A file of the project, or a heading in one; other hosts are not asked."""
+    if link.startswith(("https://", "http://")):
+        return True
+    name, _, anchor = link.partition("#")
+    target = (path.parent / name).resolve() if name else path
+    if not target.is_relative_to(ROOT):
+        return False
+    if not target.exists():
+        return name_of(target).startswith(MADE_LATER)
+    return not anchor or anchor in anchors(target)
+
+
+def anchors(path: Path) -> set[str]:
+    """The names that forges give a document's headings."""
+    headings = re.findall(r"^#+ +(.+?) *$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def typed_texts(path: Path) -> Iterator[str]:
+    """What somebody may type: blocks of the shell, and commands in the text."""
+    yield from (block.text for block in blocks(path) if is_shell(block))
+    yield from (text for text in INLINE.findall(prose(path)) if text.startswith(("make ", "manage.py ")))
+
+
+def is_shell(block: Block) -> bool:
+    return block.language == "sh"
+
+
+def commands(path: Path) -> Iterator[list[str]]:
+    """Each `manage.py` command, with what stands behind it."""
+    for text in typed_texts(path):
+        for line in text.replace("\\\n", " ").splitlines():
+            yield from (shlex.split(found.split("#")[0]) for found in MANAGE.findall(line))
+
+
+def is_a_command(command: list[str]) -> bool:
+    name, *rest = command
+    if name not in get_commands():
+        return False
+    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+    known = set(parser._option_string_actions)
+    options = {word.split("=")[0] for word in rest if word.startswith("-")}
+    return options <= known

@@ -1,0 +1,116 @@
+"""Passwords that were forgotten (accesslist.services.passwords)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project, User
+from accesslist.selectors.second_factors import has_second_factor
+from accesslist.services.passwords import user_password_reset
+from events.models import Event
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role
+from tests.factories.accesslist import PASSWORD, UserFactory
+from tests.factories.second_factors import acting, make_second_factor
+
+NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
+OTHER = "quite another passphrase"
+OWNER = [Grant(Role.GLOBAL_OWNER)]
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """A user with PASSWORD."""
+    user: User = UserFactory.create(username="ada")
+    return user
+
+
+def _reset(user: User, **changes: Any) -> None:
+    grace = User(id=new_id(), username="grace")
+    called = {"password": OTHER, "by": OWNER, "actor": acting(grace), "now": NOW, **changes}
+    user_password_reset(user_id=user.id, **called)
+
+
+def _stored(user: User) -> User:
+    return User.objects.get(id=user.id)
+
+
+def test_the_new_one_counts_the_old_one_does_not_and_sessions_end(ada: User) -> None:
+    begun = ada.get_session_auth_hash()
+    _reset(ada)
+    assert _stored(ada).check_password(OTHER)
+    assert not _stored(ada).check_password(PASSWORD)
+    assert _stored(ada).get_session_auth_hash() != begun
+    event = Event.objects.get()
+    assert event.event_type == "USER_PASSWORD_RESET_AUDIT"
+    assert (event.details["username"], event.details["targetUsername"]) == ("grace", "ada")
+    assert OTHER not in str((event.details, event.diffs, event.raw))
+
+
+def test_a_second_factor_stays(ada: User) -> None:
+    make_second_factor(ada, NOW)
+    _reset(ada)
+    assert has_second_factor(ada.id)
+
+
+@pytest.mark.parametrize(
+    ("held", "by", "allowed"),
+    [
+        (None, Role.GLOBAL_OWNER, True),
+        (None, Role.GLOBAL_USER_ADMIN, True),
+        (None, Role.GLOBAL_READ_ONLY, False),
+        (None, Role.GLOBAL_MONITORING_ADMIN, False),
+        (Role.GLOBAL_READ_ONLY, Role.GLOBAL_OWNER, True),
+        (Role.GLOBAL_READ_ONLY, Role.GLOBAL_USER_ADMIN, False),
+        (Role.GLOBAL_OWNER, Role.GLOBAL_USER_ADMIN, False),
+    ],
+)
+def test_user_admins_set_it_and_owners_that_of_global_roles(
+    held: Role | None, by: Role, allowed: bool, ada: User
+) -> None:
+    if held:
+        ada.grants.create(role=held.value)
+    if allowed:
+        _reset(ada, by=[Grant(by)])
+    else:
+        with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
+            _reset(ada, by=[Grant(by)])
+    assert _stored(ada).check_password(OTHER) is allowed
+    assert Event.objects.exists() is allowed
+
+
+@pytest.mark.parametrize("role", [Role.GROUP_OWNER, Role.ORG_OWNER])
+def test_who_administers_a_place_sets_none(role: Role, ada: User, project: Project) -> None:
+    place = {"group_id": project.id} if role.is_group else {"org_id": project.org_id}
+    ada.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
+        _reset(ada, by=[Grant(role, **place)])
+    assert _stored(ada).check_password(PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"password": "short"}, "WEAK_PASSWORD"),
+        ({"password": ""}, "WEAK_PASSWORD"),
+        ({"password": "password123"}, "WEAK_PASSWORD"),
+        ({"password": "lovelace"}, "WEAK_PASSWORD"),
+        ({"actor": None}, "INVALID_ATTRIBUTE"),
+    ],
+    ids=["short", "empty", "common", "like the name", "one's own"],
+)
+def test_it_refuses_weak_ones_and_ones_own(changes: dict[str, Any], code: str, ada: User) -> None:
+    told = {**changes, "actor": acting(ada)} if "actor" in changes else changes
+    with pytest.raises(ApiError, match=code):
+        _reset(ada, **told)
+    assert _stored(ada).check_password(PASSWORD)
+    assert not Event.objects.exists()
+
+
+def test_nobody_is_not_found() -> None:
+    with pytest.raises(ApiError, match="USER_NOT_FOUND"):
+        _reset(User(id=new_id()), actor=SYSTEM)

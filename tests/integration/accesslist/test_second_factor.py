@@ -1,0 +1,310 @@
+"""Second factors: set up, used once, removed, reset (accesslist.services.second_factors)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project, SecondFactor, User
+from accesslist.selectors.second_factors import factor_state, has_second_factor
+from accesslist.services.second_factor_codes import second_factor_use
+from accesslist.services.second_factors import (
+    recovery_codes_renew,
+    second_factor_begin,
+    second_factor_confirm,
+    second_factor_remove,
+    second_factor_reset,
+)
+from accesslist.services.users import user_delete
+from events.models import Event
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role
+from tests.factories.accesslist import PASSWORD, UserFactory
+from tests.factories.second_factors import STEP, acting, begin_second_factor, code_at, make_second_factor
+from tests.racing import THREADS, at_once
+
+NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
+LATER = NOW + 2 * STEP
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada(db: None) -> User:
+    """A user without a second factor."""
+    user: User = UserFactory.create(username="ada")
+    return user
+
+
+def _use(user: User, code: str, now: datetime = LATER) -> None:
+    second_factor_use(user_id=user.id, code=code, actor=acting(user), now=now)
+
+
+def _fault(call: Callable[..., Any], **arguments: Any) -> tuple[str, str]:
+    """The field that is refused, and why."""
+    with pytest.raises(ApiError) as refusal:
+        call(**arguments)
+    (bad,) = refusal.value.bad_fields
+    return bad.field, bad.message
+
+
+def _told() -> list[str]:
+    return list(Event.objects.order_by("id").values_list("event_type", flat=True))
+
+
+def test_it_is_asked_for_from_its_first_code_on(ada: User) -> None:
+    secret = begin_second_factor(ada, NOW)
+    setup = factor_state(ada.id).setup
+    assert setup
+    assert setup.secret == secret
+    assert f"secret={secret}" in setup.uri
+    assert not has_second_factor(ada.id)
+    codes = second_factor_confirm(code=code_at(secret, NOW), actor=acting(ada), now=NOW)
+    state = factor_state(ada.id)
+    assert (state.confirmed, state.recovery_codes_left, state.setup) == (NOW, 10, None)
+    assert has_second_factor(ada.id)
+    assert len(set(codes)) == 10
+
+
+def test_it_is_sealed_and_its_recovery_codes_hashed(ada: User) -> None:
+    secret, codes = make_second_factor(ada, NOW)
+    row = SecondFactor.objects.values().get()
+    for one in (secret, *codes, *(code.replace("-", "") for code in codes)):
+        assert one not in str(row)
+    everything = str(list(Event.objects.values("details", "diffs", "raw")))
+    for one in (secret, str(row["secret"]), PASSWORD, *codes, *row["recovery_hashes"]):
+        assert one not in everything
+
+
+def test_setting_up_leaves_its_events(ada: User) -> None:
+    make_second_factor(ada, NOW)
+    assert _told() == ["USER_SECOND_FACTOR_BEGUN_AUDIT", "USER_SECOND_FACTOR_ADDED_AUDIT"]
+    added = Event.objects.latest("id")
+    assert added.details == {
+        "userId": ada.id,
+        "username": "ada",
+        "isGlobalAdmin": False,
+        "remoteAddress": "192.0.2.1",
+        "targetUsername": "ada",
+    }
+    (changed,) = added.diffs
+    assert (changed["id"], changed["status"]) == (ada.id, "MODIFIED")
+    assert changed["params"] == [
+        {"param": "secondFactor", "display": "secondFactor", "old": "false", "new": "true"}
+    ]
+
+
+def test_beginning_again_makes_another_secret(ada: User) -> None:
+    first, second = begin_second_factor(ada, NOW), begin_second_factor(ada, NOW)
+    confirm: dict[str, Any] = {"actor": acting(ada), "now": NOW}
+    assert _fault(second_factor_confirm, code=code_at(first, NOW), **confirm)[0] == "code"
+    assert second_factor_confirm(code=code_at(second, NOW), **confirm)
+
+
+def test_it_is_not_begun_without_the_password(ada: User) -> None:
+    refused = _fault(second_factor_begin, password="wrong", actor=acting(ada), now=NOW)
+    assert refused == ("password", "This is not your password.")
+    assert not SecondFactor.objects.exists()
+    assert _told() == []
+
+
+def test_it_is_not_begun_over_one_there_is(ada: User) -> None:
+    secret, _ = make_second_factor(ada, NOW)
+    assert _fault(second_factor_begin, password=PASSWORD, actor=acting(ada), now=NOW)[0] == "password"
+    _use(ada, code_at(secret, LATER))
+
+
+def test_a_wrong_first_code_changes_nothing(ada: User) -> None:
+    begin_second_factor(ada, NOW)
+    told = _told()
+    assert _fault(second_factor_confirm, code="000000", actor=acting(ada), now=NOW)[0] == "code"
+    assert not has_second_factor(ada.id)
+    assert _told() == told
+
+
+def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
+    confirm = {"code": "000000", "actor": acting(ada), "now": NOW}
+    assert _fault(second_factor_confirm, **confirm) == ("code", "No second factor is being set up.")
+    secret, _ = make_second_factor(ada, NOW)
+    again = {**confirm, "code": code_at(secret, LATER), "now": LATER}
+    assert _fault(second_factor_confirm, **again) == ("code", "No second factor is being set up.")
+
+
+@pytest.mark.parametrize("actor", [SYSTEM, None], ids=["system", "nobody known"])
+def test_only_people_have_one(actor: Any, db: None) -> None:
+    unknown = acting(User(id=new_id(), username="gone"))
+    with pytest.raises(ApiError, match="USER_NOT_FOUND"):
+        second_factor_begin(password=PASSWORD, actor=actor or unknown, now=NOW)
+
+
+def test_a_code_counts_once_also_the_one_it_was_confirmed_with(ada: User) -> None:
+    secret, _ = make_second_factor(ada, NOW)
+    used = "This was used already. Wait for the next one."
+    again = {"user_id": ada.id, "actor": acting(ada)}
+    assert _fault(second_factor_use, code=code_at(secret, NOW), now=NOW, **again) == ("code", used)
+    _use(ada, code_at(secret, LATER))
+    assert _fault(second_factor_use, code=code_at(secret, LATER), now=LATER, **again) == ("code", used)
+    _use(ada, code_at(secret, LATER + STEP), LATER + STEP)
+
+
+def test_a_recovery_code_counts_once_and_says_how_many_are_left(ada: User) -> None:
+    _, codes = make_second_factor(ada, NOW)
+    _use(ada, codes[3].upper().replace("-", " "))
+    assert factor_state(ada.id).recovery_codes_left == 9
+    event = Event.objects.latest("id")
+    assert event.event_type == "USER_RECOVERY_CODE_USED_AUDIT"
+    assert event.diffs[0]["params"] == [
+        {"param": "recoveryCodes", "display": "recoveryCodes", "old": "10", "new": "9"}
+    ]
+    again = {"user_id": ada.id, "code": codes[3], "actor": acting(ada), "now": LATER}
+    assert _fault(second_factor_use, **again)[0] == "code"
+    _use(ada, codes[4])
+
+
+def test_codes_of_others_do_not_count(ada: User) -> None:
+    make_second_factor(ada, NOW)
+    other = UserFactory.create()
+    secret, codes = make_second_factor(other, NOW)
+    for code in (code_at(secret, LATER), codes[0]):
+        arguments = {"user_id": ada.id, "code": code, "actor": acting(ada), "now": LATER}
+        assert _fault(second_factor_use, **arguments)[0] == "code"
+
+
+def test_who_has_none_proves_nothing(ada: User) -> None:
+    secret = begin_second_factor(ada, NOW)
+    arguments = {"user_id": ada.id, "code": code_at(secret, NOW), "actor": acting(ada), "now": NOW}
+    assert _fault(second_factor_use, **arguments) == ("code", "There is no second factor.")
+
+
+def test_new_recovery_codes_replace_the_old_ones(ada: User) -> None:
+    secret, old = make_second_factor(ada, NOW)
+    new = recovery_codes_renew(code=code_at(secret, LATER), actor=acting(ada), now=LATER)
+    assert not {*old} & {*new}
+    assert _told()[-1] == "USER_RECOVERY_CODES_MADE_AUDIT"
+    assert _fault(second_factor_use, user_id=ada.id, code=old[0], actor=acting(ada), now=LATER)[0] == "code"
+    _use(ada, new[0])
+
+
+@pytest.mark.parametrize("service", [recovery_codes_renew, second_factor_remove])
+def test_a_wrong_code_neither_removes_nor_renews(service: Callable[..., Any], ada: User) -> None:
+    make_second_factor(ada, NOW)
+    before, told = SecondFactor.objects.values().get(), _told()
+    assert _fault(service, code="nonsense", actor=acting(ada), now=LATER)[0] == "code"
+    assert SecondFactor.objects.values().get() == before
+    assert _told() == told
+
+
+def test_it_is_removed_with_a_code(ada: User) -> None:
+    secret, _ = make_second_factor(ada, NOW)
+    second_factor_remove(code=code_at(secret, LATER), actor=acting(ada), now=LATER)
+    assert not SecondFactor.objects.exists()
+    assert _told()[-1] == "USER_SECOND_FACTOR_REMOVED_AUDIT"
+    make_second_factor(ada, LATER)
+
+
+@pytest.mark.parametrize(
+    ("held", "by", "allowed"),
+    [
+        (None, Role.GLOBAL_USER_ADMIN, True),
+        (Role.GLOBAL_READ_ONLY, Role.GLOBAL_OWNER, True),
+        (Role.GLOBAL_READ_ONLY, Role.GLOBAL_USER_ADMIN, False),
+        (None, Role.GLOBAL_READ_ONLY, False),
+        (None, Role.GLOBAL_MONITORING_ADMIN, False),
+    ],
+)
+def test_user_admins_reset_it_and_owners_that_of_global_roles(
+    held: Role | None, by: Role, allowed: bool, ada: User
+) -> None:
+    if held:
+        ada.grants.create(role=held.value)
+    make_second_factor(ada, NOW)
+    admin = acting(UserFactory.create(username="grace"))
+    told = _told()
+    reset: dict[str, Any] = {"user_id": ada.id, "by": [Grant(by)], "actor": admin, "now": LATER}
+    if not allowed:
+        with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
+            second_factor_reset(**reset)
+        assert has_second_factor(ada.id)
+        assert _told() == told
+        return
+    second_factor_reset(**reset)
+    assert not has_second_factor(ada.id)
+    event = Event.objects.latest("id")
+    assert event.event_type == "USER_SECOND_FACTOR_REMOVED_AUDIT"
+    assert (event.details["username"], event.details["targetUsername"]) == ("grace", "ada")
+
+
+def test_an_owner_of_a_project_resets_none(ada: User, project: Project) -> None:
+    make_second_factor(ada, NOW)
+    by = [Grant(Role.GROUP_OWNER, group_id=project.id)]
+    with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
+        second_factor_reset(user_id=ada.id, by=by, actor=acting(UserFactory.create()), now=LATER)
+
+
+def test_nobody_resets_their_own_or_one_that_is_not(ada: User) -> None:
+    by = {"by": [Grant(Role.GLOBAL_OWNER)], "now": LATER}
+    other = acting(UserFactory.create())
+    assert _fault(second_factor_reset, user_id=ada.id, actor=other, **by) == (
+        "user",
+        "ada has no second factor",
+    )
+    begin_second_factor(ada, NOW)
+    assert _fault(second_factor_reset, user_id=ada.id, actor=other, **by)[0] == "user"
+    make_second_factor(ada, NOW)
+    assert _fault(second_factor_reset, user_id=ada.id, actor=acting(ada), **by)[0] == "user"
+    assert has_second_factor(ada.id)
+
+
+@pytest.mark.parametrize("how", ["confirmed", "reset"])
+def test_sessions_begun_before_end(how: str, ada: User) -> None:
+    begun = ada.get_session_auth_hash()
+    make_second_factor(ada, NOW)
+    confirmed = User.objects.get(id=ada.id).get_session_auth_hash()
+    assert confirmed != begun
+    if how == "reset":
+        second_factor_reset(user_id=ada.id, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=LATER)
+        assert User.objects.get(id=ada.id).get_session_auth_hash() not in {begun, confirmed}
+
+
+def test_it_goes_with_its_user(ada: User) -> None:
+    make_second_factor(ada, NOW)
+    user_delete(user_id=ada.id, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=LATER)
+    assert not SecondFactor.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", ["by time", "recovery"])
+def test_of_requests_that_race_one_uses_the_code(kind: str) -> None:
+    user = UserFactory.create()
+    secret, codes = make_second_factor(user, NOW)
+    code = code_at(secret, LATER) if kind == "by time" else codes[0]
+
+    def use(_: int) -> bool:
+        try:
+            _use(user, code)
+        except ApiError:
+            return False
+        return True
+
+    assert sorted(at_once(use)) == [False] * (THREADS - 1) + [True]
+    assert factor_state(user.id).recovery_codes_left == (10 if kind == "by time" else 9)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_confirmations_that_race_one_shows_recovery_codes() -> None:
+    user = UserFactory.create()
+    secret = begin_second_factor(user, NOW)
+    shown: list[list[str]] = []
+
+    def confirm(number: int) -> None:
+        code = code_at(secret, NOW + (number % 3 - 1) * timedelta(seconds=30))
+        try:
+            shown.append(second_factor_confirm(code=code, actor=acting(user), now=NOW))
+        except ApiError:
+            return
+
+    at_once(confirm)
+    assert len(shown) == 1
+    _use(user, shown[0][0])

@@ -1,0 +1,317 @@
+"""What the start page shows: first rows in their order, bounded counts, and only what may be read."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.db.models import Model
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from accesslist.services.projects import project_delete
+from alerting.choices import AlertStatus, NotificationStatus, WaitReason
+from alerting.models import Alert, FailingReceiver, MaintenanceWindow, Notification, WorkerHeartbeat
+from alerting.selectors.overview import (
+    active_alerts,
+    notifications_failing,
+    receivers_failing,
+    windows_ahead,
+    workers_known,
+)
+from automation.models import Agent, Host
+from automation.overview import agents_silent, hosts_down
+from opsapi.api.principal import SYSTEM, Reach
+from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
+from opsapi.ids import new_id
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
+from tests.factories.automation import make_host
+
+NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+ALL = Reach(everything=True)
+pytestmark = pytest.mark.django_db
+
+
+def aged(project: Project, age: timedelta, **changes: Any) -> Alert:
+    """An open alert that was opened so long ago."""
+    return make_alert(project, created=NOW - age, opens=NOW - age, **changes)
+
+
+def make_window(project: Project, start: timedelta, end: timedelta) -> MaintenanceWindow:
+    """A window for hosts, its ends told from now."""
+    return MaintenanceWindow.objects.create(
+        group=project, alert_types=["HOST"], start=NOW + start, end=NOW + end, created=NOW, updated=NOW
+    )
+
+
+def make_agent(project: Project, hostname: str, **changes: Any) -> Agent:
+    """A monitoring agent that has fallen silent."""
+    values = {"agent_type": "MONITORING", "version": "1.0", "created": NOW, "last_report": NOW, "down": True}
+    return Agent.objects.create(group=project, hostname=hostname, **(values | changes))
+
+
+def ids(rows: Sequence[Any]) -> list[Any]:
+    """The primary keys."""
+    return [one.pk for one in rows]
+
+
+class TestAlerts:
+    """Open and tracking ones, by age."""
+
+    def shown(self, reach: Reach = ALL) -> list[str]:
+        return ids(active_alerts(reach=reach, now=NOW).rows)
+
+    def test_the_oldest_comes_first_after_those_nobody_acknowledged(self, project: Project) -> None:
+        seen = aged(project, 3 * DAY, acknowledged_until=NOW + SECOND)
+        young, old = aged(project, HOUR), aged(project, DAY)
+        lapsed = aged(project, 2 * DAY, acknowledged_until=NOW)
+        tracking = aged(project, 2 * HOUR, status=AlertStatus.TRACKING.value)
+        for over in (AlertStatus.CLOSED, AlertStatus.CANCELLED):
+            aged(project, 5 * DAY, status=over.value)
+        assert self.shown() == [lapsed.id, old.id, tracking.id, young.id, seen.id]
+
+    @pytest.mark.parametrize(
+        ("age", "place"),
+        [
+            (-SECOND, 0),
+            (timedelta(0), 0),
+            (HOUR - SECOND, 0),
+            (HOUR, 1),
+            (DAY - SECOND, 1),
+            (DAY, 2),
+            (400 * DAY, 2),
+        ],
+        ids=str,
+    )
+    def test_each_is_counted_in_one_stretch_of_ages(
+        self, project: Project, age: timedelta, place: int
+    ) -> None:
+        aged(project, age)
+        aged(project, age, acknowledged_until=NOW + SECOND)
+        found = active_alerts(reach=ALL, now=NOW)
+        assert [one.count for one in found.ages] == [2 if at == place else 0 for at in range(3)]
+        assert found.ages[place].unacknowledged == 1
+        assert found.count == 2
+
+    def test_more_than_are_shown_are_counted(self, project: Project) -> None:
+        for number in range(MOST_SHOWN + 2):
+            aged(project, DAY + number * HOUR)
+        acknowledged = aged(project, 90 * DAY, acknowledged_until=NOW + DAY)
+        found = active_alerts(reach=ALL, now=NOW)
+        assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN + 3)
+        assert acknowledged.id not in ids(found.rows)
+
+    def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert MOST_COUNTED == 1000
+        monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
+        for _ in range(5):
+            aged(project, DAY)
+        assert [one.count for one in active_alerts(reach=ALL, now=NOW).ages] == [0, 0, 3]
+
+
+class TestNotifications:
+    """Those that reached nobody, or have not yet."""
+
+    def failing(self) -> list[str]:
+        return ids(notifications_failing(reach=ALL, now=NOW).rows)
+
+    def test_those_that_failed_and_those_that_wait_for_another_try_are_shown(self, project: Project) -> None:
+        failed = NotificationStatus.FAILED.value
+        waits = make_notification(project, due=NOW + HOUR, attempts=3, reason="timed out")
+        recent = make_notification(project, status=failed, due=NOW - HOUR, attempts=1, reason="refused")
+        first = make_notification(project, status=failed, due=NOW - DAY, attempts=1, reason="refused")
+        assert self.failing() == [waits.id, recent.id, first.id]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"status": "FAILED", "due": NOW - DAY - SECOND, "attempts": 1, "reason": "refused"},
+            {"status": "DELIVERED", "attempts": 1},
+            {"status": "DROPPED", "attempts": 1, "reason": "the alert was over before it was delivered"},
+            {"due": NOW + HOUR},
+            {"attempts": 1, "lease_token": uuid4(), "lease_until": NOW + SECOND},
+            {"due": NOW + HOUR, "attempts": 2, "reason": "held back", "silenced_by": new_id()},
+            {"due": NOW + HOUR, "attempts": 2, "reason": WaitReason.ACKNOWLEDGED.value},
+        ],
+        ids=["long ago", "delivered", "dropped", "untried", "in hand", "silenced", "acknowledged"],
+    )
+    def test_others_are_not(self, project: Project, changes: dict[str, Any]) -> None:
+        make_notification(project, **{"created": NOW - HOUR, "due": NOW, **changes})
+        assert self.failing() == []
+
+    def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
+        self, project: Project
+    ) -> None:
+        failed = {"status": "FAILED", "due": NOW, "attempts": 1, "reason": "refused"}
+        of_project, of_all = make_config(project), make_global_config()
+        shown = [
+            make_notification(project, alert=make_alert(project), **failed),
+            make_notification(project, event_id=new_id(), setting_id=of_project.settings.get().id, **failed),
+        ]
+        hidden = [
+            make_notification(project, alert=make_alert(project, is_global=True), **failed),
+            make_notification(project, event_id=new_id(), setting_id=of_all.settings.get().id, **failed),
+            make_notification(project, event_id=new_id(), setting_id=new_id(), **failed),
+        ]
+        reach = Reach(group_ids=frozenset({project.id}))
+        assert set(ids(notifications_failing(reach=reach, now=NOW).rows)) == set(ids(shown))
+        assert set(self.failing()) == set(ids([*shown, *hidden]))
+
+    def test_receivers_that_fail_are_shown_the_latest_first(self) -> None:
+        for key, ago in (("WEBHOOK http://a.example.com", HOUR), ("EMAIL", SECOND)):
+            FailingReceiver.objects.create(key=key, failures=1, next_try=NOW, updated=NOW - ago)
+        assert ids(receivers_failing().rows) == ["EMAIL", "WEBHOOK http://a.example.com"]
+
+
+class TestWindows:
+    """In effect, or soon."""
+
+    @pytest.mark.parametrize(
+        ("start", "end", "is_shown"),
+        [
+            (-DAY, -SECOND, False),
+            (-DAY, timedelta(0), False),
+            (-DAY, SECOND, True),
+            (timedelta(0), HOUR, True),
+            (7 * DAY - SECOND, 8 * DAY, True),
+            (7 * DAY, 8 * DAY, False),
+        ],
+        ids=["over", "ends now", "ends soon", "begins now", "within the week", "in a week"],
+    )
+    def test_those_in_effect_and_of_the_next_week_are_shown(
+        self, project: Project, start: timedelta, end: timedelta, is_shown: bool
+    ) -> None:
+        window = make_window(project, start, end)
+        found = windows_ahead(reach=ALL, now=NOW)
+        assert ids(found.rows) == ([window.id] if is_shown else [])
+
+    def test_the_first_to_begin_comes_first(self, project: Project) -> None:
+        later, running = make_window(project, HOUR, DAY), make_window(project, -HOUR, 3 * DAY)
+        assert ids(windows_ahead(reach=ALL, now=NOW).rows) == [running.id, later.id]
+
+
+class TestFleet:
+    """Hosts that are down and agents that are silent."""
+
+    def test_hosts_that_are_up_or_deleted_are_not_shown(self, project: Project) -> None:
+        down = make_host(project, "b", down=True)
+        make_host(project, "up")
+        make_host(project, "gone", down=True, deleted=NOW)
+        first = make_host(project, "a", down=True)
+        assert ids(hosts_down(ALL).rows) == [first.id, down.id]
+
+    def test_agents_that_report_are_not_shown(self, project: Project) -> None:
+        silent = make_agent(project, "silent")
+        make_agent(project, "speaking", down=False)
+        assert ids(agents_silent(ALL).rows) == [silent.id]
+
+    def test_more_than_are_shown_are_counted(self, project: Project) -> None:
+        for number in range(MOST_SHOWN + 2):
+            make_agent(project, f"agent{number:02}")
+        found = agents_silent(ALL)
+        assert (len(found.rows), found.count, found.has_more) == (MOST_SHOWN, MOST_SHOWN + 2, True)
+
+    def test_as_many_as_are_shown_are_all(self, project: Project) -> None:
+        for number in range(MOST_SHOWN):
+            make_agent(project, f"agent{number:02}")
+        found = agents_silent(ALL)
+        assert (len(found.rows), found.count, found.has_more) == (MOST_SHOWN, MOST_SHOWN, False)
+
+    def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("opsapi.first_rows.MOST_SHOWN", 1)
+        monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
+        for number in range(5):
+            make_agent(project, f"agent{number}")
+        assert agents_silent(ALL).count == 3
+
+
+def test_workers_are_shown_who_was_seen_last_first() -> None:
+    for name, ago in (("old", HOUR), ("new", SECOND)):
+        WorkerHeartbeat.objects.create(name=name, seen=NOW - ago)
+    assert ids(workers_known().rows) == ["new", "old"]
+
+
+def fill(project: Project) -> None:
+    """One of each, in the project."""
+    alert = aged(project, HOUR)
+    make_notification(project, alert=alert, status="FAILED", due=NOW, attempts=1, reason="refused")
+    make_window(project, -HOUR, HOUR)
+    make_host(project, "down", down=True)
+    make_agent(project, "silent")
+
+
+LISTS: dict[str, Callable[[Reach], Any]] = {
+    "alerts": lambda reach: active_alerts(reach=reach, now=NOW),
+    "notifications": lambda reach: notifications_failing(reach=reach, now=NOW),
+    "windows": lambda reach: windows_ahead(reach=reach, now=NOW),
+    "hosts": hosts_down,
+    "agents": agents_silent,
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+class TestReach:
+    """Nobody is shown, or told the number of, what they may not read."""
+
+    def found(self, name: str, reach: Reach) -> tuple[set[str], int]:
+        found = LISTS[name](reach)
+        return {one.group_id for one in found.rows}, found.count
+
+    def test_a_reader_of_projects_is_shown_those(self, project: Project, name: str) -> None:
+        mine, other = ProjectFactory.create_batch(2)
+        for one in (project, mine, other):
+            fill(one)
+        reach = Reach(group_ids=frozenset({project.id, mine.id}), org_ids=frozenset({str(other.org_id)}))
+        assert self.found(name, reach) == ({project.id, mine.id}, 2)
+        assert self.found(name, ALL) == ({project.id, mine.id, other.id}, 3)
+
+    def test_who_may_read_nothing_is_shown_nothing(self, project: Project, name: str) -> None:
+        fill(project)
+        assert self.found(name, Reach()) == (set(), 0)
+
+    def test_a_deleted_project_is_gone(self, project: Project, name: str) -> None:
+        fill(project)
+        project_delete(group_id=project.id, actor=SYSTEM, now=NOW)
+        assert self.found(name, ALL) == (set(), 0)
+
+
+def statements(name: str) -> list[str]:
+    """What a list asks of the database."""
+    with CaptureQueriesContext(connection) as queries:
+        LISTS[name](ALL)
+    return [query["sql"] for query in queries]
+
+
+MANY = 3000
+OTHERS: dict[str, tuple[type[Model], Callable[[int], dict[str, Any]]]] = {
+    "alerts": (Alert, lambda number: {"status": "CLOSED", "target_key": str(number)}),
+    "notifications": (Notification, lambda number: {"status": "DELIVERED"}),
+    "windows": (MaintenanceWindow, lambda number: {"start": NOW - 2 * DAY, "end": NOW - DAY}),
+    "hosts": (Host, lambda number: {"down": False, "hostname": str(number)}),
+    "agents": (Agent, lambda number: {"down": False, "hostname": str(number)}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
+    fill(project)
+    model, differing = OTHERS[name]
+    (like,) = model._base_manager.values()
+    rows = (model(**{**like, "id": new_id(), **differing(number)}) for number in range(MANY))
+    model._base_manager.bulk_create(rows)
+    for _ in range(MOST_SHOWN):
+        fill(ProjectFactory.create())
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {model._meta.db_table}")
+        for statement in statements(name):
+            cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {statement}")
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            passed_over = sum(map(int, re.findall(r"Rows Removed by Filter: (\d+)", plan)))
+            assert passed_over <= MOST_SHOWN, plan

@@ -1,0 +1,154 @@
+"""The events of a day, counted hour by hour and remembered for a while."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from events.hours import GROUPS, HOURS, EventGroup, event_hours
+from events.models import Event
+from events.types import Category
+from opsapi.api.principal import Reach
+from opsapi.ids import new_id
+from tests.factories.accesslist import ProjectFactory
+
+NOW = datetime(2099, 11, 21, 12, 34, 56, tzinfo=UTC)
+NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
+ALL = Reach(everything=True)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def make_event(
+    created: datetime = NOW,
+    *,
+    event_type: str = "HOST_DOWN",
+    group_id: str | None = None,
+    org_id: str | None = None,
+) -> None:
+    """An event as retention and late reports leave them: at any time."""
+    Event.objects.create(
+        created=created, event_type=event_type, group_id=group_id or new_id(), org_id=org_id, details={}
+    )
+
+
+def found(reach: Reach = ALL, now: datetime = NOW) -> dict[tuple[datetime, EventGroup], int]:
+    """What is counted, without the zeros."""
+    hours = event_hours(reach=reach, now=now)
+    return {(one.start, group): count for one in hours for group, count in one.counts.items() if count}
+
+
+def test_every_category_belongs_to_a_group() -> None:
+    assert set(GROUPS) == set(Category)
+    assert set(GROUPS.values()) == set(EventGroup)
+
+
+def test_every_hour_of_a_day_is_there_and_the_last_one_runs() -> None:
+    hours = event_hours(reach=ALL, now=NOW)
+    assert [one.start for one in hours] == [NOON - (HOURS - 1 - place) * HOUR for place in range(HOURS)]
+    assert {tuple(one.counts.items()) for one in hours} == {tuple((group, 0) for group in EventGroup)}
+
+
+@pytest.mark.parametrize(
+    ("created", "start"),
+    [
+        (NOON - 23 * HOUR - SECOND, None),
+        (NOON - 23 * HOUR, NOON - 23 * HOUR),
+        (NOON - SECOND, NOON - HOUR),
+        (NOON, NOON),
+        (NOW, NOON),
+        (NOON + HOUR, None),
+    ],
+    ids=[
+        "before the first",
+        "begins the first",
+        "ends the last but one",
+        "begins the last",
+        "now",
+        "after it",
+    ],
+)
+def test_an_event_counts_in_its_hour(created: datetime, start: datetime | None) -> None:
+    make_event(created)
+    assert found() == ({(start, EventGroup.FLEET): 1} if start else {})
+
+
+def test_hours_are_those_of_utc_whatever_the_clock_says() -> None:
+    make_event(NOON)
+    assert found(now=NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))) == {
+        (NOON, EventGroup.FLEET): 1
+    }
+
+
+def test_categories_are_told_apart_by_their_groups() -> None:
+    for event_type in ("HOST_DOWN", "NO_PRIMARY", "NEW_AGENT", "OPLOG_BEHIND", "ALERT_ACKNOWLEDGED_AUDIT"):
+        make_event(event_type=event_type)
+    make_event(event_type="USER_CREATED_AUDIT")
+    assert found() == {
+        (NOON, EventGroup.FLEET): 2,
+        (NOON, EventGroup.AGENTS): 1,
+        (NOON, EventGroup.BACKUP): 1,
+        (NOON, EventGroup.ALERTING): 1,
+        (NOON, EventGroup.ACCESS): 1,
+    }
+
+
+def test_who_may_read_some_is_told_the_number_of_those(project: Project) -> None:
+    mine, other = ProjectFactory.create_batch(2)
+    for one in (project, mine, other):
+        make_event(group_id=one.id)
+    org_id = str(mine.org_id)
+    make_event(org_id=org_id, event_type="TEAM_CREATED")
+    make_event(org_id=str(other.org_id), event_type="TEAM_CREATED")
+    reach = Reach(group_ids=frozenset({project.id, mine.id}), org_ids=frozenset({org_id}))
+    assert found(reach) == {(NOON, EventGroup.FLEET): 2, (NOON, EventGroup.ACCESS): 1}
+    assert found(Reach()) == {}
+    assert found(Reach(group_ids=frozenset({other.id}))) == {(NOON, EventGroup.FLEET): 1}
+
+
+def test_organizations_are_not_taken_for_projects(project: Project) -> None:
+    make_event(group_id=project.id)
+    assert found(Reach(org_ids=frozenset({project.id}))) == {}
+    assert found(Reach(group_ids=frozenset({project.id}))) == {(NOON, EventGroup.FLEET): 1}
+
+
+def statements(now: datetime) -> int:
+    """What is asked of the database."""
+    with CaptureQueriesContext(connection) as queries:
+        event_hours(reach=ALL, now=now)
+    return len(queries)
+
+
+def test_what_was_counted_is_remembered() -> None:
+    first = NOON + 30 * MINUTE
+    assert [statements(first + ago) for ago in (0 * SECOND, 9 * SECOND)] == [2, 0]
+
+
+def test_the_running_hour_is_counted_again_after_seconds_and_the_past_after_minutes() -> None:
+    first = NOON + 30 * MINUTE
+    statements(first)
+    make_event(NOON)
+    make_event(NOON - HOUR)
+    assert found(now=first + 9 * SECOND) == {}
+    assert found(now=first + 10 * SECOND) == {(NOON, EventGroup.FLEET): 1}
+    assert statements(first + 20 * SECOND) == 1
+    assert found(now=first + 10 * MINUTE) == {(NOON, EventGroup.FLEET): 1, (NOON - HOUR, EventGroup.FLEET): 1}
+
+
+def test_an_hour_that_ended_is_counted_whole() -> None:
+    assert found(now=NOON - SECOND) == {}
+    make_event(NOON - SECOND)
+    assert found(now=NOON) == {(NOON - HOUR, EventGroup.FLEET): 1}

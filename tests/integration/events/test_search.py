@@ -1,0 +1,254 @@
+"""Looking for events: what is found, page by page, and by which index."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from events import search as searching
+from events import search_pages
+from events.models import Event
+from events.search import EventSearch
+from events.search_pages import Direction, SearchPage, search_page
+from events.selectors import EventPlace
+from opsapi.api.principal import Reach
+from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group
+
+pytestmark = pytest.mark.django_db
+
+EVERYTHING = Reach(everything=True)
+READER = Reach(group_ids=frozenset({group(1), group(2)}))
+MEMBER = Reach(group_ids=frozenset({group(1)}), org_ids=frozenset({ORG}))
+MANY = Reach(group_ids=frozenset(group(number) for number in range(100)))
+SOME_TYPES = ("HOST_DOWN", "TEAM_CREATED")
+
+Holds = Callable[[Event], bool]
+CASES: dict[str, tuple[EventSearch, Holds]] = {
+    "everything": (EventSearch(reach=EVERYTHING), lambda event: True),
+    "nothing that may be read": (EventSearch(reach=Reach()), lambda event: False),
+    "a reader of two projects": (
+        EventSearch(reach=READER),
+        lambda event: event.group_id in READER.group_ids,
+    ),
+    "a member of an organization": (
+        EventSearch(reach=MEMBER),
+        lambda event: event.group_id == group(1) or event.org_id == ORG,
+    ),
+    "more projects than are followed one by one": (
+        EventSearch(reach=MANY, event_types=SOME_TYPES),
+        lambda event: event.group_id in MANY.group_ids and event.event_type in SOME_TYPES,
+    ),
+    "a project": (EventSearch(reach=READER, group_id=group(1)), lambda event: event.group_id == group(1)),
+    "a project that may not be read": (EventSearch(reach=READER, group_id=group(3)), lambda event: False),
+    "types": (
+        EventSearch(reach=EVERYTHING, event_types=SOME_TYPES),
+        lambda event: event.event_type in SOME_TYPES,
+    ),
+    "types in projects": (
+        EventSearch(reach=READER, event_types=SOME_TYPES),
+        lambda event: event.group_id in READER.group_ids and event.event_type in SOME_TYPES,
+    ),
+    "a user": (
+        EventSearch(reach=EVERYTHING, who="user4"),
+        lambda event: event.details.get("username") == "user4",
+    ),
+    "a key": (
+        EventSearch(reach=EVERYTHING, who="key3"),
+        lambda event: event.details.get("publicKey") == "key3",
+    ),
+    "a user within reach": (
+        EventSearch(reach=READER, who="user4"),
+        lambda event: event.details.get("username") == "user4" and event.group_id in READER.group_ids,
+    ),
+    "a user in a project that may not be read": (
+        EventSearch(reach=READER, who="user4", group_id=group(3)),
+        lambda event: False,
+    ),
+    "an address": (
+        EventSearch(reach=EVERYTHING, remote_address="198.51.100.1"),
+        lambda event: event.details.get("remoteAddress") == "198.51.100.1",
+    ),
+    "a host": (
+        EventSearch(reach=EVERYTHING, hostname="db7"),
+        lambda event: event.details.get("hostname") == "db7",
+    ),
+    "an alert": (
+        EventSearch(reach=EVERYTHING, alert_id="2".rjust(24, "c")),
+        lambda event: event.alert_id == "2".rjust(24, "c"),
+    ),
+    "all of it together": (
+        EventSearch(
+            reach=EVERYTHING,
+            group_id=group(10),
+            event_types=("HOST_UP",),
+            who="user4",
+            hostname="db10",
+            start=NOW - 1500 * STEP,
+            end=NOW,
+        ),
+        lambda event: (
+            event.group_id == group(10)
+            and event.event_type == "HOST_UP"
+            and event.details.get("username") == "user4"
+            and event.details["hostname"] == "db10"
+            and event.created >= NOW - 1500 * STEP
+        ),
+    ),
+    "a range of time, its ends included": (
+        EventSearch(reach=EVERYTHING, start=NOW - 70 * STEP, end=NOW - 10 * STEP),
+        lambda event: NOW - 70 * STEP <= event.created <= NOW - 10 * STEP,
+    ),
+}
+cases = pytest.mark.parametrize(("search", "holds"), CASES.values(), ids=CASES)
+
+
+def _pages(search: EventSearch, size: int, direction: Direction) -> Iterator[SearchPage]:
+    place = None
+    while True:
+        page = search_page(search, size=size, place=place, direction=direction)
+        yield page
+        if page.next is None:
+            return
+        assert page.next != place
+        place = page.next
+
+
+@cases
+def test_pages_hold_what_is_searched_for_newest_first(search: EventSearch, holds: Holds) -> None:
+    fill(1_500)
+    expected = [event.id for event in all_events() if holds(event)]
+    pages = list(_pages(search, 17, Direction.OLDER))
+    assert [event.id for page in pages for event in page.events] == expected
+    assert all(len(page.events) == 17 for page in pages[:-1])
+
+
+@cases
+def test_pages_towards_the_newest_hold_the_same(search: EventSearch, holds: Holds) -> None:
+    fill(300)
+    expected = [event.id for event in all_events() if holds(event)]
+    pages = list(_pages(search, 17, Direction.NEWER))
+    assert [event.id for page in reversed(pages) for event in page.events] == expected
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_a_search_looks_only_so_far_at_once_and_goes_on_from_there(
+    direction: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_pages, "LOOKED_BACK", 3)
+    fill(1_200)
+    search = EventSearch(reach=EVERYTHING, who="user4", hostname="db4")
+    expected = [
+        event.id
+        for event in all_events()
+        if (event.details.get("username"), event.details["hostname"]) == ("user4", "db4")
+    ]
+    pages = list(_pages(search, 50, direction))
+    assert expected
+    assert sorted(event.id for page in pages for event in page.events) == sorted(expected)
+    assert len(pages) > 1
+    for page in pages[:-1]:
+        assert page.looked_to == page.next
+    assert pages[-1].looked_to is None
+
+
+def test_events_of_one_moment_are_in_no_two_pages_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_pages, "LOOKED_BACK", 7)
+    fill(300)
+    Event.objects.update(created=NOW)
+    for search in (
+        EventSearch(reach=EVERYTHING),
+        EventSearch(reach=READER),
+        EventSearch(reach=MANY, event_types=("HOST_UP",)),
+    ):
+        for direction in Direction:
+            found = [event.id for page in _pages(search, 5, direction) for event in page.events]
+            assert len(found) == len(set(found))
+            assert len(found) == sum(_readable(event, search) for event in all_events())
+
+
+def _readable(event: Event, search: EventSearch) -> bool:
+    return (search.reach.everything or event.group_id in search.reach.group_ids) and (
+        not search.event_types or event.event_type in search.event_types
+    )
+
+
+def test_a_place_without_an_event_does_as_well() -> None:
+    fill(20)
+    place = EventPlace(NOW - 10 * STEP - timedelta(seconds=1), "0" * 24)
+    older = search_page(EventSearch(reach=EVERYTHING), size=5, place=place)
+    assert [event.created for event in older.events] == [NOW - n * STEP for n in range(11, 16)]
+
+
+# What a filter follows, however few or many events there are: the first page, a deep one, one backwards.
+FOLLOWED = {
+    "everything": (EventSearch(reach=EVERYTHING), {"event_newest"}),
+    "a project": (EventSearch(reach=EVERYTHING, group_id=group(3)), {"event_group_newest"}),
+    "a reader": (EventSearch(reach=READER), {"event_group_newest"}),
+    "a member": (EventSearch(reach=MEMBER), {"event_group_newest", "event_org_newest"}),
+    "types": (
+        EventSearch(reach=EVERYTHING, event_types=("TEAM_CREATED", "NEW_HOST")),
+        {"event_type_newest"},
+    ),
+    "types of a project": (
+        EventSearch(reach=EVERYTHING, group_id=group(3), event_types=("NEW_HOST",)),
+        {"event_group_type_newest"},
+    ),
+    "types for a reader": (
+        EventSearch(reach=READER, event_types=("NEW_HOST",)),
+        {"event_group_type_newest"},
+    ),
+    "a user": (EventSearch(reach=EVERYTHING, who="user4"), {"event_who_newest"}),
+    "a user within reach": (EventSearch(reach=READER, who="user4"), {"event_who_newest"}),
+    "an address": (EventSearch(reach=EVERYTHING, remote_address="192.0.2.6"), {"event_address_newest"}),
+    "a host": (EventSearch(reach=EVERYTHING, hostname="db7"), {"event_hostname_newest"}),
+    "a host and a type": (
+        EventSearch(reach=EVERYTHING, hostname="db7", event_types=("HOST_UP",)),
+        {"event_hostname_newest"},
+    ),
+    "an alert": (EventSearch(reach=EVERYTHING, alert_id="2".rjust(24, "c")), {"event_alert"}),
+    "a day": (EventSearch(reach=EVERYTHING, start=NOW - timedelta(hours=20)), {"event_newest"}),
+}
+
+
+def test_every_filter_goes_down_its_index_and_reads_little_of_it() -> None:
+    fill(40_000)
+    middle = EventPlace(NOW - 20_000 * STEP, "0" * 24)
+    for name, (search, indexes) in FOLLOWED.items():
+        for place, direction in ((None, "older"), (middle, "older"), (middle, "newer")):
+            plans = _plans(search, place, Direction(direction))
+            followed, *_ = plans
+            assert _indexes(followed) == indexes, (name, followed)
+            for plan in plans:
+                assert "Seq Scan" not in plan, (name, plan)
+
+
+def _plans(search: EventSearch, place: EventPlace | None, direction: Direction) -> list[str]:
+    with CaptureQueriesContext(connection) as queries:
+        search_page(search, size=50, place=place, direction=direction)
+    return [_plan(query["sql"]) for query in queries]
+
+
+def _plan(statement: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return "\n".join(row[0] for row in rows)
+
+
+def _indexes(plan: str) -> set[str]:
+    return set(re.findall(r"(?:using|Index Scan on) (\w+)", plan))
+
+
+def test_nothing_is_counted_and_nothing_far_is_skipped() -> None:
+    fill(100)
+    for search, _ in FOLLOWED.values():
+        with CaptureQueriesContext(connection) as queries:
+            search_page(search, size=50)
+        assert len(queries) <= 2
+        text = " ".join(query["sql"] for query in queries)
+        assert "COUNT(" not in text
+        assert {int(number) for number in re.findall(r"OFFSET (\d+)", text)} <= {searching.LOOKED_BACK - 1}

@@ -1,0 +1,241 @@
+"""The form of an alert configuration: what belongs to which type, and the document that is typed."""
+
+from typing import Any
+
+import pytest
+
+from alerting.choices import ConfigNotificationType
+from alerting.forms.documents import document_of, stored_secrets, typed_of
+from alerting.forms.inputs import InputKind
+from alerting.forms.kinds import (
+    KINDS,
+    MATCHER_INPUTS,
+    NOTIFICATION_INPUTS,
+    THRESHOLD_INPUTS,
+    config_inputs,
+    event_kinds,
+    notification_kinds,
+)
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.rules.matching import fields_for
+from alerting.serializers.configs import AlertableType, AlertConfigDocument
+from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
+from opsapi.api.errors import ApiError
+from opsapi.ids import new_id
+from opsapi.redaction import MASK
+
+TYPES = [name.value for name in NOTIFICATION_TYPES]
+ALERTABLE = [spec for spec in EVENT_TYPES.values() if spec.alertable]
+COUNTED = {EventType.TOO_FEW_HEALTHY_MEMBERS.value, EventType.TOO_MANY_UNHEALTHY_MEMBERS.value}
+METRIC = {"metricName": "CONNECTIONS", "mode": "AVERAGE", "operator": "GREATER_THAN", "threshold": 1000.0}
+COUNT = {"operator": "LESS_THAN", "threshold": 2.0, "units": "RAW"}
+
+
+def stored_notification(type_name: str, **changes: Any) -> dict[str, Any]:
+    """A notification as answers show it."""
+    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    beside = {"id": new_id(), "typeName": type_name, "delayMin": 5, "intervalMin": 30}
+    return {**beside, **kind.shown(kind.example), **changes}
+
+
+def stored_config(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A project's configuration as answers show it."""
+    beside = {"eventTypeName": "HOST_DOWN", "enabled": True, "matchers": []}
+    return {**beside, "notifications": list(notifications), **changes}
+
+
+def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
+    """A row of an e-mail notification as browsers send it."""
+    said = {"typeName": "EMAIL", "emailAddress": "oncall@example.com", **texts}
+    return {f"notifications[{place}].{name}": [text] for name, text in said.items()}
+
+
+@pytest.mark.parametrize("spec", ALERTABLE, ids=lambda spec: spec.name)
+def test_an_event_type_says_what_its_configurations_can_say(spec: EventTypeSpec) -> None:
+    kind = next(one for one in event_kinds(is_global=True) if one.name == spec.name)
+    matchable = spec.category in {Category.HOST, Category.REPLICA_SET, Category.CLUSTER}
+    expected = "metricThreshold" if spec.name == "OUTSIDE_METRIC_THRESHOLD" else None
+    assert kind.category == spec.category
+    assert kind.matcher_fields == (tuple(fields_for(spec.category)) if matchable else ())
+    assert bool(kind.matcher_fields) is matchable
+    assert kind.threshold == ("threshold" if spec.name in COUNTED else expected)
+
+
+@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
+    document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
+    asked = document.fields["eventTypeName"]
+    assert isinstance(asked, AlertableType)
+    assert [one.name for one in event_kinds(is_global=is_global)] == asked.open
+
+
+@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: bool) -> None:
+    offered = [one.name for one in notification_kinds(is_global=is_global)]
+    assert offered == [name for name in TYPES if is_global or name != "ADMIN"]
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
+    declared = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    asked = [one.name for one in KINDS[type_name].inputs]
+    without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
+    own = [field.name for field in declared.fields if field.name not in without_effect]
+    assert asked == ["delayMin", "intervalMin", *own]
+    assert KINDS[type_name].kept == set(without_effect)
+    assert KINDS[type_name].integrated is (declared.integration is not None)
+    hidden = {one.name for one in KINDS[type_name].inputs if one.kind is InputKind.SECRET}
+    assert hidden == set(declared.secret_fields)
+
+
+def test_every_input_stands_once_and_knows_its_types() -> None:
+    names = [one.input.name for one in NOTIFICATION_INPUTS]
+    assert len(names) == len(set(names))
+    assert {one.input.name: one.types for one in NOTIFICATION_INPUTS} == {
+        name: tuple(kind for kind in TYPES if name in {one.name for one in KINDS[kind].inputs})
+        for name in names
+    }
+    roles = next(one for one in NOTIFICATION_INPUTS if one.input.name == "roles")
+    assert roles.types == ("GROUP", "ORG")
+    assert not set(roles.choices_of["GROUP"]) & set(roles.choices_of["ORG"])
+
+
+def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
+    assert [one.name for one in MATCHER_INPUTS] == ["fieldName", "operator", "value"]
+    assert {part: [one.name for one in inputs] for part, inputs in THRESHOLD_INPUTS.items()} == {
+        "metricThreshold": ["metricName", "mode", "operator", "threshold", "units"],
+        "threshold": ["operator", "threshold", "units"],
+    }
+    assert [one.name for one in config_inputs(is_global=False)] == ["enabled", "eventTypeName"]
+    assert {one.name: one.kind for one in config_inputs(is_global=True)} == {
+        "enabled": InputKind.FLAG,
+        "eventTypeName": InputKind.CHOICE,
+        "forAllGroups": InputKind.FLAG,
+        "groupIds": InputKind.CHOICES,
+        "tags": InputKind.LINES,
+    }
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_what_is_shown_of_a_notification_is_sent_back_as_it_is(type_name: str) -> None:
+    stored = stored_config(stored_notification(type_name))
+    typed = typed_of(stored, is_global=True)
+    assert document_of(typed, is_global=True, stored=stored)["notifications"] == stored["notifications"]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        stored_config(
+            enabled=False, matchers=[{"fieldName": "PORT", "operator": "EQUALS", "value": "27017"}]
+        ),
+        stored_config(eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold={**METRIC, "units": "RAW"}),
+        stored_config(eventTypeName="TOO_FEW_HEALTHY_MEMBERS", threshold=COUNT),
+        stored_config(stored_notification("EMAIL", emailEnabled=True)),
+        stored_config({"id": new_id(), "typeName": "GROUP", "delayMin": 0, "emailEnabled": True}),
+        stored_config(stored_notification("GROUP", roles=["GROUP_READ_ONLY", "GROUP_OWNER"])),
+        stored_config({"id": new_id(), "typeName": "PAGER_SERVICE", "delayMin": 0}),
+    ],
+    ids=["matcher", "metric", "count", "kept flag", "flag left out", "order of roles", "of the integration"],
+)
+def test_what_is_shown_of_a_configuration_is_sent_back_as_it_is(stored: dict[str, Any]) -> None:
+    sent = document_of(typed_of(stored, is_global=False), is_global=False, stored=stored)
+    assert {"matchers": [], "notifications": [], **sent} == stored
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"forAllGroups": True, "groupIds": [], "tags": ["prod", " eu"]},
+        {"forAllGroups": False, "groupIds": [new_id(), new_id()], "tags": []},
+    ],
+    ids=["tags", "projects"],
+)
+def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[str, Any]) -> None:
+    stored = stored_config(stored_notification("ADMIN"), **scope)
+    sent = document_of(typed_of(stored, is_global=True), is_global=True, stored=stored)
+    assert {"groupIds": [], "tags": [], "matchers": [], **sent} == stored
+
+
+@pytest.mark.parametrize("type_name", [name for name in TYPES if KINDS[name].integrated])
+def test_no_secret_stands_in_the_form(type_name: str) -> None:
+    stored = stored_config(stored_notification(type_name))
+    typed = typed_of(stored, is_global=False)
+    shown = stored_secrets(stored)
+    assert shown
+    assert all(not typed[name] and MASK in text for name, text in shown.items())
+
+
+def test_a_copy_has_neither_ids_nor_secrets() -> None:
+    stored = stored_config(stored_notification("WEBHOOK"))
+    copy = document_of(typed_of(stored, is_global=False, as_new=True), is_global=False)
+    assert copy["notifications"] == [{"typeName": "WEBHOOK", "delayMin": 5, "intervalMin": 30}]
+
+
+def test_a_notification_of_another_type_keeps_nothing_of_the_stored_one() -> None:
+    stored = stored_config(stored_notification("EMAIL", emailEnabled=True))
+    typed = {
+        **typed_of(stored, is_global=False),
+        "notifications[0].typeName": ["PAGER_SERVICE"],
+        "notifications[0].emailAddress": [""],
+    }
+    (sent,) = document_of(typed, is_global=False, stored=stored)["notifications"]
+    assert sent == {
+        "typeName": "PAGER_SERVICE",
+        "id": stored["notifications"][0]["id"],
+        "delayMin": 5,
+        "intervalMin": 30,
+    }
+
+
+@pytest.mark.parametrize("type_name", TYPES)
+def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: str) -> None:
+    empty = {f"notifications[0].{one.input.name}": [""] for one in NOTIFICATION_INPUTS}
+    boxes = {"notifications[0].emailEnabled": ["on"], "notifications[0].smsEnabled": ["on"]}
+    typed = {**empty, **boxes, "notifications[0].typeName": [type_name]}
+    (sent,) = document_of(typed, is_global=True)["notifications"]
+    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    flags = {"emailEnabled": True, "smsEnabled": True} if kind.for_people else {}
+    assert sent == {"typeName": type_name, **flags}
+
+
+def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() -> None:
+    typed = {"eventTypeName": ["HOST_DOWN"], **typed_email(serviceKey="typed", roles="GROUP_OWNER")}
+    with pytest.raises(ApiError) as refusal:
+        AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
+    named = {one.field: one.message for one in refusal.value.bad_fields}
+    assert named == {f"notifications[0].{name}": "does not go with EMAIL" for name in ("serviceKey", "roles")}
+
+
+def test_an_empty_form_is_an_empty_document() -> None:
+    assert document_of({}, is_global=False) == {"enabled": False}
+    assert document_of({}, is_global=True) == {"enabled": False, "forAllGroups": False}
+
+
+def test_the_api_takes_what_was_typed() -> None:
+    typed = {
+        "eventTypeName": ["OUTSIDE_METRIC_THRESHOLD"],
+        "enabled": ["on"],
+        "matchers[4].fieldName": ["HOSTNAME"],
+        "matchers[4].operator": ["STARTS_WITH"],
+        "matchers[4].value": ["db"],
+        "metricThreshold.metricName": ["CONNECTIONS"],
+        "metricThreshold.mode": [""],
+        "metricThreshold.operator": ["GREATER_THAN"],
+        "metricThreshold.threshold": ["1000"],
+        "metricThreshold.units": [""],
+        "threshold.operator": [""],
+        "threshold.threshold": [""],
+        **typed_email(7, delayMin="", intervalMin="15"),
+    }
+    read = AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
+    assert read == {
+        "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+        "enabled": True,
+        "matchers": [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}],
+        "metricThreshold": {**METRIC, "units": "RAW"},
+        "notifications": [
+            {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": 0, "intervalMin": 15}
+        ],
+    }

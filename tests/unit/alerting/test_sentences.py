@@ -1,0 +1,64 @@
+"""Whom a notification tells and when, in words."""
+
+from typing import Any
+
+import pytest
+
+from alerting.choices import ConfigNotificationType
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.sentences import (
+    receiver_sentence,
+    rhythm_sentence,
+)
+
+
+@pytest.mark.parametrize(
+    ("notification", "said"),
+    [
+        ({"typeName": "ADMIN", "emailEnabled": True, "smsEnabled": False}, "ADMIN by e-mail"),
+        (
+            {
+                "typeName": "GROUP",
+                "roles": ["GROUP_OWNER", "GROUP_READ_ONLY"],
+                "emailEnabled": True,
+                "smsEnabled": True,
+            },
+            "GROUP GROUP_OWNER, GROUP_READ_ONLY by e-mail and SMS",
+        ),
+        (
+            {"typeName": "TEAM", "teamId": "7ea7", "teamName": "on call", "smsEnabled": True},
+            "TEAM on call by SMS",
+        ),
+        ({"typeName": "TEAM", "teamId": "7ea7", "emailEnabled": True}, "TEAM 7ea7 by e-mail"),
+        (
+            {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "emailEnabled": True},
+            "EMAIL oncall@example.com",
+        ),
+        ({"typeName": "PAGER_SERVICE"}, "PAGER_SERVICE with the project's integration"),
+        ({"typeName": "CHAT_SERVICE", "apiToken": "******", "channelName": "#ops"}, "CHAT_SERVICE #ops"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_receiver_is_said_in_words(notification: dict[str, Any], said: str) -> None:
+    assert receiver_sentence(notification) == said
+
+
+@pytest.mark.parametrize("kind", [one.value for one in ConfigNotificationType])
+def test_no_secret_is_said(kind: str) -> None:
+    declared = NOTIFICATION_TYPES[ConfigNotificationType(kind)]
+    hidden = dict.fromkeys(declared.secret_fields, "******last")
+    said = receiver_sentence({"typeName": kind, **declared.example, **hidden})
+    assert "******" not in said
+    assert said.startswith(kind)
+
+
+@pytest.mark.parametrize(
+    ("notification", "said"),
+    [
+        ({"delayMin": 0, "intervalMin": 60}, "at once, again every 60 min"),
+        ({"delayMin": 5}, "after 5 min, not again"),
+    ],
+    ids=["repeated", "once"],
+)
+def test_the_rhythm_is_said_in_words(notification: dict[str, Any], said: str) -> None:
+    assert rhythm_sentence(notification) == said

@@ -1,0 +1,178 @@
+"""One notification in the story of its alert."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.rules.sending import Step, Verdict
+from alerting.rules.story import MomentKind
+from alerting.rules.telling import Attempt, Telling, coming_moment, duration_words, telling_moments
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+
+NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+SEND = Verdict(Step.SEND)
+
+
+def telling(**changes: Any) -> Telling:
+    """A pending opening by e-mail, due now."""
+    values: dict[str, Any] = {
+        "id": "a" * 24,
+        "setting_id": "b" * 24,
+        "kind": MessageKind.OPEN,
+        "type_name": "EMAIL",
+        "channel": ChannelType.EMAIL,
+        "recipient": "oncall@example.com",
+        "status": NotificationStatus.PENDING,
+        "reason": None,
+        "created": NOW,
+        "due": NOW,
+        "delivered": None,
+        "latency_ms": None,
+        "attempts": 0,
+        "silenced_by": None,
+        "being_sent": False,
+    }
+    return Telling(**(values | changes))
+
+
+def attempt(number: int, outcome: DeliveryStatus, reason: str | None = None) -> Attempt:
+    """One try, a second after the other."""
+    ended = NOW + timedelta(seconds=number)
+    return Attempt(number=number, ended=ended, outcome=outcome, reason=reason, latency_ms=84)
+
+
+def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
+    tries = (attempt(1, DeliveryStatus.RETRY, "no answer"), attempt(2, DeliveryStatus.DELIVERED))
+    one = telling(status=NotificationStatus.DELIVERED, attempts=2, tries=tries)
+    seen = [(m.at, m.kind, m.text, m.reason) for m in telling_moments(one, resolved=None, now=NOW)]
+    whom = "oncall@example.com by EMAIL"
+    assert seen == [
+        (
+            tries[0].ended,
+            MomentKind.NOT_YET,
+            f"{whom} was not told yet that it opened: attempt 1, 84 ms.",
+            "no answer",
+        ),
+        (tries[1].ended, MomentKind.TOLD, f"{whom} was told that it opened: attempt 2, 84 ms.", None),
+    ]
+
+
+def test_attempts_alike_are_one_moment() -> None:
+    tries = (
+        attempt(1, DeliveryStatus.RETRY, "503"),
+        attempt(2, DeliveryStatus.RETRY, "503"),
+        attempt(3, DeliveryStatus.RETRY, "no answer"),
+        attempt(4, DeliveryStatus.RETRY, "503"),
+    )
+    one = telling(attempts=4, tries=tries)
+    seen = [(m.at, m.reason, m.text.partition(": ")[2]) for m in telling_moments(one, resolved=None, now=NOW)]
+    assert seen == [
+        (tries[0].ended, "503", "attempts 1 to 2, 84 ms at most, until 2099-11-21T12:00:02Z."),
+        (tries[2].ended, "no answer", "attempt 3, 84 ms."),
+        (tries[3].ended, "503", "attempt 4, 84 ms."),
+    ]
+
+
+def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
+    tries = (attempt(1, DeliveryStatus.RETRY, "503"), attempt(2, DeliveryStatus.RETRY, "503"))
+    one = telling(status=NotificationStatus.FAILED, attempts=2, tries=tries)
+    kinds = [moment.kind for moment in telling_moments(one, resolved=None, now=NOW)]
+    assert kinds == [MomentKind.NOT_YET, MomentKind.NOT_TOLD]
+
+
+@pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
+def test_what_was_never_tried_says_why(status: NotificationStatus) -> None:
+    one = telling(status=status, reason=DropReason.NO_HOLDER.value)
+    (moment,) = telling_moments(one, resolved=None, now=NOW)
+    assert (moment.kind, moment.reason) == (MomentKind.NOT_TOLD, DropReason.NO_HOLDER.value)
+
+
+def test_a_repeat_of_an_alert_that_is_over_is_missed_by_nobody() -> None:
+    over = {"status": NotificationStatus.DROPPED, "reason": DropReason.ALERT_OVER.value}
+    assert not list(telling_moments(telling(kind=MessageKind.UPDATE, **over), resolved=NOW, now=NOW))
+    assert list(telling_moments(telling(**over), resolved=NOW, now=NOW))
+
+
+def test_what_is_pending_and_untried_has_not_happened() -> None:
+    assert list(telling_moments(telling(), resolved=None, now=NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "kind", "at", "reason"),
+    [
+        ({"due": NOW + HOUR}, SEND, MomentKind.TOLD, NOW + HOUR, None),
+        ({}, SEND, MomentKind.TOLD, NOW, "it is due, and waits for a worker"),
+        ({"due": NOW - HOUR, "being_sent": True}, SEND, MomentKind.TOLD, NOW, None),
+        (
+            {},
+            Verdict(Step.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR),
+            MomentKind.TOLD,
+            NOW + 2 * HOUR,
+            WaitReason.ACKNOWLEDGED.value,
+        ),
+        (
+            {"due": NOW + HOUR},
+            Verdict(Step.DROP, DropReason.NOTIFICATION_REMOVED.value),
+            MomentKind.NOT_TOLD,
+            NOW + HOUR,
+            DropReason.NOTIFICATION_REMOVED.value,
+        ),
+        (
+            {
+                "due": NOW + HOUR,
+                "reason": "503",
+                "attempts": 1,
+                "tries": (attempt(1, DeliveryStatus.RETRY, "503"),),
+            },
+            SEND,
+            MomentKind.TOLD,
+            NOW + HOUR,
+            "503",
+        ),
+    ],
+    ids=["later", "due", "being sent", "put off", "to be dropped", "a retry"],
+)
+def test_it_says_what_is_to_come_and_when(
+    changes: dict[str, Any], verdict: Verdict, kind: MomentKind, at: datetime, reason: str | None
+) -> None:
+    moment = coming_moment(telling(**changes), verdict, now=NOW)
+    assert moment is not None
+    assert (moment.kind, moment.at, moment.reason) == (kind, at, reason)
+
+
+@pytest.mark.parametrize("status", [one for one in NotificationStatus if one != "PENDING"])
+def test_nothing_is_to_come_of_what_is_settled(status: NotificationStatus) -> None:
+    assert coming_moment(telling(status=status), SEND, now=NOW) is None
+
+
+@pytest.mark.parametrize("kind", list(MessageKind))
+def test_every_kind_has_words(kind: MessageKind) -> None:
+    assert telling(kind=kind).that
+
+
+@pytest.mark.parametrize(
+    ("changes", "whom"),
+    [
+        ({"recipient": None}, "EMAIL (receiver not shown)"),
+        ({"channel": None, "type_name": "GROUP", "recipient": ""}, "GROUP"),
+        ({"channel": None, "type_name": "GROUP", "recipient": "on call"}, "on call by GROUP"),
+    ],
+)
+def test_it_names_the_receiver_as_far_as_it_is_shown(changes: dict[str, Any], whom: str) -> None:
+    assert telling(**changes).whom == whom
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "words"), [(0, "0 ms"), (999, "999 ms"), (1000, "1.0 s"), (30_000, "30.0 s")]
+)
+def test_a_duration_is_written_for_people(milliseconds: int, words: str) -> None:
+    assert duration_words(milliseconds) == words
+
+
+@pytest.mark.parametrize(("attempts", "left_out"), [(1, 0), (25, 24)])
+def test_it_counts_the_attempts_that_are_not_shown(attempts: int, left_out: int) -> None:
+    one = telling(attempts=attempts, tries=(attempt(attempts, DeliveryStatus.RETRY),))
+    assert one.tries_not_shown == left_out

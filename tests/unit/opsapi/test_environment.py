@@ -1,0 +1,116 @@
+"""How settings are read: what is taken, what is refused, and that it is written down."""
+
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from opsapi import environment
+from opsapi.environment import READ, Setting
+
+NAME = "OPSAPI_TRIAL"
+
+
+@pytest.fixture(autouse=True)
+def nothing_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these tests read is forgotten."""
+    monkeypatch.setattr(environment, "READ", {})
+    monkeypatch.delenv(NAME, raising=False)
+
+
+def read(reader: str, *args: Any, **kwargs: Any) -> Any:
+    """The value of the setting."""
+    return getattr(environment, reader)(NAME, *args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("reader", "args", "given", "value"),
+    [
+        ("text", ("a",), None, "a"),
+        ("text", ("a",), "b", "b"),
+        ("choice", ("x", ("x", "y")), "y", "y"),
+        ("number", (2, 1, 64), None, 2),
+        ("number", (2, 1, 64), "1", 1),
+        ("number", (2, 1, 64), "64", 64),
+        ("flag", (True,), None, True),
+        ("flag", (True,), "FALSE", False),
+        ("networks", (), None, []),
+        ("networks", (), "10.0.0.0/8, ::1", [ip_network("10.0.0.0/8"), ip_network("::1")]),
+        ("bind", ("127.0.0.1:8000",), None, ("127.0.0.1", 8000)),
+        ("bind", ("127.0.0.1:8000",), "[::1]:1", ("::1", 1)),
+        ("url", (), None, ""),
+        ("url", (), "https://ops.example.com/", "https://ops.example.com"),
+    ],
+    ids=str,
+)
+def test_a_setting_is_read(
+    monkeypatch: pytest.MonkeyPatch, reader: str, args: tuple[Any, ...], given: str | None, value: Any
+) -> None:
+    if given is not None:
+        monkeypatch.setenv(NAME, given)
+    assert read(reader, *args) == value
+    assert set(environment.READ) == {NAME}
+
+
+@pytest.mark.parametrize(
+    ("reader", "args", "given", "fault"),
+    [
+        ("choice", ("x", ("x", "y")), "z", "'z' is not one of x, y"),
+        ("number", (2, 1, 64), "0", "'0' is not a whole number from 1 to 64"),
+        ("number", (2, 1, 64), "65", "'65' is not a whole number from 1 to 64"),
+        ("number", (2, 1, 64), "2.0", "'2.0' is not a whole number from 1 to 64"),
+        ("number", (2, 1, 64), "٢", "'٢' is not a whole number from 1 to 64"),
+        ("flag", (True,), "1", "'1' is not true or false"),
+        ("networks", (), "10.0.0.1/8", "10.0.0.1/8 has host bits set"),
+        ("bind", ("127.0.0.1:8000",), "8000", "'8000' is not <address>:<port>"),
+        ("bind", ("127.0.0.1:8000",), "a:65536", "'a:65536' is not <address>:<port>"),
+        ("url", (), "ftp://x", "'ftp://x' is not an http or https URL"),
+    ],
+    ids=str,
+)
+def test_a_wrong_setting_is_refused(
+    monkeypatch: pytest.MonkeyPatch, reader: str, args: tuple[Any, ...], given: str, fault: str
+) -> None:
+    monkeypatch.setenv(NAME, given)
+    with pytest.raises(ImproperlyConfigured) as caught:
+        read(reader, *args)
+    assert str(caught.value) == f"{NAME}: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("reader", "args", "default", "allowed"),
+    [
+        ("choice", ("x", ("x", "y")), "x", "`x`, `y`"),
+        ("number", (2, 1, 64), "2", "whole number, 1 to 64"),
+        ("flag", (False,), "false", "`true`, `false`"),
+        ("url", (), "", "http or https URL"),
+    ],
+    ids=str,
+)
+def test_default_and_allowed_values_are_written_down(
+    reader: str, args: tuple[Any, ...], default: str, allowed: str
+) -> None:
+    read(reader, *args)
+    assert environment.READ[NAME] == Setting(NAME, default, allowed)
+
+
+def test_a_list_is_read_and_its_default_written_down() -> None:
+    assert read("words", ["a", "b"], allowed="names") == ["a", "b"]
+    assert environment.READ[NAME] == Setting(NAME, "a,b", "names, by comma")
+
+
+def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text(f"{NAME}=file\nOPSAPI_TRIAL_TWO=file\n")
+    monkeypatch.setenv("OPSAPI_ENV_FILE", str(file))
+    monkeypatch.setenv(NAME, "environment")
+    monkeypatch.delenv("OPSAPI_TRIAL_TWO", raising=False)
+    environment.lines_of(tmp_path / ".env")
+    assert (read("text"), environment.text("OPSAPI_TRIAL_TWO")) == ("environment", "file")
+    monkeypatch.setenv("OPSAPI_TRIAL_TWO", "")  # what the file set is taken back with this
+
+
+def test_the_settings_of_this_process_were_written_down() -> None:
+    assert {"OPSAPI_BIND", "DATABASE_URL", "OPSAPI_ENV_FILE", "PROMETHEUS_MULTIPROC_DIR"} <= READ.keys()
