@@ -35,7 +35,7 @@ class Caller:
         self.platform = platform
         self.public_key: str = key["publicKey"]
         self.private_key: str = key["privateKey"]
-        self._auth = HTTPDigestAuth(self.public_key, self.private_key)
+        self.auth = HTTPDigestAuth(self.public_key, self.private_key)
 
     def get(self, path: str) -> Any:
         """GET, answered 200."""
@@ -63,7 +63,7 @@ class Caller:
 
     def _request(self, method: str, path: str, body: Any, status: int) -> Any:
         answer = requests.request(
-            method, self.platform.base_url + path, json=body, auth=self._auth, timeout=20
+            method, self.platform.base_url + path, json=body, auth=self.auth, timeout=20
         )
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None

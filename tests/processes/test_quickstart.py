@@ -1,19 +1,17 @@
 """docs/quickstart.md, block by block in one shell, as a reader would type it."""
 
-import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
+import requests
 
-from tests.eventually import eventually
-from tests.processes.platform import ROOT, Platform, free_port
+from tests.documents import ROOT, shell_blocks
+from tests.processes.platform import Platform, free_port
+from tests.processes.terminal import Terminal
 
 _missing = [name for name in ("bash", "curl") if shutil.which(name) is None]
 pytestmark = [
@@ -21,60 +19,8 @@ pytestmark = [
     pytest.mark.skipif(bool(_missing), reason=f"not installed: {', '.join(_missing)}"),
 ]
 
-DOCUMENT = (ROOT / "docs" / "quickstart.md").read_text()
-# A block: its kind (`server`, `run`), what the receiver prints before the reader goes on, its lines.
-BLOCK = re.compile(r"^```sh (\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENT = ROOT / "docs" / "quickstart.md"
 SERVER, RECEIVER = "127.0.0.1:8000", "8001"
-
-
-class Terminal:
-    """A bash that stops at the first error, its output in a file."""
-
-    def __init__(self, directory: Path) -> None:
-        """`directory` is for what it prints, and for temporary files."""
-        self._output = directory / "terminal.txt"
-        with self._output.open("wb") as file:
-            self._bash = subprocess.Popen(
-                ["bash", "-euo", "pipefail"],
-                stdin=subprocess.PIPE,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env={**os.environ, "TMPDIR": str(directory)},
-                start_new_session=True,
-            )
-        self._blocks = 0
-
-    @property
-    def text(self) -> str:
-        """Everything printed so far."""
-        return self._output.read_text()
-
-    def run(self, block: str) -> str:
-        """Types a block, waits for its end, and returns what was printed meanwhile."""
-        before = len(self.text)
-        self._blocks += 1
-        mark = f"--- block {self._blocks} ended"
-        self._input.write(f"{block}\necho '{mark}'\n")
-        self._input.flush()
-        eventually(lambda: mark in self.text or self._bash.poll() is not None, message=block)
-        assert mark in self.text, f"{block}\n{self.text}"
-        return self.text[before:].replace(f"{mark}\n", "")
-
-    def await_words(self, words: str) -> None:
-        """Until they have been printed, by the receiver in the background."""
-        eventually(lambda: words in self.text, message=words)
-
-    def end(self) -> None:
-        """Ends the shell and what it started in the background, as closing a terminal does."""
-        os.killpg(self._bash.pid, signal.SIGKILL)
-        self._bash.wait()
-        self._input.close()
-
-    @property
-    def _input(self) -> IO[str]:
-        assert self._bash.stdin is not None
-        return self._bash.stdin
 
 
 @pytest.fixture
@@ -90,42 +36,68 @@ def test_it_is_true_to_the_letter(platform: Platform, terminal: Terminal) -> Non
     platform.start()
     printed = []
     for words, block in _blocks_to_run(platform):
+        before = terminal.text
+        if "acknowledgedUntil" in block:
+            _acknowledge_in_the_console(platform)
         printed.append(terminal.run(block))
-        terminal.await_words(words)
+        terminal.await_words(words, before)
     assert re.findall(r"(alert\.\w+ HOST_DOWN \S+) delivery [0-9a-f]{24} genuine\n", terminal.text) == [
         "alert.open HOST_DOWN db1.example.com:27017",
         "alert.close HOST_DOWN db1.example.com:27017",
+        "alert.open HOST_DOWN db1.example.com:27017",
+        "alert.acknowledge HOST_DOWN db1.example.com:27017",
     ]
     _assert_each_block_showed_what_the_text_says(printed)
 
 
 def _assert_each_block_showed_what_the_text_says(printed: list[str]) -> None:
-    _, _, root, project, config, down, opened, up, closed, log, end = printed
+    _, _, root, project, config, down, opened, up, closed, log, again, acknowledged, end = printed
     assert '"appName": "Ops API"' in root
     assert project == end == ""
     assert '"webhookUrl": "http://127.0.0.1' in config
     assert "secret of our own" not in config
     assert '"hosts":1' in down
     assert '"hosts":1' in up
+    assert '"hosts":1' in again
+    assert re.search(r"^db1.example.com:27017 ada@example.com 20\S+Z$", acknowledged, re.MULTILINE)
     assert '"status": "OPEN"' in opened
     assert '"status": "CLOSED"' in closed
     for event_type in ("GROUP_CREATED", "ALERT_CONFIG_ADDED_AUDIT", "NEW_HOST", "HOST_DOWN", "HOST_UP"):
         assert event_type in log
 
 
+def _acknowledge_in_the_console(platform: Platform) -> None:
+    """As the reader does in a browser: log in, go to the open alert, acknowledge it as the page proposes."""
+    with requests.Session() as browser:
+        login = f"{platform.base_url}/admin/login/"
+        browser.get(login)
+        _send(browser, login, username="ada@example.com", password="a long enough passphrase")
+        alerts = browser.get(f"{platform.base_url}/admin/alerting/alert/?status=OPEN").text
+        (alert,) = set(re.findall(r"/admin/alerting/alert/([0-9a-f]{24})/", alerts))
+        page = f"{platform.base_url}/admin/alerting/alert/{alert}/do/acknowledge/"
+        assert "Acknowledge" in browser.get(page).text
+        _send(browser, page, confirmed="yes", until="1h")
+
+
+def _send(browser: requests.Session, url: str, **values: str) -> None:
+    token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+    answer = browser.post(url, data=values | token, allow_redirects=False)
+    assert answer.status_code == 302, answer.text
+
+
 def _blocks_to_run(platform: Platform) -> list[tuple[str, str]]:
     """What to wait for afterwards and what to type, at the addresses of this run."""
     receiver = str(free_port())
     return [
-        (words, text.replace(SERVER, f"127.0.0.1:{platform.port}").replace(RECEIVER, receiver))
-        for kind, words, text in BLOCK.findall(DOCUMENT)
-        if kind == "run"
+        (block.words, block.text.replace(SERVER, f"127.0.0.1:{platform.port}").replace(RECEIVER, receiver))
+        for block in shell_blocks(DOCUMENT)
+        if block.kind == "run"
     ]
 
 
 def _server_environment() -> dict[str, str]:
     """What the reader sets before `make run`, for which the fixture stands in."""
-    (command,) = (text for kind, _, text in BLOCK.findall(DOCUMENT) if kind == "server")
+    (command,) = (block.text for block in shell_blocks(DOCUMENT) if block.kind == "server")
     *settings, make, run = shlex.split(command)
     assert (make, run) == ("make", "run")
     return dict(setting.split("=", 1) for setting in settings)

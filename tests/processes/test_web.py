@@ -95,6 +95,21 @@ def test_requests_may_follow_each_other_before_their_answers(running: Platform, 
     assert _all(connection).count(b"HTTP/1.1 200 OK") == 6
 
 
+def test_a_large_body_that_was_refused_unread_does_not_end_the_connection(
+    running: Platform, connect: ExitStack
+) -> None:
+    connection = connect.enter_context(_open(running))
+    body = b"x" * (3 << 20)
+    connection.sendall(POST + JSON + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    refused = HTTPResponse(connection)
+    refused.begin()
+    assert (refused.status, refused.will_close, bool(refused.read())) == (401, False, True)
+    connection.sendall(GET + b"\r\n")
+    answer = HTTPResponse(connection)
+    answer.begin()
+    assert answer.status == 200
+
+
 def test_a_client_that_waits_to_continue_is_told_once(running: Platform, connect: ExitStack) -> None:
     connection = connect.enter_context(_open(running))
     head = POST + JSON + b"Content-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"

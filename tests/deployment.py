@@ -1,0 +1,59 @@
+"""What `deploy/` holds, read as systemd reads it."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.documents import DEPLOY
+
+HOME = "/opt/opsapi"
+"""Where the units look for the project."""
+PYTHON = f"{HOME}/.venv/bin/python"
+NGINX = DEPLOY / "nginx.conf"
+ENVIRONMENT = DEPLOY / "opsapi.env"
+_LINE = re.compile(r"^(#?)([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit file: its settings by section and name, each with all its lines."""
+
+    name: str
+    settings: dict[tuple[str, str], list[str]]
+
+    def one(self, section: str, name: str) -> str:
+        """The only value of a setting."""
+        (value,) = self.settings[section, name]
+        return value
+
+    @property
+    def command(self) -> list[str]:
+        """What it runs, by words."""
+        return shlex.split(self.one("Service", "ExecStart"))
+
+
+def unit(path: Path) -> Unit:
+    """One unit file."""
+    section, settings = "", dict[tuple[str, str], list[str]]()
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            name, _, value = line.partition("=")
+            settings.setdefault((section, name), []).append(value)
+    return Unit(path.name, settings)
+
+
+def units() -> list[Unit]:
+    """All of them."""
+    return [unit(path) for path in sorted(DEPLOY.glob("*.service"))]
+
+
+def environment(*, offered: bool = False) -> dict[str, str]:
+    """The lines of the example; with `offered` also those that are comments."""
+    return {
+        name: value
+        for comment, name, value in _LINE.findall(ENVIRONMENT.read_text())
+        if offered or not comment
+    }

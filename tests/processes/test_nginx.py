@@ -1,0 +1,173 @@
+"""`deploy/`: the shipped nginx before real web processes and a worker, all on a database outside."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import HTTPDigestAuth
+
+from opsapi.api.links import AGENTS, PUBLIC
+from opsapi.embedded.layout import Layout
+from tests.eventually import eventually
+from tests.integration.embedded.sql import tell
+from tests.processes.site import NAME, Site
+
+SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+START_SECONDS = 60.0
+USER = {
+    "username": "ada@example.com",
+    "password": "a long enough passphrase",
+    "firstName": "Ada",
+    "lastName": "Lovelace",
+}
+CLIENT = "127.0.0.2"
+"""Where our requests come from, beside the proxy's own 127.0.0.1."""
+
+pytestmark = [pytest.mark.processes, pytest.mark.nginx]
+
+
+class FromClient(HTTPAdapter):
+    """Connects from CLIENT."""
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, source_address=(CLIENT, 0), **kwargs)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Migrated, with a web unit and a worker unit, behind nginx."""
+    made = Site(tmp_path_factory.mktemp("site"), _new_database())
+    assert made.start_unit("opsapi-migrate.service").wait() == 0, _log(made, "opsapi-migrate.service")
+    with ExitStack() as stack:
+        stack.enter_context(made.running("opsapi-web.service"))
+        stack.enter_context(made.running("opsapi-worker@.service"))
+        stack.enter_context(made.nginx())
+        eventually(lambda: _is_ready(made), START_SECONDS, message="ready through nginx")
+        yield made
+
+
+@pytest.fixture
+def client(site: Site) -> Iterator[requests.Session]:
+    """Somebody who trusts the certificate, and calls the machine by its name."""
+    with _session(site) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def key(site: Site) -> dict[str, Any]:
+    """The first user's, who has a project too, so that the console is open."""
+    with _session(site) as session:
+        made = session.post(f"{site.url}{PUBLIC}/unauth/users", json=USER)
+        assert made.status_code == 201, made.text
+        found: dict[str, Any] = made.json()["programmaticApiKey"]
+        session.auth = HTTPDigestAuth(found["publicKey"], found["privateKey"])
+        group = session.post(f"{site.url}{PUBLIC}/groups", json={"name": "pay/ments"})
+        assert group.status_code == 201, group.text
+    return found
+
+
+@pytest.fixture
+def owner(client: requests.Session, key: dict[str, Any]) -> requests.Session:
+    """The client with the key."""
+    client.auth = HTTPDigestAuth(key["publicKey"], key["privateKey"])
+    return client
+
+
+def test_digest_holds_through_it_also_where_paths_are_escaped(site: Site, owner: requests.Session) -> None:
+    found = owner.get(f"{site.url}{PUBLIC}/groups/byName/pay%2Fments?pretty=true")
+    assert found.status_code == 200, found.text
+    assert found.json()["links"][0]["href"].startswith(f"https://{NAME}/api/")
+
+
+def test_the_client_is_who_connected_and_not_who_they_say(site: Site, owner: requests.Session) -> None:
+    said = {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9", "X-Real-IP": "203.0.113.9"}
+    made = owner.post(f"{site.url}{PUBLIC}/groups", json={"name": "from where"}, headers=said)
+    assert made.status_code == 201, made.text
+    events = owner.get(f"{site.url}{PUBLIC}/groups/{made.json()['id']}/events").json()["results"]
+    assert {event["remoteAddress"] for event in events if "remoteAddress" in event} == {CLIENT}
+
+
+def test_an_operator_logs_in(site: Site, client: requests.Session, key: dict[str, Any]) -> None:
+    page = client.get(f"{site.url}/admin/login/")
+    values = {"username": USER["username"], "password": USER["password"], "next": "/admin/"}
+    token = {"csrfmiddlewaretoken": client.cookies["csrftoken"]}
+    headers = {"Origin": f"https://{NAME}", "Referer": f"https://{NAME}/admin/login/"}
+    answer = client.post(
+        f"{site.url}/admin/login/", data=values | token, headers=headers, allow_redirects=False
+    )
+    assert (page.status_code, answer.status_code, answer.headers["Location"]) == (200, 302, "/admin/")
+    assert all(cookie.secure for cookie in client.cookies)
+    start = client.get(f"{site.url}/admin/")
+    assert (start.status_code, start.url) == (200, f"{site.url}/admin/")
+    assert "unsafe-inline" not in start.headers["Content-Security-Policy"].split("style-src")[0]
+    assert start.headers["Strict-Transport-Security"] == "max-age=300"
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/", "/%6detrics", "//metrics"])
+def test_metrics_are_not_shown(site: Site, client: requests.Session, path: str) -> None:
+    assert client.get(site.url + path).status_code in (403, 404)
+
+
+def test_metrics_are_shown_behind_it(site: Site) -> None:
+    shown = requests.get(f"http://127.0.0.1:{site.web_port}/metrics", timeout=10)
+    assert "opsapi_workers 1.0" in shown.text
+
+
+def test_what_the_platform_takes_passes(site: Site, owner: requests.Session) -> None:
+    large = {"name": "x" * (3 << 20)}
+    refused = owner.post(f"{site.url}{PUBLIC}/groups", json=large)
+    assert (refused.status_code, refused.json()["errorCode"]) == (413, "REQUEST_TOO_LARGE")
+    group = owner.get(f"{site.url}{PUBLIC}/groups").json()["results"][0]["id"]
+    report = owner.post(f"{site.url}{AGENTS}/groups/{group}/reports", json={"unknown": "x" * (15 << 20)})
+    assert (report.status_code, report.json()["errorCode"]) == (400, "MISSING_ATTRIBUTE")
+    assert owner.post(f"{site.url}{PUBLIC}/groups", json={"name": "x" * (17 << 20)}).status_code == 413
+
+
+def test_plain_http_leads_to_tls(site: Site) -> None:
+    url = f"http://127.0.0.1:{site.plain_port}/admin/?a=b"
+    answer = requests.get(url, headers={"Host": NAME}, timeout=10, allow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (301, f"https://{NAME}/admin/?a=b")
+
+
+def test_without_web_processes_it_answers_as_the_platform_would(tmp_path: Path) -> None:
+    lonely = Site(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
+    with lonely.nginx(), _session(lonely) as session:
+        answer = session.get(f"{lonely.url}{PUBLIC}")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
+    assert answer.json() == {
+        "error": 503,
+        "reason": "Service Unavailable",
+        "errorCode": "SERVICE_UNAVAILABLE",
+        "detail": "The service is not available right now: no web process answers.",
+        "parameters": ["no web process answers"],
+    }
+
+
+def _session(site: Site) -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False  # it may name other certificates and proxies
+    session.mount("https://", FromClient())
+    session.verify = str(site.certificate)
+    session.headers["Host"] = NAME
+    return session
+
+
+def _is_ready(site: Site) -> bool:
+    with _session(site) as session:
+        answer = session.get(f"{site.url}/health/ready")
+    return answer.status_code == 200
+
+
+def _new_database() -> str:
+    name = f"behind_nginx_{os.getpid()}"
+    tell(SERVER, f"CREATE DATABASE {name}")
+    return f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
+
+
+def _log(site: Site, name: str) -> str:
+    return site.log_of(name).read_text()
