@@ -23,7 +23,7 @@ from accesslist.rules.ranges import counted_range
 from accesslist.rules.reaching import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
-from opsapi.api.addresses import Address, client_address, is_forwarded
+from opsapi.api.addresses import client_address, is_exempt, is_forwarded
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.encryption import decrypt, encrypt
@@ -73,7 +73,7 @@ class DigestAuthentication(BaseAuthentication):
             record,
             credentials.username,
             str(address) if address else None,
-            is_exempt=_is_exempt(address, http_request),
+            is_exempt=is_exempt(address) and not is_forwarded(http_request),
         )
         http_request.actor_name = credentials.username  # type: ignore[attr-defined]  # read by the request log
         _check_access_lists(principal, record)
@@ -152,12 +152,6 @@ def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> N
     due = record.own_list.use_due or (principal.is_global and record.global_list.use_due)
     if due and caller.id and caller.remote_address:
         note_use(key_id=caller.id, address=caller.remote_address, in_global_list=principal.is_global, now=now)
-
-
-def _is_exempt(address: Address | None, request: HttpRequest) -> bool:
-    if address is None or is_forwarded(request):
-        return False
-    return any(address in network for network in settings.OPSAPI_ACCESS_LIST_EXEMPT)
 
 
 def _storable(text: str) -> str:

@@ -6,14 +6,9 @@ from accesslist.models import ApiKey
 from accesslist.rules.administering import GLOBAL_WRITERS
 from accesslist.rules.doors import refuse_closed_doors
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, refuse_keys_beyond
-from accesslist.selectors.access_lists import placed
+from accesslist.selectors.access_lists import held_by
 from opsapi.api.principal import Operator
-from opsapi.roles import INSTALLATION, Grant, Scope
-
-
-def held_by(key: ApiKey) -> list[tuple[Grant, Scope]]:
-    """The key's grants with where they hold."""
-    return [placed(grant) for grant in key.grants.select_related("project").order_by("id")]
+from opsapi.roles import INSTALLATION, Scope
 
 
 def list_of(key: ApiKey | None, operator: Operator) -> AccessList:

@@ -12,10 +12,9 @@ from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
 from accesslist.rules.second_factor import NEVER
+from opsapi.console.ages import time_words
 from opsapi.fields import CidrField, PrimaryIdField, SealedField
-from opsapi.roles import IMPLIED, READING, Grant, Role
-
-_ROLES = [(role.value, role.value) for role in Role]
+from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
 
 
 class Organization(models.Model):
@@ -120,8 +119,7 @@ class User(AbstractBaseUser):
     def grants_held(self) -> tuple[Grant, ...]:
         """The user's roles, their own and those of their teams."""
         mine = RoleGrant.objects.filter(Q(user=self) | Q(team__members=self)).distinct()
-        rows = mine.values_list("role", "org_id", "project_id")
-        return tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in rows)
+        return tuple(dict.fromkeys(row.grant for row in mine))
 
     @cached_property
     def is_staff(self) -> bool:
@@ -193,7 +191,7 @@ class RoleGrant(models.Model):
     """One role held by one key, user or team: over the installation, in an organization, or in a project."""
 
     id = models.BigAutoField(primary_key=True)
-    role = models.CharField(max_length=40, choices=_ROLES)
+    role = models.CharField(max_length=40, choices=[(role.value, role.value) for role in Role])
     api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="grants")
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
     team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="grants")
@@ -224,6 +222,16 @@ class RoleGrant(models.Model):
 
     def __str__(self) -> str:
         return self.role
+
+    @property
+    def grant(self) -> Grant:
+        """The role, and where it holds."""
+        return Grant(Role(self.role), self.org_id, self.project_id)
+
+    @property
+    def scope(self) -> Scope:
+        """Where it holds, with the project's organization."""
+        return Scope(self.project.org_id if self.project else self.org_id, self.project_id)
 
 
 class AccessListEntry(models.Model):
@@ -279,7 +287,7 @@ class DigestEpoch(models.Model):
     started = models.DateTimeField()
 
     def __str__(self) -> str:
-        return f"{self.started:%Y-%m-%dT%H:%M:%SZ}"
+        return time_words(self.started)
 
 
 class RateWindow(models.Model):

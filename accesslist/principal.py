@@ -38,7 +38,7 @@ class GrantsPrincipal:
         return satisfies(self.grants, role, scope)
 
     def holds_somewhere(self, roles: Sequence[Role]) -> bool:
-        """See `opsapi.api.principal.Principal`."""
+        """See `opsapi.api.principal.Operator`."""
         return any(not IMPLIED[grant.role].isdisjoint(roles) for grant in self.grants)
 
     @property
@@ -47,7 +47,7 @@ class GrantsPrincipal:
         return any(grant.role.is_global for grant in self.grants)
 
     def reach(self) -> Reach:
-        """See `opsapi.api.principal.Principal`."""
+        """See `opsapi.api.principal.Operator`."""
         return self._reach
 
     @cached_property
@@ -84,7 +84,7 @@ class GrantsPrincipal:
             raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)
 
     def authorise_at(self, roles: Sequence[Role], scope: Scope) -> None:
-        """See `opsapi.api.principal.Principal`."""
+        """See `opsapi.api.principal.Operator`."""
         if scope.group_id is not None:
             self.authorise_group(roles, scope.group_id)
         elif scope.org_id is not None:

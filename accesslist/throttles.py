@@ -16,7 +16,7 @@ RATE_WINDOW = timedelta(minutes=1)
 """What the limits of the throttles are for."""
 
 # Whoever is over the limit already is only read: no row is hot, however fast the attempts come.
-# One more than the limit says that it was reached, however many were refused: they took nothing.
+# What is beyond the limit was refused, and took nothing.
 _HIT = """
 WITH refused AS (
     SELECT started, count FROM accesslist_ratewindow
@@ -28,7 +28,7 @@ WITH refused AS (
         started = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN EXCLUDED.started
                        ELSE accesslist_ratewindow.started END,
         count = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN 1
-                     ELSE LEAST(accesslist_ratewindow.count, %(limit)s) + 1 END
+                     ELSE accesslist_ratewindow.count + 1 END
     RETURNING started, count
 )
 SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted

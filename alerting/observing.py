@@ -7,14 +7,9 @@ from alerting.rules.observations import Condition, Observation, of_agent, of_eve
 from alerting.selectors.scopes import is_concerned
 from automation.choices import AgentType
 from automation.models import Agent, Host, Measurement
-from automation.selectors import (
-    agent_state,
-    agents_named,
-    host_state,
-    newest_measurements,
-    replica_set_state,
-    replica_sets_there,
-)
+from automation.selectors.agents import agent_state, agents_named
+from automation.selectors.hosts import host_state, newest_measurements
+from automation.selectors.replica_sets import replica_set_state, replica_sets_there
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import NotificationStatus
+from alerting.looks import alert_cells, window_look
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -12,7 +13,6 @@ from alerting.models import (
     Notification,
     WorkerHeartbeat,
 )
-from alerting.rules.windows import WindowState, window_state
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import Age
 from alerting.selectors.overview import (
@@ -24,9 +24,8 @@ from alerting.selectors.overview import (
     workers_known,
 )
 from alerting.selectors.workers import workers_seen
-from events.wording import type_in_words
 from opsapi.api.principal import Reach
-from opsapi.console.ages import age_words
+from opsapi.console.ages import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
 from opsapi.console.places import list_url, page_url
 
@@ -53,6 +52,7 @@ def _alerts(reach: Reach, now: datetime) -> Panel:
     found = active_alerts(reach=reach, now=now)
     return Panel(
         name="alerts",
+        rank=10,
         title="Alerts open or tracking",
         unit="alerts open or tracking",
         headers=["What", "About", "Project", "Status", "Age"],
@@ -68,20 +68,9 @@ def _alerts(reach: Reach, now: datetime) -> Panel:
 
 
 def _alert(alert: Alert, now: datetime) -> Sequence[Cell]:
-    return [
-        Cell(type_in_words(alert.event_type), page_url(alert)),
-        Cell(target_words(alert.facts)),
-        Cell(alert.group.name, page_url(alert.group)),
-        _status(alert, now),
-        Cell(age_words(now - alert.created)),
-    ]
-
-
-def _status(alert: Alert, now: datetime) -> Cell:
-    if alert.acknowledged_until is not None and alert.acknowledged_until > now:
-        return Cell("acknowledged", tone=Tone.INFO)
-    is_open = alert.status == AlertStatus.OPEN
-    return Cell(alert.status.lower(), tone=Tone.BAD if is_open else Tone.WARNING)
+    what, state, age = alert_cells(alert, now)
+    about, project = Cell(target_words(alert.facts)), Cell(alert.group.name, page_url(alert.group))
+    return [what, about, project, state, age]
 
 
 def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
@@ -109,6 +98,7 @@ def _notifications(reach: Reach, now: datetime) -> Panel:
     found = notifications_failing(reach=reach, now=now)
     return Panel(
         name="notifications",
+        rank=40,
         title="Notifications failing",
         unit="notifications failing",
         headers=["To", "Project", "Status", "Tries", "Why"],
@@ -134,7 +124,7 @@ def _notification(one: Notification, now: datetime) -> Sequence[Cell]:
 
 def _outcome(one: Notification, now: datetime) -> Cell:
     if one.status == NotificationStatus.FAILED:
-        return Cell(f"failed {age_words(now - one.due)} ago", tone=Tone.BAD)
+        return Cell(f"failed {ago_words(one.due, now)}", tone=Tone.BAD)
     wait = one.due - now
     return Cell(f"again in {age_words(wait)}" if wait > timedelta(0) else "again now", tone=Tone.WARNING)
 
@@ -143,6 +133,7 @@ def _windows(reach: Reach, now: datetime) -> Panel:
     found = windows_ahead(reach=reach, now=now)
     return Panel(
         name="windows",
+        rank=60,
         title="Maintenance windows",
         unit="windows active or coming",
         headers=["State", "Project", "Holds back", "When", "Description"],
@@ -157,10 +148,11 @@ def _windows(reach: Reach, now: datetime) -> Panel:
 
 
 def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
-    is_active = window_state(window.start, window.end, now) is WindowState.ACTIVE
+    word, tone = window_look(window, now)
+    is_active = window.start <= now
     when = f"ends in {age_words(window.end - now)}" if is_active else f"in {age_words(window.start - now)}"
     return [
-        Cell("active" if is_active else "coming", page_url(window), Tone.INFO if is_active else Tone.PLAIN),
+        Cell(word, page_url(window), tone),
         Cell(window.group.name, page_url(window.group)),
         Cell(", ".join(window.alert_types)),
         Cell(when),
@@ -172,6 +164,7 @@ def _receivers(now: datetime) -> Panel:
     found = receivers_failing()
     return Panel(
         name="receivers",
+        rank=50,
         title="Receivers failing",
         unit="receivers failing",
         headers=["Receiver", "Failures in a row", "Next try"],
@@ -193,6 +186,7 @@ def _workers(seen: frozenset[str], now: datetime) -> Panel:
     found = workers_known()
     return Panel(
         name="workers",
+        rank=70,
         title="Workers",
         unit="workers of the last day",
         headers=["Worker", "State", "Last seen"],
@@ -208,5 +202,5 @@ def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[
     return [
         Cell(worker.name, page_url(worker)),
         Cell("there", tone=Tone.GOOD) if is_there else Cell("gone", tone=Tone.WARNING),
-        Cell(f"{age_words(now - worker.seen)} ago"),
+        Cell(ago_words(worker.seen, now)),
     ]

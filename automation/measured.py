@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from automation.choices import Granularity
 from automation.durations import bucket_start, span_of
 from automation.measurement_query import SeriesQuery
-from automation.metrics import Metric, allowed_units, base_unit
+from automation.metrics import Metric, base_unit
 from automation.models import Host
-from automation.selectors import newest_measurements
+from automation.quantities import best_unit, quantity_of, unit_words
+from automation.selectors.hosts import newest_measurements
 from automation.series import measured_series
-from automation.units import Unit, convert
+from automation.units import convert
 from opsapi.clock import parse_time
+from opsapi.console.parts import Plot
 
 SHOWN = timedelta(days=1)
 _GRAIN = Granularity.PT5M
@@ -32,12 +33,12 @@ class Newest:
 class Measured:
     """What was measured of a host: the newest values, and one `metric` of them over the last day.
 
-    `plot` is what the plot is drawn from, None where there is nothing; `words` say the same.
+    `plot` is None where there is nothing; `words` say the same.
     """
 
     newest: Sequence[Newest]
     metric: Metric | None
-    plot: dict[str, Any] | None
+    plot: Plot | None
     words: str
 
 
@@ -45,7 +46,8 @@ def measured_of(host: Host, wanted: str, *, now: datetime) -> Measured:
     """The measurements of a host; `wanted` names the metric that is plotted, or else the first there is."""
     last = newest_measurements([host.id]).get(host.id)
     taken = {Metric(name): samples for name, samples in (last.metrics if last else {}).items() if samples}
-    newest = [Newest(metric, _words(metric, taken[metric][-1][1])) for metric in Metric if metric in taken]
+    last_of = {metric: taken[metric][-1][1] for metric in Metric if metric in taken}
+    newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
     metric = _chosen(wanted, [one.metric for one in newest])
     if metric is None:
         why = "Its newest report measured nothing." if last else "Nothing has been measured on it yet."
@@ -68,42 +70,19 @@ def _points(host: Host, metric: Metric, now: datetime) -> list[tuple[str, float]
     return series.points
 
 
-def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) -> dict[str, Any]:
-    """As `console/alert-plot.js` takes it: times in milliseconds."""
-    unit = _unit(metric, max(abs(value) for _, value in points))
+def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) -> Plot:
+    unit = best_unit(metric, max(abs(value) for _, value in points))
     base = base_unit(metric)
-    drawn = [(_ms(parse_time(at)), round(convert(value, base, unit), 3)) for at, value in points]
-    return {
-        "label": metric.value,
-        "units": "" if unit is Unit.RAW else unit.value.lower(),
-        "points": drawn,
-        "since": _ms(now - SHOWN),
-        "until": _ms(now),
-        "threshold": None,
-        "began": None,
-        "ended": None,
-    }
+    return Plot(
+        label=metric.value,
+        units=unit_words(unit),
+        since=now - SHOWN,
+        until=now,
+        points=[(parse_time(at), round(convert(value, base, unit), 3)) for at, value in points],
+    )
 
 
 def _told(metric: Metric, points: Sequence[tuple[str, float]]) -> str:
     values = [value for _, value in points]
-    least, most = _words(metric, min(values)), _words(metric, max(values))
-    return f"{metric} in the last day: from {least} to {most}, at last {_words(metric, values[-1])}."
-
-
-def _words(metric: Metric, value: float) -> str:
-    unit = _unit(metric, abs(value))
-    number = f"{convert(value, base_unit(metric), unit):,.1f}".removesuffix(".0")
-    return number if unit is Unit.RAW else f"{number} {unit.value.lower()}"
-
-
-def _unit(metric: Metric, size: float) -> Unit:
-    """The greatest unit in which it is at least one; none smaller than that it is measured in."""
-    base = base_unit(metric)
-    units = allowed_units(metric)
-    greater = [unit for unit in units[units.index(base) :] if convert(size, base, unit) >= 1]
-    return greater[-1] if greater else base
-
-
-def _ms(moment: datetime) -> int:
-    return round(moment.timestamp() * 1000)
+    least, most = quantity_of(metric, min(values)), quantity_of(metric, max(values))
+    return f"{metric} in the last day: from {least} to {most}, at last {quantity_of(metric, values[-1])}."

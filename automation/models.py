@@ -10,6 +10,7 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.reports import Address
 from opsapi.api.principal import ActorKind
+from opsapi.console.ages import time_words
 from opsapi.fields import OptionalIdField, PrimaryIdField, SealedField
 
 
@@ -211,7 +212,7 @@ class Measurement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.host_id} {self.reported:%Y-%m-%dT%H:%M:%SZ}"
+        return f"{self.host_id} {time_words(self.reported)}"
 
 
 class FleetWatch(models.Model):
@@ -226,7 +227,7 @@ class FleetWatch(models.Model):
         verbose_name_plural = "fleet watch"
 
     def __str__(self) -> str:
-        return f"since {self.counting_since:%Y-%m-%dT%H:%M:%SZ}"
+        return f"since {time_words(self.counting_since)}"
 
 
 class ProcessStatus(models.Model):

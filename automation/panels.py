@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.overview import agents_silent, hosts_down
+from automation.selectors.overview import agents_silent, hosts_down
 from opsapi.api.principal import Reach
-from opsapi.console.ages import age_words
+from opsapi.console.ages import ago_words
 from opsapi.console.display import EMPTY
 from opsapi.console.parts import Cell, Panel, Tone
 from opsapi.console.places import list_url, page_url
@@ -22,6 +22,7 @@ def _hosts(reach: Reach, now: datetime) -> Panel:
     found = hosts_down(reach)
     return Panel(
         name="hosts",
+        rank=20,
         title="Hosts down",
         unit="hosts down",
         headers=["Host", "Project", "Replica set", "Last report"],
@@ -39,7 +40,7 @@ def _host(host: Host, now: datetime) -> Sequence[Cell]:
         Cell(str(host), page_url(host)),
         Cell(host.group.name, page_url(host.group)),
         Cell(host.replica_set_name or EMPTY),
-        Cell(f"{age_words(now - host.last_report)} ago" if host.last_report else "never"),
+        Cell(ago_words(host.last_report, now) if host.last_report else "never"),
     ]
 
 
@@ -47,6 +48,7 @@ def _agents(reach: Reach, now: datetime) -> Panel:
     found = agents_silent(reach)
     return Panel(
         name="agents",
+        rank=30,
         title="Agents silent",
         unit="agents silent",
         headers=["Agent", "Type", "Project", "Last report"],
@@ -64,5 +66,5 @@ def _agent(agent: Agent, now: datetime) -> Sequence[Cell]:
         Cell(agent.hostname, page_url(agent)),
         Cell(agent.agent_type.lower()),
         Cell(agent.group.name, page_url(agent.group)),
-        Cell(f"{age_words(now - agent.last_report)} ago"),
+        Cell(ago_words(agent.last_report, now)),
     ]

@@ -1,6 +1,7 @@
 """What a search finds as a CSV file, written while it is read (RFC 4180)."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from datetime import datetime, timedelta
 
 from events.csv_cells import csv_lines, json_cell, text_cell
 from events.models import Event
@@ -11,6 +12,8 @@ from opsapi.clock import wire_time
 
 MOST_ROWS = 1_000_000
 """So many events a file holds, and so many are looked through for it."""
+LONGEST = timedelta(minutes=10)
+"""So long a file is written, however slowly it is read: it holds a thread of the web process."""
 COLUMNS = (
     "id",
     "created",
@@ -26,31 +29,39 @@ COLUMNS = (
     "changes",
 )
 _AT_ONCE = 1_000
+_IN_A_PART = 100
+"""So few that who reads slowly has one before the web process gives them up (10 s)."""
+_MINUTES = f"{LONGEST // timedelta(minutes=1)} minutes"
 
 Names = Callable[[Collection[str]], Mapping[str, str]]
 """Ids of projects → names of those among them that may be read."""
 
 
-def events_csv(search: EventSearch, *, names: Names) -> Iterator[str]:
+Clock = Callable[[], datetime]
+
+
+def events_csv(search: EventSearch, *, names: Names, clock: Clock) -> Generator[str]:
     """Parts of the file, newest first. A file that is cut says so in its last record.
 
-    Each part is a statement of its own, so that no transaction stays open while somebody downloads.
+    Each page is a statement of its own, so that no transaction stays open while somebody downloads.
     """
+    ends = clock() + LONGEST
     yield csv_lines([COLUMNS])
     read, page = 0, SearchPage((), None)
-    while read < MOST_ROWS:
+    while read < MOST_ROWS and clock() < ends:
         page = search_page(search, size=_AT_ONCE, place=page.next)
-        if page.events:
-            yield _part(page, names)
+        yield from _parts(page, names)
         if page.next is None:
             return
         read += _AT_ONCE if page.looked_to is None else LOOKED_BACK
-    yield csv_lines([_cut(page)])
+    yield csv_lines([_cut(page, f"{MOST_ROWS:,} events" if read >= MOST_ROWS else _MINUTES)])
 
 
-def _part(page: SearchPage, names: Names) -> str:
-    known = names({event.group_id for event in page.events if event.group_id})
-    return csv_lines(_record(event, known) for event in page.events)
+def _parts(page: SearchPage, names: Names) -> Iterator[str]:
+    if page.events:
+        known = names({event.group_id for event in page.events if event.group_id})
+    for start in range(0, len(page.events), _IN_A_PART):
+        yield csv_lines(_record(event, known) for event in page.events[start : start + _IN_A_PART])
 
 
 def _record(event: Event, names: Mapping[str, str]) -> tuple[str, ...]:
@@ -71,8 +82,8 @@ def _record(event: Event, names: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def _cut(page: SearchPage) -> tuple[str, ...]:
+def _cut(page: SearchPage, after: str) -> tuple[str, ...]:
     """A record like the others: every line of a file has as many cells (RFC 4180, 2.4)."""
     until = f" older than {wire_time(page.next.created)}" if page.next else ""
-    text = f"The file ends after {MOST_ROWS:,} events; there may be more{until}. Choose a range of time."
+    text = f"The file ends after {after}; there may be more{until}. Choose a range of time."
     return (text, *[""] * (len(COLUMNS) - 1))

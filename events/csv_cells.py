@@ -34,13 +34,8 @@ def json_cell(value: Any) -> str:
     return _JSON_TEXT.sub(lambda found: "".join(map(_escaped, _parts(found[0]))), compact_json(value))
 
 
-def csv_line(cells: Sequence[str]) -> str:
-    """One record with its line end (RFC 4180, 2)."""
-    return csv_lines([cells])
-
-
 def csv_lines(records: Iterable[Sequence[str]]) -> str:
-    """Records with their line ends; every cell in quotes, so that none is cut at what stands in it."""
+    """Records with their line ends (RFC 4180, 2); every cell in quotes: none is cut at what stands in it."""
     text = StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerows(records)
     return text.getvalue()

@@ -8,15 +8,15 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from events.search import EventSearch
 from events.search_pages import Direction
-from events.selectors import EventPlace, event_place, what_is_named
+from events.selectors import EventPlace, readable_place, what_is_named
 from events.types import EVENT_TYPES, Category, EventType
-from events.wording import in_words, type_in_words
+from events.wording import in_words
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_filter_time
+from opsapi.console.fields import MomentField
 from opsapi.console.forms import single_line, themed
 from opsapi.ids import is_id
 
@@ -24,7 +24,7 @@ _ANY = ("", "Any")
 _CATEGORIES = [_ANY, *((one.value, in_words(one.value)) for one in Category)]
 _TYPES = [
     _ANY,
-    *sorted(((one.value, type_in_words(one.value)) for one in EVENT_TYPES), key=lambda row: row[1]),
+    *sorted(((one.value, in_words(one.value)) for one in EVENT_TYPES), key=lambda row: row[1]),
 ]
 
 
@@ -45,17 +45,11 @@ class Last(StrEnum):
         }[self]
 
 
-class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the theme is not typed
-    """The browser's own, for a date and a time to the second."""
-
-    input_type = "datetime-local"
-
-
-class Moment(forms.CharField):
+class FilterMoment(MomentField):
     """A date-time in UTC as the API takes it, or a date alone: its first second, or its last."""
 
     def __init__(self, *, end_of_day: bool, **options: Any) -> None:
-        super().__init__(required=False, widget=DateTimePicker(attrs={"step": "1"}), **options)
+        super().__init__(required=False, **options)
         self.end_of_day = end_of_day
 
     def clean(self, value: Any) -> Any:
@@ -69,12 +63,11 @@ class Moment(forms.CharField):
             raise ValidationError("Not a date and time, as in 2026-11-21T07:26:14 (UTC).") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """As the picker writes it: it shows nothing else, and what it does not show it sends no more."""
+        """The moment, where it is one: the picker shows nothing else."""
         try:
-            moment = parse_filter_time(data or "", end_of_day=self.end_of_day)
+            return parse_filter_time(data or "", end_of_day=self.end_of_day)
         except ValueError:
             return data
-        return f"{moment:%Y-%m-%dT%H:%M:%S}"
 
 
 def _text(label: str, **options: Any) -> forms.CharField:
@@ -90,8 +83,8 @@ class EventFilters(forms.Form):
     who = _text("Who (user name or public key)")
     address = _text("From where (remote address)")
     host = _text("Host name")
-    start = Moment(label="From (UTC)", end_of_day=False)
-    end = Moment(label="Until (UTC)", end_of_day=True)
+    start = FilterMoment(label="From (UTC)", end_of_day=False)
+    end = FilterMoment(label="Until (UTC)", end_of_day=True)
     q = _text("Id of an event, project or alert")
     last = forms.ChoiceField(choices=[(one.value, one.value) for one in Last], required=False)
     before = _text("before")
@@ -139,7 +132,7 @@ class EventFilters(forms.Form):
             return {}
         if not is_id(typed):
             raise ValidationError("An id has 24 characters, 0-9 and a-f.")
-        return {what_is_named(typed).value: typed}
+        return {what_is_named(typed, reach=self.operator.reach()).value: typed}
 
     def clean_before(self) -> EventPlace | None:
         """Where the events newer than the page end."""
@@ -202,7 +195,7 @@ class EventFilters(forms.Form):
         event_id = self.cleaned_data[name]
         if not event_id:
             return None
-        place = event_place(event_id) if is_id(event_id) else None
+        place = readable_place(event_id, reach=self.operator.reach()) if is_id(event_id) else None
         if place is None:
             raise ValidationError(f"{name}: there is no such event (any more). Begin with the newest.")
         return place

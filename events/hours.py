@@ -13,13 +13,13 @@ from enum import StrEnum
 from hashlib import sha256
 
 from django.core.cache import cache
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count
 from django.db.models.functions import TruncHour
 
 from events.models import Event
+from events.search import event_scope
 from events.types import EVENT_TYPES, Category
 from opsapi.api.principal import Reach
-from opsapi.fields import Among
 
 HOURS = 24
 """So many are shown, the running one among them."""
@@ -100,16 +100,9 @@ def _name(reach: Reach) -> str:
 
 
 def _counted(reach: Reach, start: datetime, end: datetime) -> Counts:
-    events = _in_reach(Event.objects.filter(created__gte=start, created__lt=end), reach)
+    events = Event.objects.filter(event_scope(reach), created__gte=start, created__lt=end)
     hours = events.order_by().values_list(TruncHour("created", tzinfo=UTC), "event_type")
     counts: Counter[tuple[datetime, EventGroup]] = Counter()
     for hour, event_type, count in hours.annotate(Count("id")):
         counts[hour, GROUPS[EVENT_TYPES[event_type].category]] += count
     return counts
-
-
-def _in_reach(events: QuerySet[Event], reach: Reach) -> QuerySet[Event]:
-    """Those of the projects and of the organizations, each found by an index of its own."""
-    if reach.everything:
-        return events
-    return events.filter(Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids)))

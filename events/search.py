@@ -112,13 +112,20 @@ def _each_type(search: EventSearch) -> list[Q]:
     return [Q(event_type=one) for one in search.event_types] or [Q()]
 
 
+def event_scope(reach: Reach) -> Q:
+    """The events of the projects and organizations that may be read, each found by an index of its own."""
+    if reach.everything:
+        return Q()
+    return Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids))
+
+
 def _scope(search: EventSearch) -> Iterator[Q]:
     """As `_scopes`, as one condition, where there is any."""
     reach = search.reach
     if search.group_id is not None:
         yield from _scopes(search) or [_NOTHING]
     elif not reach.everything:
-        yield Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids))
+        yield event_scope(reach)
 
 
 def _types(search: EventSearch) -> Iterator[Q]:

@@ -9,6 +9,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from events.models import Event
+from events.search import event_scope
+from opsapi.api.principal import Reach
 from opsapi.clock import second_after
 from opsapi.fields import WireTime
 
@@ -83,6 +85,13 @@ def event_place(
     return None if created is None else EventPlace(created, event_id)
 
 
+def readable_place(event_id: str, *, reach: Reach) -> EventPlace | None:
+    """Where an event stands; None when there is none of those that may be read."""
+    events = Event.objects.filter(event_scope(reach), id=event_id)
+    created = events.values_list("created", flat=True).first()
+    return None if created is None else EventPlace(created, event_id)
+
+
 class Named(StrEnum):
     """What an id is the id of, as far as events know."""
 
@@ -91,11 +100,12 @@ class Named(StrEnum):
     ALERT = "alert_id"
 
 
-def what_is_named(row_id: str) -> Named:
-    """What the id is of: an event, a project that has events, or else an alert."""
-    if Event.objects.filter(id=row_id).exists():
+def what_is_named(row_id: str, *, reach: Reach) -> Named:
+    """What the id is of: an event or a project with events that may be read, or else an alert."""
+    readable = Event.objects.filter(event_scope(reach))
+    if readable.filter(id=row_id).exists():
         return Named.EVENT
-    return Named.GROUP if Event.objects.filter(group_id=row_id).exists() else Named.ALERT
+    return Named.GROUP if readable.filter(group_id=row_id).exists() else Named.ALERT
 
 
 def _in_scope(events: QuerySet[Event, Any], group_id: str | None, org_id: str | None) -> QuerySet[Event, Any]:

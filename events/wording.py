@@ -5,7 +5,14 @@ from typing import Any
 
 from opsapi.hostport import host_and_port
 
-_WORDS = {"RS": "replica set", "ORG": "organization", "AUDIT": "", "CONF": "configuration"}
+_WORDS = {
+    "AUDIT": "",
+    "CONF": "configuration",
+    "CONFIG": "configuration",
+    "GROUP": "project",
+    "ORG": "organization",
+    "RS": "replica set",
+}
 _ACRONYMS = frozenset({"API", "BI", "CRUD", "MFA", "SSL"})
 _ABOUT = (
     "hostname",
@@ -19,12 +26,10 @@ _ABOUT = (
 
 
 def in_words(name: str) -> str:
-    """`ALERT_CONFIG` → `Alert config`: a name of a closed set."""
-    return name.replace("_", " ").capitalize()
+    """`HOST_DOWN` → `Host down`: a name of a closed set, in the words of the console.
 
-
-def type_in_words(name: str) -> str:
-    """`HOST_DOWN` → `Host down`; that it is written down only, `_AUDIT`, goes without saying."""
+    That an event is written down only, `_AUDIT`, goes without saying.
+    """
     words = [_word(part) for part in name.split("_")]
     text = " ".join(word for word in words if word)
     return text[:1].upper() + text[1:]

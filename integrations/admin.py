@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from integrations.choices import IntegrationType
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
@@ -16,6 +15,8 @@ from integrations.selectors import integration_facts
 from integrations.services.integrations import integration_create, integration_delete, integration_put
 from integrations.views.integrations import IntegrationViewSet
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import project
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
@@ -29,10 +30,10 @@ def _make(call: Call) -> Outcome:
         now=call.now,
     )
     made = Integration.objects.get(group_id=values["group_id"], type=values["type"].value)
-    return Outcome(message=f"The {made.type} integration was made.", row=made)
+    return Outcome(row=made)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
     integration_type = IntegrationType(call.row.type)
     integration_put(
         group_id=call.row.group_id,
@@ -41,15 +42,13 @@ def _change(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"The {integration_type.value} integration is as you want it.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     integration_type = IntegrationType(call.row.type)
     integration_delete(
         group_id=call.row.group_id, integration_type=integration_type, actor=call.actor, now=call.now
     )
-    return Outcome(message=f"The {integration_type.value} integration was deleted.")
 
 
 @admin.register(Integration)
@@ -62,6 +61,7 @@ class IntegrationAdmin(ConsoleAdmin):
     group_path = "group_id"
     add_action = Action(
         label="New integration",
+        done="Made",
         text="Of each type a project has one. Notifications that name no credentials take them from it.",
         run=_make,
         access=IntegrationViewSet.access["create"],
@@ -70,6 +70,7 @@ class IntegrationAdmin(ConsoleAdmin):
     actions_of_row = {
         "change": Action(
             label="Change",
+            done="Changed",
             run=_change,
             access=IntegrationViewSet.access["replace"],
             form=IntegrationForm,
@@ -77,6 +78,7 @@ class IntegrationAdmin(ConsoleAdmin):
         ),
         "delete": Action(
             label="Delete",
+            done="Deleted",
             text="Its secrets go with it. Notifications that took their credentials from it will fail.",
             run=_delete,
             access=IntegrationViewSet.access["destroy"],
@@ -84,8 +86,8 @@ class IntegrationAdmin(ConsoleAdmin):
             danger=True,
         ),
     }
-    list_display = ["type", "group", "created", "updated"]
-    list_filter = ["type", ("group", AutocompleteSelectFilter)]
+    list_display = ["type", project, "created", "updated"]
+    list_filter = ["type", ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "id__exact", "group__id__exact"]
     search_help_text = "Part of a project's name, or a whole id of a project or an integration."

@@ -9,21 +9,19 @@ from typing import Any
 
 from django import forms
 from rest_framework import serializers
-from unfold.widgets import UnfoldAdminPasswordWidget
 
 from accesslist.forms import InProjectForm
 from integrations.choices import IntegrationType, SecretKind
+from integrations.labels import LABELS
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from integrations.types.base import IntegrationField, IntegrationKind
+from opsapi.console.fields import CLEAR, SecretField
 from opsapi.console.forms import ConsoleForm, themed
 from opsapi.roles import Scope
 
-REMOVED = "remove_"
-"""What the field is named that takes an optional secret away."""
 _ASKED_FOR = "asked_for"
 _TYPES = [(one.value, one.value) for one in IntegrationType]
-_WORDS = {"url": "URL", "webhookUrl": "Webhook URL", "apiKey": "API key", "apiToken": "API token"}
 
 
 class _TypedForm(ConsoleForm):
@@ -32,11 +30,10 @@ class _TypedForm(ConsoleForm):
     def add_fields(self, kind: IntegrationKind, stored: Mapping[str, Any]) -> None:
         """The fields of the type; `stored` is what is there of it, secrets redacted."""
         for field in kind.fields:
-            self.fields[field.name] = _form_field(field, stored.get(field.name))
-            optional = field.secret is not SecretKind.PLAIN and not field.form.required
-            if optional and field.name in stored:
-                label = f"Remove the {_label(field.name).lower()}"
-                self.fields[REMOVED + field.name] = forms.BooleanField(required=False, label=label)
+            asked = _form_field(field, stored.get(field.name))
+            self.fields[field.name] = asked
+            if isinstance(asked, SecretField) and field.name in stored and not field.form.required:
+                self.fields[field.name + CLEAR] = asked.removal()
         for shown in self.fields.values():
             themed(shown)
 
@@ -47,11 +44,13 @@ class _TypedForm(ConsoleForm):
         return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
 
     def _stays(self, name: str) -> bool:
-        return not self.cleaned_data.get(REMOVED + name)
+        return not self.cleaned_data.get(name + CLEAR)
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):
     """To make one: which type and where, then the fields of that type."""
+
+    from_address = frozenset({"group", "type"})
 
     type = forms.ChoiceField(choices=_TYPES)
 
@@ -114,7 +113,7 @@ def _kind_of(name: Any) -> IntegrationKind | None:
 
 def _form_field(field: IntegrationField, stored: Any) -> forms.Field:
     """How people type it: `stored` is what stands there now, redacted where it is secret."""
-    form, label = field.form, _label(field.name)
+    form, label = field.form, LABELS[field.name]
     if field.secret is not SecretKind.PLAIN:
         return _secret(field, label, stored)
     default = None if form.default is serializers.empty else form.default
@@ -127,16 +126,6 @@ def _form_field(field: IntegrationField, stored: Any) -> forms.Field:
     return forms.CharField(required=form.required, label=label, initial=initial)
 
 
-def _secret(field: IntegrationField, label: str, stored: Any) -> forms.Field:
-    told = "" if stored is None else f"Stored: {stored}. Left empty it stays."
-    if stored is not None and field.goes_with:
-        told += f" With another {_label(field.goes_with)} it has to be typed anew."
-    widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
-    required = field.form.required and stored is None
-    return forms.CharField(required=required, label=label, widget=widget, help_text=told)
-
-
-def _label(name: str) -> str:
-    """`roomName` as people write it."""
-    words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
-    return _WORDS.get(name, words.capitalize())
+def _secret(field: IntegrationField, label: str, stored: Any) -> SecretField:
+    note = f" With another {LABELS[field.goes_with]} it has to be typed anew." if field.goes_with else ""
+    return SecretField(required=field.form.required, label=label, stored=stored, note=note)

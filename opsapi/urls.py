@@ -11,6 +11,7 @@ from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
 from opsapi.api.schema import SchemaViewSet
 from opsapi.api.views import UnknownPath
+from opsapi.console.path import CONSOLE_PATH
 
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
 _unknown = UnknownPath.as_view({"get": "refuse"}, schema=None)
@@ -21,10 +22,10 @@ _public: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns = [
-    path("", RedirectView.as_view(url="/admin/")),
-    path("admin", RedirectView.as_view(url="/admin/")),
-    path("admin/account/", include("accesslist.account.urls")),
-    path("admin/", admin.site.urls),
+    path("", RedirectView.as_view(url=CONSOLE_PATH)),
+    path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
+    path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account.urls")),
+    path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),
     path("prometheus/v1.0/", include("integrations.discovery_urls")),

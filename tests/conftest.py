@@ -1,11 +1,21 @@
 """Fixtures: people and keys; everything else is made by factories."""
 
+from collections.abc import Iterator
+
 import pytest
+from django.test import override_settings
 
 from accesslist.models import Project
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_passwords() -> Iterator[None]:
+    """Every person a test makes has a password: at the cost of service that is most of a run."""
+    with override_settings(PASSWORD_HASHERS=["tests.passwords.QuickArgon2Hasher"]):
+        yield
 
 
 @pytest.fixture

@@ -14,17 +14,20 @@ from django.views.decorators.cache import never_cache
 from accesslist.account.actions import CONFIRM, AccountAction
 from accesslist.account.qr import qr_code
 from accesslist.attempts import attempt_give_back, attempt_take
+from accesslist.selectors.own_roles import own_role_rows
 from accesslist.selectors.second_factors import factor_state
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.doorkeeper import LoginRefusedError
+from opsapi.console.first_rows import first_rows
 from opsapi.console.forms import ConsoleForm
 
 
 @never_cache
 def overview(request: HttpRequest) -> HttpResponse:
-    """How the account stands, and what can be done."""
-    return _page(request, "console/account.html", "Your account")
+    """How the account stands, which roles it has, and what can be done."""
+    roles = first_rows(own_role_rows(_user_id(request)))
+    return _page(request, "console/account.html", "Your account", roles=roles)
 
 
 def page(action: AccountAction) -> Callable[[HttpRequest], HttpResponse]:

@@ -8,8 +8,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from accesslist.selectors.second_factors import has_second_factor
-
-_CONSOLE = "/admin/"
+from opsapi.console.path import CONSOLE_PATH
 
 
 def second_factor_required(
@@ -26,7 +25,7 @@ def second_factor_required(
 
 
 def _is_asked_for(request: HttpRequest) -> bool:
-    if settings.OPSAPI_SECOND_FACTOR != "required" or not request.path_info.startswith(_CONSOLE):
+    if settings.OPSAPI_SECOND_FACTOR != "required" or not request.path_info.startswith(CONSOLE_PATH):
         return False
     open_pages = (reverse("account_second_factor"), reverse("admin:login"), reverse("admin:logout"))
     return not request.path_info.startswith(open_pages) and request.user.is_authenticated

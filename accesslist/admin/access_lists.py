@@ -5,8 +5,6 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from accesslist.admin.doors import WRITERS, EntryAction
@@ -17,23 +15,24 @@ from accesslist.models import AccessListEntry, ApiKey
 from accesslist.rules.listing import ListWriter
 from accesslist.rules.reaching import keeps_out, verdict
 from accesslist.selectors.access_lists import blocks_of
-from accesslist.selectors.callers import is_exempt
 from accesslist.services.access_lists import (
     access_list_entries_create,
     access_list_entry_delete,
     access_list_entry_update,
 )
+from opsapi.api.addresses import is_exempt
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import link
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
+from opsapi.console.places import page_url
 
 _CHECKED = "console/address_checked.html"
 
 
-def add_to_key(call: Call) -> Outcome:
+def add_to_key(call: Call) -> None:
     """More entries on the list of the key, which is the row."""
     _add(call, call.row)
-    return Outcome(message=f"The access list of key {call.row.public_key} is as typed.")
 
 
 def check_address(call: Call) -> Outcome:
@@ -52,9 +51,7 @@ def check_address(call: Call) -> Outcome:
 
 def _add_new(call: Call) -> Outcome:
     entry, *more = _add(call, call.values["api_key"])
-    return Outcome(
-        message=f"{len(more) + 1} entries were added." if more else f"{entry} was added.", row=entry
-    )
+    return Outcome(message=f"Made: {len(more) + 1} entries." if more else "", row=entry)
 
 
 def _add(call: Call, key: ApiKey | None) -> list[AccessListEntry]:
@@ -62,7 +59,7 @@ def _add(call: Call, key: ApiKey | None) -> list[AccessListEntry]:
     return access_list_entries_create(of=of, new=call.values["new"], by=by, now=call.now)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
     access_list_entry_update(
         of=list_of(call.row.api_key, call.operator),
         entry_id=call.row.id,
@@ -71,15 +68,12 @@ def _change(call: Call) -> Outcome:
         by=ListWriter(call.actor),
         now=call.now,
     )
-    return Outcome(message="The entry is as typed.")
 
 
 def _remove(call: Call) -> Outcome:
     of, by = list_of(call.row.api_key, call.operator), ListWriter(call.actor)
     access_list_entry_delete(of=of, entry_id=call.row.id, by=by, now=call.now)
-    if blocks_of(of.key_id):
-        return Outcome(message=f"{call.row} was removed.")
-    return Outcome(message=f"{call.row} was removed.", warnings=["The list is empty: it keeps nobody out."])
+    return Outcome(warnings=[] if blocks_of(of.key_id) else ["The list is empty: it keeps nobody out."])
 
 
 class AccessListInline(ConsoleInline):
@@ -93,8 +87,7 @@ class AccessListInline(ConsoleInline):
     @admin.display(description="range")
     def entry(self, entry: AccessListEntry) -> SafeString:
         """The range; its page is where it is changed and removed."""
-        url = reverse("admin:accesslist_accesslistentry_change", args=[entry.pk])
-        return format_html('<a href="{}" class="text-primary-600 dark:text-primary-500">{}</a>', url, entry)
+        return link(page_url(entry), entry)
 
 
 @admin.register(AccessListEntry)
@@ -105,7 +98,8 @@ class AccessListEntryAdmin(ConsoleAdmin):
     icon = "playlist_add_check"
     rank = 60
     add_action = Action(
-        label="Add to an access list",
+        label="New access list entries",
+        done="Made",
         text="Once a list has an entry, keys it holds for can call from addresses on it only.",
         icon="playlist_add",
         run=_add_new,
@@ -113,9 +107,12 @@ class AccessListEntryAdmin(ConsoleAdmin):
         form=NewEntriesForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
-        "change": EntryAction(label="Change", icon="edit", run=_change, access=WRITERS, form=EntryForm),
+        "change": EntryAction(
+            label="Change", done="Changed", icon="edit", run=_change, access=WRITERS, form=EntryForm
+        ),
         "remove": EntryAction(
-            label="Remove",
+            label="Delete",
+            done="Deleted",
             text="With its last entry gone a list keeps nobody out.",
             icon="delete",
             danger=True,

@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from accesslist.doors import held_by, list_of
+from accesslist.doors import list_of
 from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
 from accesslist.rules.doors import refuse_closed_doors
+from accesslist.selectors.access_lists import held_by
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Operator
 from opsapi.console.actions import Action
 from opsapi.roles import Scope
 
-WRITERS = Access(Where.ANY_KEY, (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
+WRITERS = Access(Where.SOMEWHERE, (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
 """Who writes keys somewhere; where exactly depends on the roles of the key."""
 
 

@@ -9,7 +9,6 @@ from django.db.models import QuerySet
 from accesslist.admin.access_lists import AccessListInline, add_to_key, check_address
 from accesslist.admin.doors import WRITERS, KeyAction, KeyListAction
 from accesslist.admin.roles import RoleGrantInline, WithRoles, holders
-from accesslist.doors import held_by
 from accesslist.forms.access_lists import EntriesForm
 from accesslist.forms.keys import AddressForm, ApiKeyForm, DescriptionForm, KeyRolesForm
 from accesslist.forms.roles import as_asked
@@ -17,8 +16,9 @@ from accesslist.models import ApiKey
 from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
 from accesslist.rules.doors import is_behind, refuse_closed_doors
 from accesslist.rules.granting import RoleRequest, scope_of
+from accesslist.selectors.access_lists import held_by
 from accesslist.selectors.users import orgs_of_groups
-from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update
+from accesslist.services.keys import api_key_delete, api_key_issue, api_key_lock, api_key_update
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.model_admin import Section
@@ -45,16 +45,15 @@ def _writers(role: Role) -> Sequence[Role]:
     return ORG_WRITERS if role.is_org else GLOBAL_WRITERS
 
 
-def _describe(call: Call) -> Outcome:
+def _describe(call: Call) -> None:
     here, *_ = refuse_closed_doors(held_by(call.row), by=call.operator.grants)
     desc = call.values["desc"]
     api_key_update(key_id=call.row.id, here=here, desc=desc, actor=call.actor, now=call.now)
-    return Outcome(message=f"Key {call.row.public_key} is described as {desc}.")
 
 
-def _change_roles(call: Call) -> Outcome:
+def _change_roles(call: Call) -> None:
     """Door by door, each with all roles behind it; none is behind two."""
-    held = held_by(call.row)
+    held = held_by(api_key_lock(call.row.id))
     taken, given = call.values["taken"], call.values["given"]
     orgs = orgs_of_groups(given)
     coming = [(grant, scope_of(grant, orgs)) for grant in given]
@@ -64,7 +63,6 @@ def _change_roles(call: Call) -> Outcome:
         wanted = list(dict.fromkeys([*(grant for grant in before if grant not in taken), *new]))
         if set(wanted) != set(before):
             _replace(call, door, wanted)
-    return Outcome(message=f"The roles of key {call.row.public_key} are as chosen.")
 
 
 def _replace(call: Call, door: Scope, wanted: Sequence[Grant]) -> None:
@@ -77,12 +75,12 @@ def _replace(call: Call, door: Scope, wanted: Sequence[Grant]) -> None:
         api_key_delete(key_id=key_id, here=door, actor=actor, now=now)
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> Outcome | None:
     for door in refuse_closed_doors(held_by(call.row), by=call.operator.grants):
         api_key_delete(key_id=call.row.id, here=door, actor=call.actor, now=call.now)
     if ApiKey.objects.filter(id=call.row.id).exists():
         return Outcome(message=f"Key {call.row.public_key} keeps the roles it holds elsewhere.")
-    return Outcome(message=f"Key {call.row.public_key} was deleted.")
+    return None
 
 
 @admin.register(ApiKey)
@@ -94,6 +92,7 @@ class ApiKeyAdmin(WithRoles):
     rank = 50
     add_action = Action(
         label="New API key",
+        done="Made",
         text="Its private key is shown once, on the next page.",
         icon="key",
         run=_make,
@@ -102,10 +101,16 @@ class ApiKeyAdmin(WithRoles):
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "describe": KeyAction(
-            label="Change description", icon="edit", run=_describe, access=WRITERS, form=DescriptionForm
+            label="Change description",
+            done="Changed",
+            icon="edit",
+            run=_describe,
+            access=WRITERS,
+            form=DescriptionForm,
         ),
         "roles": KeyAction(
             label="Change roles",
+            done="Changed",
             text="Roles where you administer no keys are not shown, and stay.",
             icon="badge",
             run=_change_roles,
@@ -114,6 +119,7 @@ class ApiKeyAdmin(WithRoles):
         ),
         "allow": KeyListAction(
             label="Add to access list",
+            done="Changed",
             text="Once its list has an entry, the key can call from addresses on it only.",
             icon="playlist_add",
             run=add_to_key,
@@ -129,7 +135,8 @@ class ApiKeyAdmin(WithRoles):
             form=AddressForm,
         ),
         "delete": KeyAction(
-            label="Delete key",
+            label="Delete",
+            done="Deleted",
             text="Takes its roles where you administer keys; without any role left it is gone.",
             icon="delete",
             danger=True,

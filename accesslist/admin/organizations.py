@@ -16,23 +16,22 @@ from accesslist.services.organizations import (
 from accesslist.views.organizations import OrganizationViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.roles import Scope
 
 
 def _make(call: Call) -> Outcome:
     org = organization_create(name=call.values["name"], actor=call.actor, now=call.now)
-    return Outcome(message=f"Organization {org.name} was made.", row=org)
+    return Outcome(row=org)
 
 
-def _rename(call: Call) -> Outcome:
+def _rename(call: Call) -> None:
     organization_rename(org_id=call.row.id, name=call.values["name"], actor=call.actor, now=call.now)
-    return Outcome(message=f"The organization is called {call.values['name']}.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     organization_delete(org_id=call.row.id, actor=call.actor, now=call.now)
-    return Outcome(message=f"Organization {call.row.name} was deleted.")
 
 
 @admin.register(Organization)
@@ -44,6 +43,7 @@ class OrganizationAdmin(ConsoleAdmin):
     rank = 20
     add_action = Action(
         label="New organization",
+        done="Made",
         text="Projects, teams and people belong to it.",
         icon="domain_add",
         run=_make,
@@ -52,14 +52,16 @@ class OrganizationAdmin(ConsoleAdmin):
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "rename": Action(
-            label="Rename",
+            label="Change",
+            done="Changed",
             icon="edit",
             run=_rename,
             access=OrganizationViewSet.access["update"],
             form=OrganizationForm,
         ),
         "delete": Action(
-            label="Delete organization",
+            label="Delete",
+            done="Deleted",
             text="It must have no project. Its teams, and the roles held in it, go with it.",
             icon="delete",
             danger=True,
@@ -67,7 +69,7 @@ class OrganizationAdmin(ConsoleAdmin):
             access=OrganizationViewSet.access["destroy"],
         ),
     }
-    list_display = ["name", "created"]
+    list_display = [short_field("name"), "created"]
     search_fields = ["name", "id__exact"]
     ordering = ["name", "id"]
     fields = ["id", "name", "created"]

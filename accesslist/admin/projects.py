@@ -12,10 +12,12 @@ from accesslist.services.group_teams import AskedTeam, group_team_remove, group_
 from accesslist.services.projects import project_create, project_delete, project_update
 from accesslist.views.group_teams import GroupTeamViewSet
 from accesslist.views.projects import MAKERS, ProjectViewSet
-from events.admin import events_link
+from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import link, short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import list_url
 from opsapi.roles import Role
 
 
@@ -29,17 +31,15 @@ def _make(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"Project {project.name} was made.", row=project)
+    return Outcome(row=project)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
     project_update(group_id=call.row.id, changes=call.values, actor=call.actor, now=call.now)
-    return Outcome(message="The project is as typed.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     project_delete(group_id=call.row.id, actor=call.actor, now=call.now)
-    return Outcome(message=f"Project {call.row.name} was deleted.")
 
 
 def _set_team_roles(call: Call) -> Outcome:
@@ -63,6 +63,7 @@ class ProjectAdmin(ConsoleAdmin):
     group_path = "id"
     add_action = Action(
         label="New project",
+        done="Made",
         text="Its default alert configurations are made with it.",
         icon="create_new_folder",
         run=_make,
@@ -72,6 +73,7 @@ class ProjectAdmin(ConsoleAdmin):
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "change": Action(
             label="Change",
+            done="Changed",
             text="Agents and keys go by its id: a name may change.",
             icon="edit",
             run=_change,
@@ -86,7 +88,8 @@ class ProjectAdmin(ConsoleAdmin):
             form=TeamRolesForm,
         ),
         "delete": Action(
-            label="Delete project",
+            label="Delete",
+            done="Deleted",
             text="Everything in it goes with it but its events; nothing brings it back.",
             icon="delete",
             danger=True,
@@ -95,7 +98,7 @@ class ProjectAdmin(ConsoleAdmin):
             form=DeletionForm,
         ),
     }
-    list_display = ["name", "org", "host_count", "tags", "created"]
+    list_display = [short_field("name"), "org", "host_count", "tags", "created"]
     list_select_related = ["org"]
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["name"]
@@ -105,4 +108,4 @@ class ProjectAdmin(ConsoleAdmin):
     @admin.display(description="events")
     def events(self, project: Project) -> SafeString:
         """What happened in it."""
-        return events_link(project.id)
+        return link(list_url(Event, q=project.id), "What happened")

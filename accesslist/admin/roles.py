@@ -16,7 +16,7 @@ from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 _SHOWN = "grants_shown"
 
 
-def in_reach(reach: Reach) -> Q:
+def grants_in_reach(reach: Reach) -> Q:
     """Roles in the projects and organizations of a reach."""
     return Q(project_id__in=reach.group_ids) | Q(org_id__in=reach.org_ids)
 
@@ -35,15 +35,15 @@ def in_orgs_seen(reach: Reach) -> Q:
 
 def holders(reach: Reach, holder: str) -> QuerySet[Any, Any]:
     """The holders of roles in the projects and organizations of a reach."""
-    held: QuerySet[Any, Any] = RoleGrant.objects.filter(in_reach(reach), **{f"{holder}__isnull": False})
-    return held.values(holder)
+    seen: QuerySet[Any, Any] = RoleGrant.objects.filter(grants_in_reach(reach))
+    return seen.filter(**{f"{holder}__isnull": False}).values(holder)
 
 
 def roles_shown(reach: Reach, model: type[Any]) -> Q:
     """Which roles of a key, user or team somebody of this reach is shown: as the API's routes do."""
     if reach.everything:
         return Q()
-    return in_orgs_seen(reach) if model is User else in_reach(reach)
+    return in_orgs_seen(reach) if model is User else grants_in_reach(reach)
 
 
 class RoleGrantInline(ConsoleInline):

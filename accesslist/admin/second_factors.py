@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 
 from accesslist.models import SecondFactor, User
-from accesslist.rules.administering import disposer_of
+from accesslist.rules.administering import resetter_of
 from accesslist.selectors.second_factors import has_second_factor
 from accesslist.services.second_factors import second_factor_reset
 from opsapi.api.permissions import Access, in_installation
@@ -20,9 +20,9 @@ def _reset(call: Call) -> Outcome:
     return Outcome(message=f"{user.username} logs in with the password alone until they set up another one.")
 
 
-def who_disposes(user: User | None) -> Access:
-    """As the service decides: of those with a global role only a Global Owner disposes."""
-    return in_installation(disposer_of(user.grants_held if user else ()))
+def who_resets(user: User | None) -> Access:
+    """As the service decides."""
+    return in_installation(resetter_of(user.grants_held if user else ()))
 
 
 def _has_one(user: Any, _: datetime) -> bool:
@@ -34,7 +34,7 @@ RESET_SECOND_FACTOR = Action(
     text="For who lost their authenticator and their recovery codes: their sessions end, and the password "
     "alone lets them in. Be sure that it is they who ask.",
     run=_reset,
-    access=who_disposes,
+    access=who_resets,
     offered=_has_one,
     icon="phonelink_erase",
     danger=True,

@@ -8,13 +8,14 @@ from django.db.models import Q, QuerySet
 
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.people import TeamChangeForm, TeamForm
-from accesslist.models import Team
+from accesslist.models import Team, username_key
 from accesslist.selectors.users import organizations_of
 from accesslist.serializers.teams import members_named
-from accesslist.services.teams import team_create, team_delete, team_update
+from accesslist.services.teams import team_create, team_delete, team_lock, team_update
 from accesslist.views.teams import TeamViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import short_field
 from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
@@ -28,25 +29,27 @@ def _make(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"Team {team.name} was made.", row=team)
+    return Outcome(row=team)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
+    team = team_lock(team_id=call.row.id, org_id=call.row.org_id)
+    gone = {username_key(name) for name in call.values["go"]}
+    members = team.members.order_by("username_key").values_list("username", flat=True)
+    staying = [name for name in members if username_key(name) not in gone]
     team_update(
-        team_id=call.row.id,
+        team_id=team.id,
         org_id=call.row.org_id,
         name=call.values["name"],
-        members=members_named(call.values["usernames"]),
+        members=members_named(list(dict.fromkeys([*staying, *call.values["come"]]))),
         seen_in=organizations_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message="The team is as typed.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     team_delete(team_id=call.row.id, org_id=call.row.org_id, actor=call.actor, now=call.now)
-    return Outcome(message=f"Team {call.row.name} was deleted.")
 
 
 @admin.register(Team)
@@ -58,6 +61,7 @@ class TeamAdmin(WithRoles):
     rank = 40
     add_action = Action(
         label="New team",
+        done="Made",
         text="People who are given roles in projects together, and are told of alerts together.",
         icon="group_add",
         run=_make,
@@ -67,6 +71,7 @@ class TeamAdmin(WithRoles):
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "change": Action(
             label="Change",
+            done="Changed",
             text="Who comes becomes a member of the organization; who goes stays one.",
             icon="edit",
             run=_change,
@@ -74,7 +79,8 @@ class TeamAdmin(WithRoles):
             form=TeamChangeForm,
         ),
         "delete": Action(
-            label="Delete team",
+            label="Delete",
+            done="Deleted",
             text="Its roles in projects go with it; its members stay in the organization.",
             icon="delete",
             danger=True,
@@ -82,7 +88,7 @@ class TeamAdmin(WithRoles):
             access=TeamViewSet.access["destroy"],
         ),
     }
-    list_display = ["name", "org", "roles", "created"]
+    list_display = [short_field("name"), "org", "roles", "created"]
     list_select_related = ["org"]
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["created", "id"]

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from accesslist.admin.passwords import RESET_PASSWORD
 from accesslist.admin.roles import WithRoles, orgs_seen
@@ -18,12 +19,12 @@ from accesslist.selectors.second_factors import has_second_factor
 from accesslist.selectors.users import organizations_of, orgs_of_groups, visible_user_rows
 from accesslist.serializers.users import new_user
 from accesslist.services.grants import grants_of
-from accesslist.services.user_roles import user_roles_replace
+from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import user_create, user_delete
 from accesslist.views.users import UserViewSet
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.model_admin import Section
 from opsapi.roles import INSTALLATION
 
@@ -31,12 +32,12 @@ from opsapi.roles import INSTALLATION
 def _make(call: Call) -> Outcome:
     new, by = new_user(call.values), call.operator.grants
     user = user_create(new=new, by=by, actor=call.actor, now=call.now)
-    return Outcome(message=f"User {user.username} was made.", row=user)
+    return Outcome(row=user)
 
 
-def _change_roles(call: Call) -> Outcome:
+def _change_roles(call: Call) -> None:
     by, taken = call.operator.grants, call.values["taken"]
-    held = grants_of(call.row)
+    held = grants_of(user_lock(call.row.id))
     orgs = orgs_of_groups(held)
     kept = [grant for grant in held if administers(by, grant, orgs) and grant not in taken]
     wanted = list(dict.fromkeys([*kept, *call.values["given"]]))
@@ -47,12 +48,19 @@ def _change_roles(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"The roles of {call.row.username} are as chosen.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     user_delete(user_id=call.row.id, by=call.operator.grants, actor=call.actor, now=call.now)
-    return Outcome(message=f"User {call.row.username} was deleted.")
+
+
+def _sees_guard(request: HttpRequest, user: User | None) -> bool:
+    """Who reads everything or administers the user, and the user."""
+    operator = operator_of(request)
+    if user is None or operator.reach().everything or operator.actor().id == user.id:
+        return True
+    orgs = orgs_of_groups(user.grants_held)
+    return any(administers(operator.grants, grant, orgs) for grant in user.grants_held)
 
 
 @admin.register(User)
@@ -64,6 +72,7 @@ class UserAdmin(WithRoles):
     rank = 30
     add_action = Action(
         label="New user",
+        done="Made",
         text="Without a role they can neither log in nor be told of alerts.",
         icon="person_add",
         run=_make,
@@ -73,16 +82,18 @@ class UserAdmin(WithRoles):
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "roles": Action(
             label="Change roles",
+            done="Changed",
             text="Roles where you administer no users are not shown, and stay.",
             icon="badge",
             run=_change_roles,
-            access=Access(Where.ANY_KEY, ADMINISTRATORS),
+            access=Access(Where.SOMEWHERE, ADMINISTRATORS),
             form=UserRolesForm,
         ),
         "reset_password": RESET_PASSWORD,
         "reset_second_factor": RESET_SECOND_FACTOR,
         "delete": Action(
-            label="Delete user",
+            label="Delete",
+            done="Deleted",
             text="They leave every project, organization and team, and their sessions end.",
             icon="person_remove",
             danger=True,
@@ -90,8 +101,8 @@ class UserAdmin(WithRoles):
             access=UserViewSet.access["destroy"],
         ),
     }
-    list_display = ["username", "first_name", "last_name", "roles", "last_login"]
-    list_filter = ["created", "last_login"]
+    list_display = ["username", "first_name", "last_name", "roles"]
+    list_filter = ["created"]
     search_fields = ["username", "first_name", "last_name", "email_address", "id__exact"]
     ordering = ["username_key"]
     fields = [
@@ -102,10 +113,18 @@ class UserAdmin(WithRoles):
         "email_address",
         "mobile_number",
         "created",
-        "last_login",
-        "second_factor",
     ]
     empty_text = "No user yet."
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        """When somebody last logged in is shown to who reads everything."""
+        everything = operator_of(request).reach().everything
+        return [*self.list_display, "last_login"] if everything else self.list_display
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """How an account is guarded is no business of whoever shares an organization with its user."""
+        shown = super().get_fields(request, obj)
+        return [*shown, "last_login", "second_factor"] if _sees_guard(request, obj) else shown
 
     @admin.display(description="second factor", boolean=True)
     def second_factor(self, user: User) -> bool:

@@ -14,10 +14,13 @@ from accesslist.rules.listing import NewEntry
 from accesslist.rules.ranges import is_within, read_range
 from accesslist.rules.reaching import SeenCaller, keeps_out, newly_refused
 from accesslist.selectors.access_lists import blocks_of
-from accesslist.selectors.callers import RECENT, is_exempt, recent_callers
+from accesslist.selectors.callers import RECENT, recent_callers
 from opsapi import clock
+from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.console.ages import time_words
+from opsapi.console.display import cut, more_words
 from opsapi.console.forms import single_line
 
 _MOST_RANGES = 100
@@ -65,9 +68,10 @@ class GuardedForm(PlacedForm):
         refused = newly_refused(self._callers, before=before, after=after)
         if refused:
             yield f"Of the keys seen in the last {RECENT.days} days this list would refuse {len(refused)}:"
-            yield from (_told(one) for one in refused[:_MOST_TOLD])
-            if refused[_MOST_TOLD:]:
-                yield f"… and {len(refused) - _MOST_TOLD} more."
+            told, left_out = cut(refused, _MOST_TOLD)
+            yield from (_told(one) for one in told)
+            if left_out:
+                yield more_words(left_out)
         own = self.operator.actor().remote_address
         if own and not is_exempt(own) and keeps_out(after, own) and not keeps_out(before, own):
             yield f"Your own address {own} is not on it: a key of yours would be refused here."
@@ -168,7 +172,7 @@ class RemovalForm(GuardedForm):
         used, block = self.row.last_used, self.row.cidr_block
         after = self.blocks_after(blocks_of(self.key_id()))
         if after and used and used > clock.now() - RECENT and not any(is_within(block, one) for one in after):
-            yield f"{block} was last used {used:%Y-%m-%d %H:%M} UTC; keys that only read are not named above."
+            yield f"{block} was last used {time_words(used)}; keys that only read are not named above."
 
 
 class EntryForm(RemovalForm):
@@ -200,4 +204,4 @@ def _range(text: str) -> str:
 
 
 def _told(one: SeenCaller) -> str:
-    return f"{one.public_key} from {one.address}, last seen {one.seen:%Y-%m-%d %H:%M} UTC"
+    return f"{one.public_key} from {one.address}, last seen {time_words(one.seen)}"

@@ -13,7 +13,7 @@ from accesslist.models import RoleGrant
 from accesslist.rules.doors import doors, is_behind
 from accesslist.rules.granting import scope_of
 from accesslist.rules.ranges import read_address
-from accesslist.selectors.access_lists import placed
+from accesslist.selectors.access_lists import held_by
 from accesslist.selectors.users import orgs_of_groups
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -63,13 +63,11 @@ class KeyRolesForm(HeldRolesForm):
 
     @cached_property
     def _doors(self) -> list[Scope]:
-        held = [placed(one) for one in self.row.grants.select_related("project")]
-        return doors(held, by=self.operator.grants)
+        return doors(held_by(self.row), by=self.operator.grants)
 
     def may_take(self, grant: RoleGrant) -> bool:
         """As the API's route for that project or organization."""
-        _, scope = placed(grant)
-        return any(is_behind(scope, door) for door in self._doors)
+        return any(is_behind(grant.scope, door) for door in self._doors)
 
     def clean(self) -> dict[str, Any]:
         """A key keeps a role, and is given some where it can be reached."""

@@ -1,6 +1,6 @@
 """Forms for users and teams."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -8,9 +8,8 @@ from django.core.exceptions import ValidationError
 
 from accesslist.forms.places import PlacedForm, PlaceField, lines
 from accesslist.forms.roles import HeldRolesForm, RolesForm
-from accesslist.models import RoleGrant
+from accesslist.models import RoleGrant, username_key
 from accesslist.rules.administering import administers
-from accesslist.selectors.access_lists import placed
 from accesslist.selectors.keys import present_grants
 from accesslist.serializers.teams import TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
@@ -66,9 +65,9 @@ class UserRolesForm(HeldRolesForm):
 
     def may_take(self, grant: RoleGrant) -> bool:
         """As the API's PATCH of users."""
-        held, scope = placed(grant)
+        scope = grant.scope
         orgs = {scope.group_id: scope.org_id} if scope.group_id and scope.org_id else {}
-        return administers(self.operator.grants, held, orgs)
+        return administers(self.operator.grants, grant.grant, orgs)
 
 
 class _MembersForm(PlacedForm, DocumentForm):
@@ -113,13 +112,29 @@ class TeamForm(_MembersForm):
 
 
 class TeamChangeForm(_MembersForm):
-    """Another name, other members."""
+    """Another name, other members.
+
+    Only who was written in or struck out comes and goes: who joined since the page was read stays.
+    """
 
     document = TeamChange
+    members_then = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def stored(self) -> Mapping[str, Any]:
         """As it is."""
         if not self.row:
             return {}
-        members = self.row.members.order_by("username_key").values_list("username", flat=True)
-        return {"name": self.row.name, "usernames": "\n".join(members)}
+        names = "\n".join(self.row.members.order_by("username_key").values_list("username", flat=True))
+        return {"name": self.row.name, "usernames": names, "members_then": names}
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The name, and the usernames that come and go."""
+        then, typed = lines(self.cleaned_data["members_then"]), self.cleaned_data["usernames"]
+        return {"name": super().values["name"], "come": _without(typed, then), "go": _without(then, typed)}
+
+
+def _without(names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Those that are none of the others, in whatever case they are written."""
+    left_out = {username_key(name) for name in others}
+    return [name for name in names if username_key(name) not in left_out]

@@ -64,6 +64,8 @@ class PlacedForm(ConsoleForm):
 class InProjectForm(PlacedForm):
     """A form for what is made in a project, which is chosen first."""
 
+    from_address = frozenset({"group"})
+
     group = PlaceField("project", label="Project")
 
     def scope(self) -> Scope:

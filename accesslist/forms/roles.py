@@ -71,7 +71,7 @@ class RolesForm(PlacedForm):
 class HeldRolesForm(RolesForm):
     """Roles that a key or user holds, each of which stays or goes, and more to be given."""
 
-    fieldsets = (("Held", ("held",)), *RolesForm.role_fieldsets)
+    fieldsets = (("Held", ("held", "offered_then")), *RolesForm.role_fieldsets)
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.CANNOT_CHANGE_OWN_ROLES: "held",
         ErrorCode.CANNOT_DEMOTE_LAST_OWNER: "held",
@@ -82,7 +82,10 @@ class HeldRolesForm(RolesForm):
         label="Roles held",
         help_text="Without its tick a role is taken.",
         widget=forms.CheckboxSelectMultiple,
+        error_messages={"invalid_choice": "One of them was taken in the meantime: look again."},
     )
+    # What was offered: a role that came since then was not, and has no tick to lose.
+    offered_then = forms.Field(required=False, widget=forms.MultipleHiddenInput)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -90,7 +93,7 @@ class HeldRolesForm(RolesForm):
         names = [(str(number), told(grant)) for number, grant in self.offered.items()]
         field = self.fields["held"]
         field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
-        self.initial.setdefault("held", [number for number, _ in names])
+        self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
 
     def may_take(self, grant: RoleGrant) -> bool:
         """Whether the operator may take it."""
@@ -102,9 +105,9 @@ class HeldRolesForm(RolesForm):
         return {one.pk: one for one in islice(takable, MOST_HELD)}
 
     def taken(self) -> list[Grant]:
-        """Those without their tick."""
-        kept = set(self.cleaned_data.get("held", ()))
-        return [as_grant(one) for number, one in self.offered.items() if str(number) not in kept]
+        """Those that were offered and came back without their tick."""
+        gone = set(self.cleaned_data["offered_then"] or ()) - set(self.cleaned_data.get("held", ()))
+        return [one.grant for number, one in self.offered.items() if str(number) in gone]
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -115,11 +118,6 @@ class HeldRolesForm(RolesForm):
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
     """As services take roles; what is wrong with one is told beside its box."""
     return [AskedRole(_field(one.role), one.role, one.org_id, one.group_id) for one in grants]
-
-
-def as_grant(row: RoleGrant) -> Grant:
-    """What the row says."""
-    return Grant(Role(row.role), row.org_id, row.project_id)
 
 
 def told(row: RoleGrant) -> str:

@@ -33,10 +33,14 @@ def administrators_of(grant: Grant) -> tuple[Role, ...]:
     return (Role.GLOBAL_USER_ADMIN, Role.ORG_OWNER, Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
 
 
-def disposer_of(held: Iterable[Grant]) -> Role:
-    """The role that allows deleting whoever holds these, and giving them back access to their account."""
-    is_global = any(grant.role.is_global for grant in held)
-    return Role.GLOBAL_OWNER if is_global else Role.GLOBAL_USER_ADMIN
+def resetter_of(held: Iterable[Grant]) -> Role:
+    """The role that allows setting another password for whoever holds these, or taking their second factor.
+
+    Whoever can do that can log in as them: a user admin only where that gives them nothing they do not hold.
+    """
+    within = IMPLIED[Role.GLOBAL_USER_ADMIN]
+    is_within = all(grant.role in within and not grant.role.is_global for grant in held)
+    return Role.GLOBAL_USER_ADMIN if is_within else Role.GLOBAL_OWNER
 
 
 def administers_somewhere(by: Iterable[Grant]) -> bool:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet
+from django.db.models import QuerySet
 
-from accesslist.models import AccessListEntry, ApiKey, RoleGrant
-from opsapi.fields import JsonRows, WireTime
-from opsapi.roles import Grant, Role, Scope
+from accesslist.models import AccessListEntry, ApiKey
+from opsapi.fields import WireTime
+from opsapi.roles import Grant, Scope
 
 EntryRow = dict[str, Any]
 
@@ -53,19 +53,10 @@ def blocks_of(key_id: str | None) -> list[str]:
 
 def listed_key(key_id: str) -> ListedKey | None:
     """The key; None when there is none."""
-    grants = RoleGrant.objects.filter(api_key_id=OuterRef("id")).order_by("id")
-    held = JsonRows(grants.values("role", "org_id", "project_id", org_of_project=F("project__org_id")))
-    row = ApiKey.objects.filter(id=key_id).values("id", "public_key", held=held).first()
-    return row and ListedKey(row["id"], row["public_key"], tuple(_placed(one) for one in row["held"]))
+    key = ApiKey.objects.filter(id=key_id).first()
+    return None if key is None else ListedKey(key.id, key.public_key, tuple(held_by(key)))
 
 
-def placed(row: RoleGrant) -> tuple[Grant, Scope]:
-    """A grant with where it holds, the project's organization too."""
-    org_of_project = row.project.org_id if row.project else None
-    grant = Grant(Role(row.role), row.org_id, row.project_id)
-    return grant, Scope(row.org_id or org_of_project, row.project_id)
-
-
-def _placed(held: dict[str, Any]) -> tuple[Grant, Scope]:
-    grant = Grant(Role(held["role"]), held["org_id"], held["project_id"])
-    return grant, Scope(held["org_id"] or held["org_of_project"], held["project_id"])
+def held_by(key: ApiKey) -> list[tuple[Grant, Scope]]:
+    """The key's grants with where they hold."""
+    return [(row.grant, row.scope) for row in key.grants.select_related("project").order_by("id")]

@@ -2,9 +2,6 @@
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from ipaddress import ip_address
-
-from django.conf import settings
 
 from accesslist.models import RoleGrant
 from accesslist.rules.reaching import SeenCaller
@@ -30,11 +27,6 @@ def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
             caller = SeenCaller(told["publicKey"], address, parse_time(row["wire_created"]))
             found.setdefault((caller.public_key, address), caller)
     return list(found.values())
-
-
-def is_exempt(address: str) -> bool:
-    """Whether no list applies there, to requests that come without a proxy (OPSAPI_ACCESS_LIST_EXEMPT)."""
-    return any(ip_address(address) in network for network in settings.OPSAPI_ACCESS_LIST_EXEMPT)
 
 
 def _keys_with_global_roles() -> Collection[str | None]:

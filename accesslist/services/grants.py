@@ -38,7 +38,7 @@ def grants_create(grants: Sequence[Grant], *, holder: Holder) -> None:
 def grants_of(holder: Holder, here: Scope = INSTALLATION) -> list[Grant]:
     """The roles held in that scope, oldest first; who goes on to replace them has locked the holder."""
     rows = RoleGrant.objects.filter(within(here), **{_column(holder): holder}).order_by("id")
-    return [Grant(Role(role), org, group) for role, org, group in rows.values_list("role", "org", "project")]
+    return [row.grant for row in rows]
 
 
 def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
@@ -74,8 +74,7 @@ def _places_hold(grants: Collection[Grant]) -> Places:
 
 def _delete(holder: Holder, removed: Collection[Grant]) -> None:
     rows = RoleGrant.objects.filter(**{_column(holder): holder})
-    found = rows.values_list("id", "role", "org", "project")
-    gone = [key for key, role, org, group in found if Grant(Role(role), org, group) in removed]
+    gone = [row.pk for row in rows if row.grant in removed]
     rows.filter(id__in=gone).delete()
 
 

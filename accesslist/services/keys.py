@@ -84,7 +84,7 @@ def api_key_update(
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and those of
             `api_key_issue` for roles that are added.
     """
-    key = _locked(key_id, here)
+    key = api_key_lock(key_id, here)
     before, old_desc = grants_of(key), key.desc
     if asked is not None:
         _replace_roles(key, RoleRequest(asked, here, by), actor)
@@ -103,7 +103,7 @@ def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
     """
-    key = _locked(key_id, here)
+    key = api_key_lock(key_id, here)
     _refuse_own(key, actor)
     before = grants_of(key)
     grants_replace(holder=key, current=grants_of(key, here), wanted=())
@@ -123,8 +123,12 @@ def api_key_roles_taken(*, key: ApiKey, before: Sequence[Grant], actor: Actor, n
         key.delete()
 
 
-def _locked(key_id: str, here: Scope) -> ApiKey:
-    """The key, which has to hold a role there; whoever else writes it waits."""
+def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
+    """The key, which has to hold a role there; whoever else writes it waits until the transaction ends.
+
+    Raises:
+        ApiError: API_KEY_NOT_FOUND.
+    """
     row = ApiKey.objects.select_for_update().filter(id=key_id).first()
     key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
     if here != INSTALLATION and not grants_of(key, here):

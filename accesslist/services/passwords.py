@@ -6,8 +6,8 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import User
-from accesslist.services.own_accounts import refused, sessions_end, user_event_record
-from accesslist.services.user_checks import check_disposes, check_password
+from accesslist.services.own_accounts import refused, user_event_record
+from accesslist.services.user_checks import check_password, check_resets
 from accesslist.services.user_roles import user_lock
 from events.types import EventType
 from opsapi.api.principal import Actor, ActorKind
@@ -20,19 +20,19 @@ def user_password_reset(
 ) -> User:
     """Give somebody who forgot theirs another password, as a user admin may; their sessions end.
 
-    A second factor stays: without its codes the password lets nobody in. `by` are the grants of the one who acts.
+    A second factor stays: without its codes the password lets nobody in. `by` are the grants of the one
+    who acts.
 
     Raises:
-        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a global role:
-            that takes a Global Owner; INVALID_ATTRIBUTE for one's own; WEAK_PASSWORD.
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
+            they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own; WEAK_PASSWORD.
     """
     user = user_lock(user_id)
-    check_disposes(user, by)
+    check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:
         raise refused("user", "one changes one's own password on the page of one's account")
     check_password(password, user)
     user.set_password(password)
     user.save(update_fields=["password"])
-    sessions_end(user=user, now=now)
     user_event_record(event_type=EventType.USER_PASSWORD_RESET_AUDIT, user=user, actor=actor, now=now)
     return user

@@ -1,7 +1,7 @@
 """Second factors: set up, removed, reset, given new recovery codes. Whoever does so locks the user first."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from accesslist.services.own_accounts import (
     user_event_record,
 )
 from accesslist.services.second_factor_codes import second_factor_use, timed_code_use
-from accesslist.services.user_checks import check_disposes
+from accesslist.services.user_checks import check_resets
 from accesslist.services.user_roles import user_lock
 from events.choices import DiffType
 from events.diffs import diff
@@ -27,6 +27,8 @@ from opsapi.encryption import encrypt
 from opsapi.ids import new_id
 from opsapi.roles import Grant
 
+SETUP_LASTS = timedelta(hours=1)
+"""So long after the password the first code may be given: the page shows the secret to whoever sits there."""
 _WITHOUT, _WITH = {"secondFactor": False}, {"secondFactor": True}
 
 
@@ -62,6 +64,8 @@ def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str
     factor = SecondFactor.objects.filter(user=user, confirmed=None).first()
     if factor is None:
         raise refused("code", "No second factor is being set up.")
+    if factor.created + SETUP_LASTS <= now:
+        raise refused("code", "This was begun too long ago. Go back, and begin anew with your password.")
     timed_code_use(factor=factor, code=code, now=now)
     codes = _keep_recovery_codes(factor, confirmed=now)
     sessions_end(user=user, now=now)
@@ -108,11 +112,11 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
     `by` are the grants of the one who acts.
 
     Raises:
-        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a global role:
-            that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
+        ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
+            they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
     """
     user = user_lock(user_id)
-    check_disposes(user, by)
+    check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:
         raise refused("user", "one removes one's own second factor on the page of one's account")
     if not has_second_factor(user.id):

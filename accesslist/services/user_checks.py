@@ -1,4 +1,4 @@
-"""What a username and a password have to be (decisions 3), and who disposes of users."""
+"""What a username and a password have to be (decisions 3), and who resets them."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from accesslist.models import User, username_key
-from accesslist.rules.administering import disposer_of
-from accesslist.services.grants import grants_of
+from accesslist.rules.administering import resetter_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.roles import INSTALLATION, Grant, satisfies
@@ -55,13 +54,13 @@ def check_password(password: str, user: User) -> None:
         raise ApiError.of_fields([fault]) from None
 
 
-def check_disposes(user: User, by: Sequence[Grant]) -> None:
-    """As for deleting a user: of those who hold a global role only a Global Owner disposes.
+def check_resets(user: User, by: Sequence[Grant]) -> None:
+    """Who may give a user back access to their account could log in as them: their teams' roles count too.
 
     Raises:
         ApiError: USER_UNAUTHORIZED.
     """
-    needed = disposer_of(grants_of(user))
+    needed = resetter_of(user.grants_held)
     if not satisfies(by, needed, INSTALLATION):
         raise ApiError(ErrorCode.USER_UNAUTHORIZED, needed.value)
 

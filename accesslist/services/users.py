@@ -101,7 +101,8 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
 
     Raises:
         ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and
-            USER_UNAUTHORIZED where only a Global Owner may: holders of global roles.
+            USER_UNAUTHORIZED, also for a user admin where the user holds a global role: that takes a Global
+            Owner.
     """
     user = user_lock(user_id)
     refuse_own_roles(user, actor)

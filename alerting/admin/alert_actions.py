@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from alerting.admin.forms_of_alerts import AcknowledgeForm, AlertWindowForm
 from alerting.choices import ACTIVE
+from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
 from alerting.models import Alert
+from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
 from alerting.views.alerts import AlertViewSet
 from alerting.views.windows import WindowViewSet
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.ages import time_words
 
 
 def _acknowledge(call: Call) -> Outcome:
@@ -23,7 +25,7 @@ def _acknowledge(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    return Outcome(message=f"Acknowledged until {until:%Y-%m-%d %H:%M:%S}Z.")
+    return Outcome(message=f"Acknowledged until {time_words(until)}.")
 
 
 def _unacknowledge(call: Call) -> None:
@@ -42,7 +44,7 @@ def _make_window(call: Call) -> Outcome:
     silent = ", ".join(call.values["alertTypeNames"])
     return Outcome(
         message=f"Maintenance window made: {silent} of {call.row.group} until "
-        f"{call.values['endDate']:%Y-%m-%d %H:%M:%S}Z."
+        f"{time_words(call.values['endDate'])}."
     )
 
 
@@ -53,12 +55,13 @@ def is_active(alert: Alert, _now: datetime) -> bool:
 
 def is_acknowledged(alert: Alert, now: datetime) -> bool:
     """Whether somebody took it on, and it is not over."""
-    return is_active(alert, now) and alert.acknowledged_until is not None and alert.acknowledged_until > now
+    return is_active(alert, now) and alert_acknowledgement(alert, now) is not None
 
 
 OF_ALERT: Mapping[str, Action] = {
     "acknowledge": Action(
         label="Acknowledge",
+        done="Acknowledged",
         text="It is not repeated until then; its end is told all the same.",
         run=_acknowledge,
         access=AlertViewSet.access["acknowledge"],
@@ -69,6 +72,7 @@ OF_ALERT: Mapping[str, Action] = {
     ),
     "unacknowledge": Action(
         label="Take back the acknowledgement",
+        done="Acknowledgement taken back",
         text="It is repeated again; a repeat whose time has passed comes at once.",
         run=_unacknowledge,
         access=AlertViewSet.access["acknowledge"],

@@ -1,16 +1,13 @@
 """What the list of alerts can be filtered by."""
 
-from typing import Any
-
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.selectors.alert_search import Age, acknowledged, of_age
 from events.types import EVENT_TYPES, Kind
 from opsapi import clock
+from opsapi.console.filters import ChoiceFilter
 
 Rows = QuerySet[Alert]
 _ACTIVE = "active"
@@ -24,37 +21,7 @@ _AGES = {
 }
 
 
-class _Filter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
-    """One of a closed set; anything else finds nothing."""
-
-    offered: tuple[tuple[str, str], ...] = ()
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """All of them."""
-        return list(self.offered)
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
-        """Those of the chosen one."""
-        chosen = self.value()
-        if not chosen:
-            return queryset
-        known = any(chosen == value for value, _ in self.offered)
-        return self.chosen(queryset, chosen) if known else queryset.none()
-
-    def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those of one of `offered`."""
-        raise NotImplementedError
-
-
-class ProjectFilter(AutocompleteSelectFilter):  # type: ignore[misc]  # as above
-    """By project, found by typing: there may be thousands."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.title = "project"
-
-
-class StatusFilter(_Filter):
+class StatusFilter(ChoiceFilter):
     """By state."""
 
     title = "status"
@@ -66,7 +33,7 @@ class StatusFilter(_Filter):
         return rows.filter(status__in=[one.value for one in ACTIVE] if value == _ACTIVE else [value])
 
 
-class TypeFilter(_Filter):
+class TypeFilter(ChoiceFilter):
     """By event type: those that open alerts."""
 
     title = "type"
@@ -80,7 +47,7 @@ class TypeFilter(_Filter):
         return rows.filter(event_type=value)
 
 
-class AgeFilter(_Filter):
+class AgeFilter(ChoiceFilter):
     """By how long ago it began."""
 
     title = "age"
@@ -92,7 +59,7 @@ class AgeFilter(_Filter):
         return of_age(rows, Age(value), now=clock.now())
 
 
-class AcknowledgedFilter(_Filter):
+class AcknowledgedFilter(ChoiceFilter):
     """By whether somebody took it on."""
 
     title = "acknowledged"

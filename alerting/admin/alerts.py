@@ -5,30 +5,28 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 from unfold.decorators import display
 
 from alerting.admin.alert_actions import OF_ALERT, is_acknowledged
 from alerting.admin.alert_filters import (
     AcknowledgedFilter,
     AgeFilter,
-    ProjectFilter,
     StatusFilter,
     TypeFilter,
 )
-from alerting.admin.alert_page import ALERT_LABELS, page_of
-from alerting.admin.cells import short
-from alerting.admin.links import list_link
-from alerting.models import Alert
+from alerting.admin.alert_page import page_of
+from alerting.looks import ALERT_TONES
+from alerting.models import Alert, Notification
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import alerts_matching
-from events.admin import events_link
+from events.models import Event
 from opsapi import clock
 from opsapi.console.actions import operator_of
-from opsapi.console.display import json_field
+from opsapi.console.display import ago, json_field, link, project, short
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import list_url
 
 
 @admin.register(Alert)
@@ -42,10 +40,10 @@ class AlertAdmin(ConsoleAdmin):
     actions_of_row = OF_ALERT
     change_form_template = "admin/alerting/alert/change_form.html"
 
-    list_display = ["event_type", "state", "target", "project", "age", "acknowledged"]
+    list_display = ["event_type", "state", "target", project, "age", "acknowledged"]
     list_filter = [
         StatusFilter,
-        ("group", ProjectFilter),
+        ("group", RelatedFilter),
         TypeFilter,
         AgeFilter,
         AcknowledgedFilter,
@@ -93,14 +91,14 @@ class AlertAdmin(ConsoleAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         """What was typed, found by an index."""
-        return alerts_matching(queryset, search_term), False
+        return alerts_matching(queryset, search_term, reach=operator_of(request).reach()), False
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """With the alert's story."""
         story = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": story}
 
-    @display(description="status", label=ALERT_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
+    @display(description="status", label=ALERT_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, alert: Alert) -> str:
         """Where it stands."""
         return alert.status
@@ -110,18 +108,10 @@ class AlertAdmin(ConsoleAdmin):
         """The host, replica set, cluster or agent."""
         return short(target_words(alert.facts))
 
-    @admin.display(description="project")
-    def project(self, alert: Alert) -> str | None:
-        """Its project."""
-        return short(str(alert.group))
-
     @admin.display(description="age")
-    def age(self, alert: Alert) -> SafeString:
+    def age(self, alert: Alert) -> SafeString | str:
         """How long ago it began."""
-        words = timesince(alert.created, clock.now(), depth=1)
-        return format_html(
-            '<time datetime="{0}" title="{0}">{1}</time>', clock.wire_time(alert.created), words
-        )
+        return ago(alert.created)
 
     @admin.display(description="acknowledged by")
     def acknowledged(self, alert: Alert) -> str | None:
@@ -131,9 +121,9 @@ class AlertAdmin(ConsoleAdmin):
     @admin.display(description="who was told")
     def notifications(self, alert: Alert) -> SafeString:
         """Its notifications."""
-        return list_link("notification", alert.id, "Notifications")
+        return link(list_url(Notification, q=alert.id), "Notifications")
 
     @admin.display(description="events")
     def events(self, alert: Alert) -> SafeString:
         """Its log."""
-        return events_link(alert.id)
+        return link(list_url(Event, q=alert.id), "What happened")

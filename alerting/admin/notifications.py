@@ -9,31 +9,18 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from alerting.admin.alert_filters import ProjectFilter
-from alerting.admin.cells import short
-from alerting.admin.links import list_link
 from alerting.choices import NotificationStatus
+from alerting.looks import ATTEMPT_TONES, NOTIFICATION_TONES
 from alerting.models import Notification, NotificationAttempt
 from alerting.selectors.notification_log import of_own_configs
 from alerting.services.resending import notification_resend
 from alerting.views.resending import ResendingViewSet
-from integrations.choices import DeliveryStatus
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call
+from opsapi.console.display import link, project, short
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-
-NOTIFICATION_LABELS = {
-    NotificationStatus.PENDING.value: "info",
-    NotificationStatus.DELIVERED.value: "success",
-    NotificationStatus.FAILED.value: "danger",
-    NotificationStatus.DROPPED.value: "warning",
-}
-"""The theme's colours of the states."""
-_ATTEMPT_LABELS = {
-    DeliveryStatus.DELIVERED.value: "success",
-    DeliveryStatus.RETRY.value: "warning",
-    DeliveryStatus.FAILED.value: "danger",
-}
+from opsapi.console.places import list_url
 
 
 def _resend(call: Call) -> None:
@@ -46,6 +33,7 @@ def _can_be_resent(notification: Notification, _now: datetime) -> bool:
 
 RESEND = Action(
     label="Send again",
+    done="Due again",
     text="It is due again at once, under the same delivery id and with a new hour of retries.",
     run=_resend,
     access=ResendingViewSet.access["resend"],
@@ -65,12 +53,12 @@ class NotificationAdmin(ConsoleAdmin):
     group_path = "group_id"
     actions_of_row = {"resend": RESEND}
 
-    list_display = ["created", "kind", "state", "type_name", "to", "attempts", "why", "project"]
+    list_display = ["created", "kind", "state", "type_name", "to", "attempts", "why", project]
     list_filter = [
         ("status", ChoicesDropdownFilter),
         ("kind", ChoicesDropdownFilter),
         ("channel", ChoicesDropdownFilter),
-        ("group", ProjectFilter),
+        ("group", RelatedFilter),
     ]
     list_select_related = ["group"]
     search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]
@@ -106,7 +94,7 @@ class NotificationAdmin(ConsoleAdmin):
         seen = super().visible(rows, reach)
         return seen if reach.everything else of_own_configs(seen)
 
-    @display(description="status", label=NOTIFICATION_LABELS)  # type: ignore[untyped-decorator]  # as above
+    @display(description="status", label=NOTIFICATION_TONES)  # type: ignore[untyped-decorator]  # as above
     def state(self, notification: Notification) -> str:
         """Where it stands."""
         return notification.status
@@ -121,15 +109,11 @@ class NotificationAdmin(ConsoleAdmin):
         """Why it was not delivered, or not yet."""
         return short(notification.reason)
 
-    @admin.display(description="project")
-    def project(self, notification: Notification) -> str | None:
-        """Its project."""
-        return short(str(notification.group))
-
     @admin.display(description="each attempt")
     def tries(self, notification: Notification) -> SafeString:
         """Its attempts."""
-        return list_link("notificationattempt", notification.id, "Its attempts, with outcome and reason")
+        attempts = list_url(NotificationAttempt, q=notification.id)
+        return link(attempts, "Its attempts, with outcome and reason")
 
 
 @admin.register(NotificationAttempt)
@@ -160,7 +144,7 @@ class NotificationAttemptAdmin(ConsoleAdmin):
         """What went wrong."""
         return short(attempt.reason)
 
-    @display(description="outcome", label=_ATTEMPT_LABELS)  # type: ignore[untyped-decorator]  # as above
+    @display(description="outcome", label=ATTEMPT_TONES)  # type: ignore[untyped-decorator]  # as above
     def outcome(self, attempt: NotificationAttempt) -> str:
         """How it ended."""
         return attempt.status

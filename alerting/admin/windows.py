@@ -1,24 +1,23 @@
 """Maintenance windows in the console."""
 
-from typing import Any
-
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter
+from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from alerting.forms.windows import NewWindowForm, WindowForm
+from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, window_look
 from alerting.models import MaintenanceWindow
-from alerting.rules.windows import WindowState, window_state
+from alerting.rules.windows import WindowState
 from alerting.services.windows import window_change, window_create, window_delete
 from alerting.views.windows import WindowViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.display import project, short
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 Rows = QuerySet[MaintenanceWindow]
-_WORDS = {WindowState.PENDING: "coming", WindowState.ACTIVE: "active", WindowState.EXPIRED: "over"}
 
 
 def _make(call: Call) -> Outcome:
@@ -26,43 +25,38 @@ def _make(call: Call) -> Outcome:
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
     )
-    return Outcome(message="The maintenance window was made.", row=window)
+    return Outcome(row=window)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
     window = call.row
     window_change(
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
-    return Outcome(message="The maintenance window is as you want it.")
 
 
-def _delete(call: Call) -> Outcome:
+def _delete(call: Call) -> None:
     window = call.row
     window_delete(group_id=window.group_id, window_id=window.id, actor=call.actor, now=call.now)
-    return Outcome(message="The maintenance window was deleted.")
 
 
-class StateFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
+class StateFilter(ChoiceFilter):
     """By where they stand now."""
 
     title = "state"
     parameter_name = "state"
+    offered = tuple((state.value, word) for state, word in WINDOW_WORDS.items())
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """All of them."""
-        return [(state.value, word) for state, word in _WORDS.items()]
-
-    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
+    def chosen(self, rows: Rows, value: str) -> Rows:
         """Those that stand so."""
         now = clock.now()
-        chosen = {
-            WindowState.PENDING.value: queryset.filter(start__gt=now),
-            WindowState.ACTIVE.value: queryset.filter(start__lte=now, end__gt=now),
-            WindowState.EXPIRED.value: queryset.filter(end__lte=now),
-        }
-        state = self.value()
-        return chosen.get(state, queryset.none()) if state else queryset
+        match WindowState(value):
+            case WindowState.PENDING:
+                return rows.filter(start__gt=now)
+            case WindowState.ACTIVE:
+                return rows.filter(start__lte=now, end__gt=now)
+            case WindowState.EXPIRED:
+                return rows.filter(end__lte=now)
 
 
 @admin.register(MaintenanceWindow)
@@ -75,6 +69,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     group_path = "group_id"
     add_action = Action(
         label="New maintenance window",
+        done="Made",
         text="Alerts of the chosen types are told to nobody in the meantime.",
         run=_make,
         access=WindowViewSet.access["create"],
@@ -83,6 +78,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     actions_of_row = {
         "change": Action(
             label="Change",
+            done="Changed",
             text="What it no longer covers is told at once.",
             run=_change,
             access=WindowViewSet.access["update"],
@@ -91,6 +87,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         ),
         "delete": Action(
             label="Delete",
+            done="Deleted",
             text="What it held back is told, unless another window holds it back too.",
             run=_delete,
             access=WindowViewSet.access["destroy"],
@@ -100,8 +97,8 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         ),
     }
 
-    list_display = ["description_or_id", "state", "types", "start", "end", "group"]
-    list_filter = [StateFilter, ("group", AutocompleteSelectFilter)]
+    list_display = ["description_or_id", "state", "types", "start", "end", project]
+    list_filter = [StateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a description or of a project's name, or a whole id of a window or a project."
@@ -109,17 +106,16 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     fields = ["description", "state", "start", "end", "types", "group", "id", "created", "updated"]
     empty_text = "No maintenance window. During one, alerts of its types are told to nobody."
 
-    @display(  # type: ignore[untyped-decorator]  # the theme is not typed
-        description="state", label={"coming": "info", "active": "warning", "over": "default"}
-    )
+    @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, window: MaintenanceWindow) -> str:
         """Whether it is to come, in effect or over."""
-        return _WORDS[window_state(window.start, window.end, clock.now())]
+        word, _tone = window_look(window, clock.now())
+        return word
 
     @admin.display(description="window", ordering="description")
-    def description_or_id(self, window: MaintenanceWindow) -> str:
+    def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:
         """What it is for."""
-        return window.description or window.id
+        return short(window.description or window.id)
 
     @admin.display(description="alert types")
     def types(self, window: MaintenanceWindow) -> str:

@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from alerting.models import FailingReceiver, WorkerHeartbeat
+from opsapi.console.display import short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
@@ -13,7 +14,7 @@ class FailingReceiverAdmin(ConsoleAdmin):
     section = Section.PLATFORM
     icon = "sms_failed"
 
-    list_display = ["key", "failures", "next_try", "updated"]
+    list_display = [short_field("key"), "failures", "next_try", "updated"]
     search_fields = ["key"]
     ordering = ["-updated"]
     fields = ["key", "failures", "next_try", "updated"]
@@ -27,7 +28,7 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     section = Section.PLATFORM
     icon = "engineering"
 
-    list_display = ["name", "seen"]
+    list_display = [short_field("name"), "seen"]
     ordering = ["-seen"]
     fields = ["name", "seen"]
     empty_text = "No worker was ever seen: alerts are not evaluated. Start one with manage.py run_worker."

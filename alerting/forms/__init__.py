@@ -1,1 +1,1 @@
-"""Alert configurations as an operator types them: what a form asks, and the API's document it becomes."""
+"""The console's forms of alerting, a file for each noun."""

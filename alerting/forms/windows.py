@@ -1,32 +1,30 @@
 """The forms that make and change a maintenance window."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from accesslist.forms import InProjectForm
 from alerting.selectors.windows import window_facts, window_row
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
+from opsapi.console.fields import MomentField
 from opsapi.console.forms import DocumentForm
 
 _CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
 
 
-def _moment(label: str, help_text: str) -> forms.CharField:
-    """A date and time of UTC, as browsers let one choose them; to the second, so that none gets lost."""
-    widget = UnfoldAdminTextInputWidget(attrs={"type": "datetime-local", "step": "1"})
-    return forms.CharField(label=label, widget=widget, help_text=help_text)
+def with_line_feeds(text: str) -> str:
+    """Text of several lines as it was typed: browsers send two characters for the end of each."""
+    return text.replace("\r\n", "\n")
 
 
 class WindowFields(DocumentForm):
     """What a window is, whoever makes or changes it."""
 
-    startDate = _moment("Start (UTC)", "From this second on nobody is told.")
-    endDate = _moment("End (UTC)", "From this second on everybody is told again.")
+    startDate = MomentField(label="Start (UTC)", help_text="From this second on nobody is told.")
+    endDate = MomentField(label="End (UTC)", help_text="From this second on everybody is told again.")
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
         choices=_CATEGORIES,
@@ -37,7 +35,11 @@ class WindowFields(DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """Without the project, which the path names."""
-        return {name: value for name, value in super().body().items() if name != "group"}
+        return {
+            name: with_line_feeds(value) if name == "description" else value
+            for name, value in super().body().items()
+            if name != "group"
+        }
 
 
 class NewWindowForm(WindowFields, InProjectForm):
@@ -45,6 +47,7 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     document = WindowDocument
     field_order = ["group"]
+    from_address = frozenset({"group", "startDate", "endDate", "alertTypeNames", "description"})
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -66,8 +69,8 @@ class WindowForm(WindowFields):
     def stored(self) -> Mapping[str, Any]:
         """As it is."""
         return {
-            "startDate": _shown(self.row.start),
-            "endDate": _shown(self.row.end),
+            "startDate": self.row.start,
+            "endDate": self.row.end,
             "alertTypeNames": self.row.alert_types,
             "description": self.row.description or "",
         }
@@ -81,7 +84,3 @@ class WindowForm(WindowFields):
     def values(self) -> Mapping[str, Any]:
         """The document's values; a description that was emptied goes."""
         return {"description": None, **super().values}
-
-
-def _shown(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
-from alerting.rules.wording import limit_words, quantity
+from alerting.rules.wording import limit_words
 from automation.metrics import Metric, base_unit
+from automation.quantities import best_unit, quantity, quantity_of
 from automation.units import Unit, convert
 
 MARGIN = timedelta(minutes=30)
@@ -51,12 +52,17 @@ class Measured:
         if not self.points:
             return f"{self.metric.value}: nothing was measured in this time."
         numbers = [number for _, number in self.points]
-        lowest, highest = (quantity(find(numbers), self.units) for find in (min, max))
-        last = quantity(numbers[-1], self.units)
+        lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
         limit = ""
         if self.threshold is not None and self.operator is not None:
             limit = f" Outside is {limit_words(self.operator, self.threshold, self.units)}."
         return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
+
+    def _said(self, number: float) -> str:
+        """As a threshold's units have it; without one each in the unit it is read best in."""
+        if self.threshold is not None:
+            return quantity(number, self.units)
+        return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
 
 
 def span_around(created: datetime, resolved: datetime | None, now: datetime) -> Span:
@@ -83,9 +89,10 @@ def in_units(
     points: Collection[tuple[datetime, float]],
     threshold: MetricThreshold | None,
 ) -> Measured:
-    """Stored points in the units of the threshold, in which people think of it; without one as stored."""
+    """Stored points in the units of the threshold, in which people think of it; else as they read best."""
     base = base_unit(metric)
-    units = threshold.units if threshold else base
+    greatest = max((abs(number) for _, number in points), default=0.0)
+    units = threshold.units if threshold else best_unit(metric, greatest)
     return Measured(
         metric=metric,
         units=units,

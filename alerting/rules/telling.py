@@ -9,7 +9,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.rules.sending import Step, Verdict
 from alerting.rules.story import Moment, MomentKind, settled_at
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from opsapi.clock import wire_time
+from opsapi.console.ages import time_words
 
 _THAT: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "that it opened",
@@ -60,10 +60,8 @@ class Telling:
     reason: str | None
     created: datetime
     due: datetime
-    delivered: datetime | None
     latency_ms: int | None
     attempts: int
-    silenced_by: str | None
     being_sent: bool
     tries: tuple[Attempt, ...] = ()
 
@@ -79,11 +77,6 @@ class Telling:
     def that(self) -> str:
         """What it tells: `that it opened`."""
         return _THAT[self.kind]
-
-    @property
-    def tries_not_shown(self) -> int:
-        """How many earlier attempts there were."""
-        return max(0, self.attempts - len(self.tries)) if self.tries else 0
 
     @property
     def failed(self) -> bool:
@@ -141,7 +134,7 @@ def _tried(telling: Telling, alike: Sequence[Attempt]) -> Moment:
     which = f"attempt {first.number}, {duration_words(first.latency_ms)}"
     if len(alike) > 1:
         longest = duration_words(max(one.latency_ms for one in alike))
-        which = f"attempts {first.number} to {last.number}, {longest} at most, until {wire_time(last.ended)}"
+        which = f"attempts {first.number} to {last.number}, {longest} at most, until {time_words(last.ended)}"
     return Moment(
         at=first.ended,
         kind=kind,

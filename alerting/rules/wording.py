@@ -1,11 +1,13 @@
-"""What an alert is about, in words for people: conditions, values, targets. Pure."""
+"""What an alert is about, in words for people: conditions, limits, targets. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alerting.rules.matching import Matcher, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from automation.units import Unit
+from automation.metrics import Metric, base_unit
+from automation.quantities import quantity, quantity_of
+from automation.units import Unit, convert
 from events.types import EventType
 from opsapi.hostport import host_and_port
 
@@ -22,9 +24,6 @@ _COUNTED: Mapping[EventType, str] = {
     EventType.TOO_FEW_HEALTHY_MEMBERS: "healthy members",
     EventType.TOO_MANY_UNHEALTHY_MEMBERS: "unhealthy members",
 }
-# A number longer than this is told by its exponent.
-_WRITTEN_OUT = 1e15
-_SMALLEST = 0.001
 
 
 def condition_words(
@@ -46,19 +45,11 @@ def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
     return f"{side} {quantity(limit, units)}"
 
 
-def quantity(number: float, units: Unit) -> str:
-    """A number with its units, where it has any: `1,650`, `2.5 gigabytes`."""
-    shown = number_words(number)
-    return shown if units is Unit.RAW else f"{shown} {units.value.lower()}"
-
-
-def number_words(number: float) -> str:
-    """A number as people read it: to three places, thousands parted; great and tiny ones by exponent."""
-    size = abs(number)
-    if not size < _WRITTEN_OUT or 0 < size < _SMALLEST:
-        return f"{number:g}"
-    text = f"{number:,.3f}"
-    return text.rstrip("0").rstrip(".")
+def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:
+    """A stored value of a metric: in the threshold's units, or, where none is known, as it reads best."""
+    if threshold is None:
+        return quantity_of(metric, value)
+    return quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
 
 
 def target_of(shown: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,9 @@ from django.db.models import Q, QuerySet
 from alerting.choices import ACTIVE
 from alerting.models import Alert
 from alerting.models.alerts import TARGET_NAME
+from alerting.selectors.acknowledging import taken_on
 from events.types import EventType
+from opsapi.api.principal import Reach
 from opsapi.ids import is_id
 
 _SHORTEST = 3
@@ -49,14 +51,14 @@ def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Aler
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:
     """Those not over that somebody took on, or nobody did; what is over needs nobody."""
     active = alerts.filter(status__in=_ACTIVE)
-    taken_on = Q(acknowledged_until__gt=now)
-    return active.filter(taken_on) if is_acknowledged else active.exclude(taken_on)
+    return active.filter(taken_on(now)) if is_acknowledged else active.exclude(taken_on(now))
 
 
-def alerts_matching(alerts: QuerySet[Alert], term: str) -> QuerySet[Alert]:
-    """Those a search means.
+def alerts_matching(alerts: QuerySet[Alert], term: str, *, reach: Reach) -> QuerySet[Alert]:
+    """Those a search means, of alerts that somebody of this reach may read.
 
-    An id is an alert's, else a configuration's, else a project's. Else it is the beginning of the name of
+    An id is an alert's, else a configuration's, else a project's; that of a global configuration is known to
+    those alone who read everything. Else it is the beginning of the name of
     what alerts are about: a host, with or without its port, an agent's host, a replica set or a cluster, in
     upper or lower case; or, from three characters on, part of an event type.
     """
@@ -64,12 +66,13 @@ def alerts_matching(alerts: QuerySet[Alert], term: str) -> QuerySet[Alert]:
     if not term:
         return alerts
     if is_id(term):
-        return _of_id(alerts, term)
+        return _of_id(alerts, term, reach)
     return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
 
 
-def _of_id(alerts: QuerySet[Alert], term: str) -> QuerySet[Alert]:
-    for meant in (Q(id=term), Q(config_id=term)):
+def _of_id(alerts: QuerySet[Alert], term: str, reach: Reach) -> QuerySet[Alert]:
+    of_config = Q(config_id=term) if reach.everything else Q(config_id=term, is_global=False)
+    for meant in (Q(id=term), of_config):
         if alerts.filter(meant).exists():
             return alerts.filter(meant)
     return alerts.filter(group_id=term)

@@ -10,7 +10,7 @@ from events.types import EVENT_TYPES, Category
 _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
 
 
-def active_alerts(config: AlertConfig) -> QuerySet[Alert]:
+def alerts_now(config: AlertConfig) -> QuerySet[Alert]:
     """Those that are tracked or open, newest first."""
     return Alert.objects.filter(config_id=config.id, status__in=ACTIVE).order_by("-id")
 

@@ -8,9 +8,10 @@ from django.db.models import Count, Q, QuerySet
 
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
 from alerting.models import Alert, FailingReceiver, MaintenanceWindow, Notification, WorkerHeartbeat
+from alerting.selectors.acknowledging import taken_on
 from alerting.selectors.notification_log import of_own_configs
 from opsapi.api.principal import Reach
-from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_reach
+from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_reach
 
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -88,19 +89,18 @@ def windows_ahead(*, reach: Reach, now: datetime) -> FirstRows[MaintenanceWindow
 
 
 def workers_known() -> FirstRows[WorkerHeartbeat]:
-    """Workers of the last day, who was seen last first."""
+    """Workers of the last day, who was seen last first.
+
+    All there are: each worker takes away those not seen for a day (`services.workers.worker_seen`).
+    """
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
-
-
-def _acknowledged(now: datetime) -> Q:
-    return Q(acknowledged_until__gt=now)
 
 
 def _first_alerts(alerts: QuerySet[Alert], now: datetime) -> list[Alert]:
     """Two reads in the order of an index, where one would sort all there are."""
     oldest = alerts.select_related("group").order_by("created", "id")
-    rows = list(oldest.exclude(_acknowledged(now))[:MOST_SHOWN])
-    return [*rows, *oldest.filter(_acknowledged(now))[: MOST_SHOWN - len(rows)]]
+    rows = list(oldest.exclude(taken_on(now))[:MOST_SHOWN])
+    return [*rows, *oldest.filter(taken_on(now))[: MOST_SHOWN - len(rows)]]
 
 
 def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCount:
@@ -109,6 +109,6 @@ def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCoun
     if age.below is not None:
         of_age = of_age.filter(created__gt=now - age.below)
     found = of_age.order_by()[: MOST_COUNTED + 1].aggregate(
-        count=Count("id"), acknowledged=Count("id", filter=_acknowledged(now))
+        count=Count("id"), acknowledged=Count("id", filter=taken_on(now))
     )
     return AgeCount(age, found["count"], found["count"] - found["acknowledged"])

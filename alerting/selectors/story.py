@@ -6,13 +6,15 @@ from datetime import datetime
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
-from alerting.rules.acknowledging import Acknowledgement, in_force
+from alerting.rules.acknowledging import Acknowledgement
 from alerting.rules.around import Measured
 from alerting.rules.sending import Silence, judge
 from alerting.rules.story import Moment, MomentKind, WindowSpan, covering, cut, in_order, window_moments
 from alerting.rules.telling import Telling, coming_moment, telling_moments
+from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.transition import ConfigView
 from alerting.rules.wording import condition_words
+from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.around import measured_around
 from alerting.selectors.config_views import config_view
 from alerting.selectors.due import due_of
@@ -45,6 +47,7 @@ class AlertStory:
     `nobody`: why nobody was told at all, None when somebody is or was to be. `untold`: notifications of
     the configuration that had nothing to tell. `moments_left_out`: so many behind the first
     FIRST_MOMENTS. `more_events`, `more_tellings`: so many stand in the log beside those shown.
+    `threshold` is that of the configuration, where it has one that may be shown.
     """
 
     config: StoryConfig
@@ -58,6 +61,7 @@ class AlertStory:
     more_tellings: int
     acknowledgement: Acknowledgement | None
     measured: Measured | None
+    threshold: MetricThreshold | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +84,7 @@ def alert_story(alert: Alert, *, sees_config: bool, now: datetime) -> AlertStory
     `sees_config`: whether they may read the configuration it is of, and so whom that tells (decisions 2).
     """
     read = _read(alert, sees_config=sees_config, now=now)
+    threshold = read.view.metric_threshold if read.view else None
     moments, left_out = cut(in_order(_moments(read)))
     return AlertStory(
         config=_story_config(read, sees_config=sees_config),
@@ -91,8 +96,9 @@ def alert_story(alert: Alert, *, sees_config: bool, now: datetime) -> AlertStory
         untold=tuple(_untold(read)) if sees_config else (),
         more_events=read.events.more,
         more_tellings=read.told.more,
-        acknowledgement=_acknowledgement(alert, now),
-        measured=measured_around(alert, read.view.metric_threshold if read.view else None, now=now),
+        acknowledgement=alert_acknowledgement(alert, now),
+        measured=measured_around(alert, threshold, now=now),
+        threshold=threshold,
     )
 
 
@@ -151,7 +157,7 @@ def _coming(read: _Read) -> Iterator[Moment]:
     if alert.status == AlertStatus.TRACKING:
         text = "It opens, unless the condition ends before: then nobody is told."
         yield Moment(at=max(alert.opens, now), kind=MomentKind.OPENED, text=text)
-    acknowledgement = _acknowledgement(alert, now)
+    acknowledgement = alert_acknowledgement(alert, now)
     if acknowledgement and alert.status in ACTIVE:
         text = "The acknowledgement lapses, and repeats go on."
         yield Moment(at=acknowledgement.until, kind=MomentKind.LAPSED, text=text)
@@ -186,15 +192,6 @@ def _windows(alert: Alert) -> list[WindowSpan]:
     )
     fields = windows.order_by("start", "id").values("id", "start", "end", "description")
     return [WindowSpan(**one) for one in fields[:MOST_WINDOWS]]
-
-
-def _acknowledgement(alert: Alert, now: datetime) -> Acknowledgement | None:
-    if alert.acknowledged_until is None:
-        return None
-    stored = Acknowledgement(
-        alert.acknowledged_until, alert.acknowledgement_comment, alert.acknowledging_username
-    )
-    return in_force(stored, now)
 
 
 def _nobody(read: _Read) -> str | None:

@@ -10,17 +10,17 @@ from alerting.models import Alert
 from alerting.rules.story import Acknowledging, Moment, MomentKind, lapses
 from alerting.rules.targets import target_key
 from alerting.rules.transition import ConfigView
-from alerting.rules.wording import limit_words, quantity, target_words
+from alerting.rules.wording import limit_words, target_words, value_words
 from alerting.selectors.around import first_value
-from automation.metrics import Metric, base_unit
-from automation.units import convert
+from automation.metrics import Metric
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, closing_type
-from opsapi.clock import parse_time, wire_time
+from opsapi.clock import parse_time
+from opsapi.console.ages import time_words
+from opsapi.console.first_rows import ends_of
 
 FIRST, NEWEST = 20, 80
-"""So many events of an alert are shown: the first and the newest."""
-MOST_COUNTED = 10_000
+"""So many events or notifications of an alert are shown: the first and the newest."""
 _LOOKED_THROUGH = 200
 _BEFORE = timedelta(hours=1)
 
@@ -51,13 +51,7 @@ class EventsOfAlert:
 
 def events_of(alert: Alert, *, now: datetime) -> EventsOfAlert:
     """What the alert's own events tell, and its row where retention has taken them away."""
-    rows = Event.objects.filter(alert_id=alert.id)
-    events = list(rows.order_by("-created", "-id")[: FIRST + NEWEST])
-    more = 0
-    if len(events) == FIRST + NEWEST:
-        events = [*events[:NEWEST], *rows.order_by("created", "id")[:FIRST]]
-        events = list({event.id: event for event in events}.values())
-        more = rows[:MOST_COUNTED].count() - len(events)
+    events, more = ends_of(Event.objects.filter(alert_id=alert.id), first=FIRST, newest=NEWEST)
     told = [_moment(event, alert) for event in events]
     end = min(now, alert.resolved) if alert.resolved else now
     # What happened between the first and the newest is not known.
@@ -102,14 +96,15 @@ def _value_words(alert: Alert, view: ConfigView | None) -> str:
     """`CONNECTIONS was 1,650: above 900`."""
     metric = Metric(str(alert.metric_name))
     threshold = view.metric_threshold if view else None
-    units = threshold.units if threshold else base_unit(metric)
-    limit = limit_words(threshold.operator, threshold.threshold, units) if threshold else "outside"
+    limit = "outside"
+    if threshold:
+        limit = limit_words(threshold.operator, threshold.threshold, threshold.units)
     first = first_value(alert)
     if first is None:
         return f"{metric.value} was {limit}; the value is not kept any more"
     value, reported = first
-    since = "" if reported == alert.created else f", as reported at {wire_time(reported)}"
-    return f"{metric.value} was {quantity(convert(value, base_unit(metric), units), units)}: {limit}{since}"
+    since = "" if reported == alert.created else f", as reported at {time_words(reported)}"
+    return f"{metric.value} was {value_words(metric, value, threshold)}: {limit}{since}"
 
 
 def _moment(event: Event, alert: Alert) -> Moment:
@@ -133,7 +128,7 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[MomentKind, str]:
     kind, text = _AUDITS.get(event.event_type, (MomentKind.OTHER, f"{event.event_type} was recorded."))
     if kind is MomentKind.ACKNOWLEDGED:
         until = _changed(event, "acknowledgedUntil")
-        text += f" until {until}." if until else ": another comment."
+        text += f" until {time_words(parse_time(until))}." if until else ": another comment."
     return kind, text
 
 

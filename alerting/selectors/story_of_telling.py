@@ -9,14 +9,15 @@ from django.db.models import OuterRef, QuerySet
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.rules.telling import Attempt, Telling
+from alerting.selectors.story_of_events import FIRST, NEWEST
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from opsapi.console.first_rows import ends_of
 from opsapi.fields import JsonRows
 
-FIRST, NEWEST, PENDING = 20, 80, 50
-"""So many are shown of an alert: the first, the newest, and those that are still to be sent."""
+PENDING = 50
+"""So many are shown of those still to be sent, beside the first and the newest of all."""
 MOST_ATTEMPTS = 20
 """So many attempts of each, the newest."""
-MOST_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +36,16 @@ class Tellings:
 def tellings_of(alert: Alert, *, with_recipient: bool, now: datetime) -> Tellings:
     """The notifications of an alert; without recipients for those who may not read whom it tells."""
     of_alert = Notification.objects.filter(alert_id=alert.id)
-    rows = _with_tries(of_alert)
-    newest = list(rows.order_by("-created", "-id")[: NEWEST + FIRST])
-    chosen = {row.id: row for row in newest}
-    if len(newest) == NEWEST + FIRST:
-        chosen = {row.id: row for row in newest[:NEWEST]}
-        chosen |= {row.id: row for row in rows.order_by("created", "id")[:FIRST]}
+    ends, between = ends_of(_with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
-    chosen |= {row.id: row for row in _with_tries(pending).order_by("due", "id")[:PENDING]}
+    chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}
     ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
     tellings = [(row, _telling(row, with_recipient, now)) for row in ordered]
     return Tellings(
         shown=tuple(telling for _, telling in tellings),
         pending=tuple((row, one) for row, one in tellings if row.status == NotificationStatus.PENDING),
         setting_ids=frozenset(of_alert.values_list("setting_id", flat=True).distinct()),
-        more=of_alert[:MOST_COUNTED].count() - len(tellings) if len(tellings) >= NEWEST else 0,
+        more=max(0, between - (len(chosen) - len(ends))),
     )
 
 
@@ -72,10 +68,8 @@ def _telling(row: Any, with_recipient: bool, now: datetime) -> Telling:
         reason=row.reason,
         created=row.created,
         due=row.due,
-        delivered=row.delivered,
         latency_ms=row.latency_ms,
         attempts=row.attempts,
-        silenced_by=row.silenced_by,
         being_sent=row.lease_until is not None and row.lease_until > now,
         tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
     )

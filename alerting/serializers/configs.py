@@ -17,7 +17,7 @@ from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Flag, ListOf, OneOf
 from opsapi.api.links import Links
 
-_MOST_MATCHERS = 50
+MOST_MATCHERS = 50
 
 
 class AlertableType(OneOf):
@@ -63,7 +63,7 @@ class AnyAlertConfigDocument(Document):
     eventTypeName = AlertableType(with_global=True)
     id = serializers.CharField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
-    matchers = ListOf(MatcherDocument(), max_length=_MOST_MATCHERS, required=False)
+    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
     metricThreshold = MetricThresholdDocument(required=False)
     notifications = Notifications()
     threshold = ThresholdDocument(required=False)
@@ -153,7 +153,7 @@ class AlertConfigChange(AlertConfigDocument):
     request_example = {"enabled": False}
 
     eventTypeName = AlertableType(with_global=False, required=False)
-    matchers = ListOf(MatcherDocument(), max_length=_MOST_MATCHERS, clearable=True, required=False)
+    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, clearable=True, required=False)
     notifications = Notifications(clearable=True, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:

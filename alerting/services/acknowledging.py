@@ -7,7 +7,8 @@ from django.db import transaction
 
 from alerting.choices import ACTIVE
 from alerting.models import Alert
-from alerting.rules.acknowledging import Acknowledgement, acknowledged, in_force
+from alerting.rules.acknowledging import Acknowledgement, acknowledged
+from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.services.alerts import alert_facts
 from alerting.services.notifications import schedule_acknowledged
 from events.choices import DiffType
@@ -33,7 +34,7 @@ def alert_acknowledge(
     alert = Alert.objects.select_for_update().filter(id=alert_id, group_id=group_id).first()
     alert = found(alert, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
     _refuse_when_over(alert)
-    before = in_force(_stored(alert), now)
+    before = alert_acknowledgement(alert, now)
     after = acknowledged(before, until=until, comment=comment, username=actor.name, now=now)
     if after == before:
         return
@@ -47,14 +48,6 @@ def _refuse_when_over(alert: Alert) -> None:
         message = f"the alert is {alert.status}, so there is nothing to acknowledge"
         allowed = [one.value for one in ACTIVE]
         raise ApiError.of_fields([BadField("status", ErrorCode.INVALID_ALERT_STATUS, message, allowed)])
-
-
-def _stored(alert: Alert) -> Acknowledgement | None:
-    if alert.acknowledged_until is None:
-        return None
-    return Acknowledgement(
-        alert.acknowledged_until, alert.acknowledgement_comment, alert.acknowledging_username
-    )
 
 
 def _keep(alert: Alert, after: Acknowledgement | None, now: datetime) -> None:

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.sending import follow_up, repeat_due
+from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.settings import type_of
 from alerting.selectors.told import all_told, end_is_told, told_by
 from alerting.services.notification_rows import alert_row, event_row, notifications_insert, told_row
@@ -57,7 +58,7 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
     """
     held_back = Notification.objects.filter(alert=alert, reason=WaitReason.ACKNOWLEDGED.value)
     _look_anew(held_back.filter(kind=MessageKind.UPDATE.value), now)
-    if alert.acknowledged_until is None or alert.acknowledged_until <= now:
+    if alert_acknowledgement(alert, now) is None:
         return
     kind = MessageKind.ACKNOWLEDGE
     on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)

@@ -2,15 +2,16 @@
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from automation.admin.shown import AGENT_TONES, agent_state, ago, with_behind
+from automation.admin.shown import AGENT_TONES, agent_state, with_behind
 from automation.choices import AgentType
 from automation.models import Agent, FleetWatch
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
 from opsapi.console.actions import Action, Call
+from opsapi.console.display import ago, project, short_field
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
@@ -35,6 +36,7 @@ class AgentAdmin(ConsoleAdmin):
     actions_of_row = {
         "forget": Action(
             label="Forget",
+            done="Forgotten",
             text="For agents out of service: the alerts about it are cancelled, its hosts keep their state. "
             "Its next report adds it anew.",
             run=_forget,
@@ -44,12 +46,12 @@ class AgentAdmin(ConsoleAdmin):
             bulk=True,
         ),
     }
-    list_display = ["hostname", "state", "agent_type", "shown_version", "group", "reported"]
+    list_display = [short_field("hostname"), "state", "agent_type", "shown_version", project, "reported"]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
         "agent_type",
         "version_behind",
-        ("group", AutocompleteSelectFilter),
+        ("group", RelatedFilter),
     ]
     list_select_related = ["group"]
     search_fields = ["hostname", "group__name"]

@@ -12,13 +12,13 @@ from automation.models import Database, Host
 from events.models import Event
 from events.search import EventSearch
 from events.search_pages import search_page
-from events.wording import type_in_words
+from events.wording import in_words
 from opsapi.api.principal import Reach
-from opsapi.api.registry import host_panels
-from opsapi.console.ages import age_words
-from opsapi.console.parts import Cell, Panel, Tone
+from opsapi.console.ages import ago_words
+from opsapi.console.first_rows import first_rows
+from opsapi.console.parts import Cell, Panel
 from opsapi.console.places import list_url, page_url
-from opsapi.first_rows import first_rows
+from opsapi.console.registry import host_panels
 
 _SHOWN = 10
 
@@ -56,7 +56,8 @@ def _events(host: Host, reach: Reach, now: datetime) -> Panel:
         headers=["What", "When"],
         rows=[_event(one, now) for one in page.events],
         # How many there are in all is not counted: only whether there are more.
-        count=len(page.events),
+        count=len(page.events) + (page.next is not None),
+        at_least=True,
         url=url,
         empty="Nothing is recorded of this host.",
         remedy=Cell("Its events", url),
@@ -65,8 +66,8 @@ def _events(host: Host, reach: Reach, now: datetime) -> Panel:
 
 def _event(event: Event, now: datetime) -> Sequence[Cell]:
     return [
-        Cell(type_in_words(event.event_type), page_url(event)),
-        Cell(f"{age_words(now - event.created)} ago"),
+        Cell(in_words(event.event_type), page_url(event)),
+        Cell(ago_words(event.created, now)),
     ]
 
 
@@ -87,7 +88,7 @@ def _members(host: Host) -> Panel:
 
 def _member(host: Host) -> Sequence[Cell]:
     state = host_state(host)
-    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=Tone(HOST_TONES[state]))]
+    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=HOST_TONES[state])]
 
 
 def _databases(host: Host) -> Panel:

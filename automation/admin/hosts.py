@@ -5,18 +5,19 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from automation.admin.host_page import host_context
-from automation.admin.shown import HOST_TONES, ago, host_state, with_behind
-from automation.forms import HostForm, NewHostForm
+from automation.admin.shown import HOST_TONES, host_state, with_behind
+from automation.forms.hosts import HostForm, NewHostForm
 from automation.models import Database, Host
 from automation.reports import Address
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.views.hosts import HostViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.display import ago, project, short
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 _AS_REPORTED = "Hosts appear here with the first report of an agent; one can be added by hand before that."
@@ -25,18 +26,16 @@ _AS_REPORTED = "Hosts appear here with the first report of an agent; one can be 
 def _make(call: Call) -> Outcome:
     address = Address(call.values["hostname"], call.values["port"])
     host = host_create(group_id=call.values["group_id"], address=address, actor=call.actor, now=call.now)
-    return Outcome(message=f"Host {host} was added.", row=host)
+    return Outcome(row=host)
 
 
-def _change(call: Call) -> Outcome:
+def _change(call: Call) -> None:
     host = call.row
     host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
-    return Outcome(message="The host has this address.")
 
 
-def _delete(call: Call) -> Outcome | None:
+def _delete(call: Call) -> None:
     host_delete(group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now)
-    return None
 
 
 @admin.register(Host)
@@ -49,7 +48,8 @@ class HostAdmin(ConsoleAdmin):
     group_path = "group_id"
     change_form_template = "admin/automation/host/change_form.html"
     add_action = Action(
-        label="Add a host",
+        label="New host",
+        done="Made",
         text="It stands here without data until an agent reports it.",
         run=_make,
         access=HostViewSet.access["create"],
@@ -57,7 +57,8 @@ class HostAdmin(ConsoleAdmin):
     )
     actions_of_row = {
         "change": Action(
-            label="Change the address",
+            label="Change",
+            done="Changed",
             text="Alerts about the old address are cancelled: no report will name it again.",
             run=_change,
             access=HostViewSet.access["update"],
@@ -66,6 +67,7 @@ class HostAdmin(ConsoleAdmin):
         ),
         "delete": Action(
             label="Delete",
+            done="Deleted",
             text="Its measurements go with it, its alerts are cancelled. A report naming it adds it anew.",
             run=_delete,
             access=HostViewSet.access["destroy"],
@@ -74,12 +76,12 @@ class HostAdmin(ConsoleAdmin):
             bulk=True,
         ),
     }
-    list_display = ["__str__", "state", "reported", "type_name", "shown_version", "replica_set_name", "group"]
+    list_display = ["address", "state", "reported", "type_name", "shown_version", "replica_set_name", project]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
         "type_name",
         "version_behind",
-        ("group", AutocompleteSelectFilter),
+        ("group", RelatedFilter),
     ]
     list_select_related = ["group"]
     search_fields = ["hostname", "replica_set_name", "cluster_name", "group__name", "group__id__exact"]
@@ -110,6 +112,11 @@ class HostAdmin(ConsoleAdmin):
         reach, wanted = operator_of(request).reach(), request.GET.get("metric", "")
         shown = host_context(row, reach, wanted=wanted, now=clock.now())
         return {**super().page_context(request, row), **shown}
+
+    @admin.display(description="host", ordering="hostname")
+    def address(self, host: Host) -> str | SafeString | None:
+        """Its name and port."""
+        return short(str(host))
 
     @display(description="state", label=HOST_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, host: Host) -> str:

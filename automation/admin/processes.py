@@ -2,10 +2,10 @@
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
-from automation.admin.shown import ago
 from automation.models import ProcessStatus
+from opsapi.console.display import ago, project, short_field
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
@@ -17,8 +17,8 @@ class ProcessStatusAdmin(ConsoleAdmin):
     icon = "memory"
     rank = 50
     group_path = "group_id"
-    list_display = ["name", "hostname", "goal_version", "error", "group", "heard"]
-    list_filter = [("group", AutocompleteSelectFilter)]
+    list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
+    list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["name", "hostname", "group__name"]
     ordering = ["name", "id"]

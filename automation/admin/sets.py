@@ -3,17 +3,15 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
-from automation.admin.shown import SET_TONES, ago, host_state, set_state, with_behind
+from automation.admin.shown import SET_TONES, host_state, set_state, with_behind
 from automation.models import Cluster, Host, ReplicaSet
+from opsapi.console.display import ago, link, project, short_field
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
 from opsapi.console.places import page_url
-
-_LINK = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'
 
 
 class MemberInline(ConsoleInline):
@@ -33,7 +31,7 @@ class MemberInline(ConsoleInline):
     @admin.display(description="host")
     def host(self, host: Host) -> SafeString:
         """With a link to its page."""
-        return format_html(_LINK, page_url(host), host)
+        return link(page_url(host), host)
 
     @admin.display(description="state")
     def state(self, host: Host) -> str:
@@ -59,8 +57,8 @@ class ClusterAdmin(ConsoleAdmin):
     icon = "hub"
     rank = 30
     group_path = "group_id"
-    list_display = ["name", "group", "created"]
-    list_filter = [("group", AutocompleteSelectFilter)]
+    list_display = [short_field("name"), project, "created"]
+    list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
@@ -77,8 +75,8 @@ class ReplicaSetAdmin(ConsoleAdmin):
     icon = "account_tree"
     rank = 20
     group_path = "group_id"
-    list_display = ["name", "state", "primaries", "healthy", "unhealthy", "cluster", "group"]
-    list_filter = [("group", AutocompleteSelectFilter)]
+    list_display = [short_field("name"), "state", "primaries", "healthy", "unhealthy", "cluster", project]
+    list_filter = [("group", RelatedFilter)]
     list_select_related = ["cluster", "group"]
     search_fields = ["name", "cluster__name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]

@@ -1,26 +1,19 @@
-"""What pages of the fleet show alike: when something was last heard of, and how it stands."""
-
-from datetime import datetime
-
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+"""What pages of the fleet show alike: how something stands."""
 
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
-from opsapi import clock
-from opsapi.console.ages import age_words
 from opsapi.console.display import EMPTY
 from opsapi.console.parts import Tone
 
-HOST_TONES = {"up": Tone.GOOD.value, "down": Tone.BAD.value, "no data": Tone.PLAIN.value}
+HOST_TONES = {"up": Tone.GOOD, "down": Tone.BAD, "no data": Tone.PLAIN}
 SET_TONES = {
-    "healthy": Tone.GOOD.value,
-    "members unhealthy": Tone.WARNING.value,
-    "no primary": Tone.BAD.value,
-    "several primaries": Tone.BAD.value,
-    "no members": Tone.PLAIN.value,
+    "healthy": Tone.GOOD,
+    "members unhealthy": Tone.WARNING,
+    "no primary": Tone.BAD,
+    "several primaries": Tone.BAD,
+    "no members": Tone.PLAIN,
 }
-AGENT_TONES = {"reporting": Tone.GOOD.value, "silent": Tone.BAD.value}
+AGENT_TONES = {"reporting": Tone.GOOD, "silent": Tone.BAD}
 
 
 def host_state(host: Host) -> str:
@@ -42,14 +35,6 @@ def set_state(one: ReplicaSet) -> str:
 def agent_state(agent: Agent) -> str:
     """How an agent stands, in a word."""
     return "silent" if agent.down else "reporting"
-
-
-def ago(moment: datetime | None) -> SafeString | str:
-    """`3 h 20 min ago`, with the time itself for who looks closer; never heard of: a dash."""
-    if moment is None:
-        return EMPTY
-    words = f"{age_words(clock.now() - moment)} ago"
-    return format_html('<time datetime="{}" title="{}">{}</time>', clock.wire_time(moment), moment, words)
 
 
 def with_behind(version: str | None, *, behind: bool) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from automation.choices import AgentType
-from automation.selectors import AgentRow
+from automation.selectors.agents import AgentRow
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME
 

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from automation.choices import ClusterType
-from automation.selectors import ClusterRow
+from automation.selectors.clusters import ClusterRow
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links

@@ -5,7 +5,8 @@ from urllib.parse import quote
 
 from rest_framework import serializers
 
-from automation.selectors import DatabaseRow, HostRow
+from automation.selectors.databases import DatabaseRow
+from automation.selectors.hosts import HostRow
 from automation.serializers.hosts import host_path, last_hour
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link

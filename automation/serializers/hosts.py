@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
-from automation.selectors import HostRow
+from automation.selectors.hosts import HostRow
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links

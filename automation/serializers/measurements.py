@@ -9,7 +9,7 @@ from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric, base_unit
 from automation.reports import Address
-from automation.selectors import HostRow
+from automation.selectors.hosts import HostRow
 from automation.series import Series
 from automation.units import Unit
 from opsapi.api.documents import Document, LinkDocument

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from automation.selectors import RevisionRow
+from automation.selectors.revisions import RevisionRow
 from events.choices import DiffStatus
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link

@@ -13,7 +13,7 @@ from automation.models import Agent, Host
 from automation.reports import Report
 from automation.rules.agents import AGENT_DOWN, turned
 from automation.rules.silence import SILENCE
-from automation.selectors import agents_named, facts_of_agent
+from automation.selectors.agents import agents_named, facts_of_agent
 from automation.services.signals import versions_signal
 from automation.services.watch import clocks_restart
 from events.choices import DiffType

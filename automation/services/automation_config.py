@@ -12,7 +12,7 @@ from automation.document.parts import addresses, items, process_host, process_na
 from automation.document.publishing import Publication, publication
 from automation.document.text import write
 from automation.models import AutomationRevision
-from automation.selectors import document_at, goal_document, goal_version
+from automation.selectors.revisions import document_at, goal_document, goal_version
 from automation.services.hosts import hosts_add
 from events.services import event_record
 from events.types import EventType

@@ -12,7 +12,7 @@ from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement
 from automation.reports import Address
-from automation.selectors import facts_of_host, host_state
+from automation.selectors.hosts import facts_of_host, host_state
 from automation.services.inventory import hosts_named
 from automation.services.measurements import MEASUREMENTS_AT_ONCE
 from automation.services.replica_sets import replica_sets_count

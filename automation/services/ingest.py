@@ -15,7 +15,7 @@ from automation.choices import HostType
 from automation.models import Host, Measurement, ProcessStatus
 from automation.reports import Address, EventReport, HostReport, Report, Samples
 from automation.rules.hosts import HostState, host_events
-from automation.selectors import facts_of_host, host_state
+from automation.selectors.hosts import facts_of_host, host_state
 from automation.services.agents import agent_seen
 from automation.services.inventory import (
     ClustersByName,

@@ -11,7 +11,7 @@ from django.db import connection
 from accesslist.services.projects import project_hosts_counted
 from automation.models import Cluster, Host
 from automation.reports import Address, HostReport
-from automation.selectors import hosts_locked, known_addresses
+from automation.selectors.hosts import hosts_locked, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
 from opsapi.sql import update_from_arrays

@@ -15,7 +15,7 @@ from django.db.models import Count, Min
 from automation.choices import HostType
 from automation.models import Host, ReplicaSet
 from automation.rules.replica_sets import Members, Tally, primary_event, tally
-from automation.selectors import facts_of_replica_set, replica_set_state
+from automation.selectors.replica_sets import facts_of_replica_set, replica_set_state
 from events.services import NewEvent
 from opsapi.sql import update_from_arrays
 

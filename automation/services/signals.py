@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any
 
 from automation.models import Host, Measurement
-from automation.selectors import host_state
+from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.services import signal_record, signals_record
 from opsapi.batches import batches

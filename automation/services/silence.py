@@ -15,7 +15,8 @@ from accesslist.services.locks import places_hold
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.rules.agents import AGENT_DOWN
-from automation.selectors import facts_of_agent, facts_of_host
+from automation.selectors.agents import facts_of_agent
+from automation.selectors.hosts import facts_of_host
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from automation.services.watch import sweep_begin, sweep_goes_on

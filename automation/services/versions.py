@@ -14,7 +14,8 @@ from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.rules.agents import AGENT_VERSION_BEHIND, turned
 from automation.rules.versions import behind, behind_in_series
-from automation.selectors import facts_of_agent, facts_of_host
+from automation.selectors.agents import facts_of_agent
+from automation.selectors.hosts import facts_of_host
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.services import NewEvent, events_record
 from events.types import EventType

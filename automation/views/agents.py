@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.choices import AgentType
-from automation.selectors import agent_rows, agents_named
+from automation.selectors.agents import agent_rows, agents_named
 from automation.serializers.agents import AgentDocument, present_agent
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode

@@ -13,7 +13,7 @@ from automation.document.schema import SCHEMA
 from automation.document.secrets import redacted
 from automation.document.text import read
 from automation.renderers import AutomationRenderer
-from automation.selectors import goal_document, process_status
+from automation.selectors.revisions import goal_document, process_status
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
     AutomationSchemaDocument,

@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.selectors import ClusterRow, cluster_row, cluster_rows
+from automation.selectors.clusters import ClusterRow, cluster_row, cluster_rows
 from automation.serializers.clusters import ClusterDocument, present_cluster
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found

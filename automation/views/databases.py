@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.reports import Address
-from automation.selectors import DatabaseRow, database_row, database_rows
+from automation.selectors.databases import DatabaseRow, database_row, database_rows
 from automation.serializers.databases import DatabaseDocument, present_database
 from automation.views.hosts import OfHost
 from opsapi.api.catalogue import ErrorCode

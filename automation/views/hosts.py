@@ -5,7 +5,7 @@ from rest_framework.response import Response
 
 from automation.addresses import read_address
 from automation.reports import Address
-from automation.selectors import HostRow, host_row, host_row_at, host_rows
+from automation.selectors.hosts import HostRow, host_row, host_row_at, host_rows
 from automation.serializers.hosts import HostChange, HostDocument, NewHost, present_host
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.selectors import document_at, revision_rows
+from automation.selectors.revisions import document_at, revision_rows
 from automation.serializers.automation_config import AutomationConfigDocument, PublishedDocument
 from automation.serializers.revisions import RestoreDocument, RevisionDocument, present_revision
 from automation.services.automation_config import automation_config_restore

@@ -1,7 +1,6 @@
 """The event log and the signals in the console: to be read."""
 
-from events.admin.links import events_link
 from events.admin.log import EventAdmin
 from events.admin.signals import SignalAdmin
 
-__all__ = ["EventAdmin", "SignalAdmin", "events_link"]
+__all__ = ["EventAdmin", "SignalAdmin"]

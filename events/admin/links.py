@@ -6,12 +6,9 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
-from django.utils.http import urlencode
-from django.utils.safestring import SafeString
 
 from events.models import Event
+from opsapi.console.places import page_url
 
 # Of what an event names by an id: the key in its details, the model's pages, and what it is called.
 _NAMED = (
@@ -32,12 +29,6 @@ class RowLink:
     row_id: str
     name: str = ""
     url: str | None = None
-
-
-def events_link(row_id: str) -> SafeString:
-    """A link to the events of a project or an alert."""
-    url = reverse("admin:events_event_changelist") + "?" + urlencode({"q": row_id})
-    return format_html('<a href="{}">What happened</a>', url)
 
 
 def row_links(site: AdminSite, request: HttpRequest, event: Event) -> list[RowLink]:
@@ -68,5 +59,4 @@ def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id:
     row = pages.get_queryset(request).filter(pk=row_id).first()
     if row is None:
         return RowLink(label, row_id)
-    url = reverse(f"admin:{pages.opts.app_label}_{pages.opts.model_name}_change", args=[row_id])
-    return RowLink(label, row_id, str(row), url)
+    return RowLink(label, row_id, str(row), page_url(row))

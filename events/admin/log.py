@@ -4,11 +4,12 @@ Django's list counts its rows and pages by number, which costs more the longer t
 by event and looks for things along indexes (`events.search`).
 """
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -17,18 +18,18 @@ from django.utils.http import urlencode
 from events.admin.links import row_links
 from events.admin.shown import group_names, shown_events
 from events.csv import events_csv
+from events.csv_downloads import FULL_RETRY_SECONDS, MOST_AT_ONCE, download
 from events.diff_rows import changed_resources
 from events.forms import EventFilters, Last
 from events.models import Event
-from events.search import LOOKED_BACK
+from events.search import LOOKED_BACK, event_scope
 from events.search_pages import Direction, SearchPage, search_page
-from events.wording import about, acting, type_in_words
+from events.wording import about, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
-from opsapi.console.display import pretty_json
+from opsapi.console.display import json_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.fields import Among
 
 _ON_A_PAGE = 50
 
@@ -40,16 +41,19 @@ class EventAdmin(ConsoleAdmin):
     section = Section.ALERTING
     icon = "history_edu"
     rank = 50
-    fields = ["id", "created", "event_type"]
+    fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
     empty_text = "Nothing has happened yet. Every write, by whomever, leaves an event here."
     change_form_template = "admin/events/event/change_form.html"
     list_template = "admin/events/event/list.html"
+    no_file_template = "admin/events/event/no_file.html"
+
+    details_json = staticmethod(json_field("details"))
+    diffs_json = staticmethod(json_field("diffs"))
+    raw_json = staticmethod(json_field("raw"))
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Those of projects and organizations that may be read."""
-        if reach.everything:
-            return rows
-        return rows.filter(Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids)))
+        return rows.filter(event_scope(reach))
 
     def is_shown_to(self, reach: Reach) -> bool:
         """Whether somebody of this reach may find any rows here."""
@@ -70,14 +74,17 @@ class EventAdmin(ConsoleAdmin):
         return self._list(request, filters)
 
     def csv_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """All that is searched for, as a file."""
+        """All that is searched for, as a file; 429 while too many are being written."""
         filters = self._filters(request)
         if not filters.is_valid():
             return self._list(request, filters)
         operator = operator_of(request)
-        parts = events_csv(filters.search(), names=lambda ids: group_names(operator, ids))
+        names = partial(group_names, operator)
+        file = download(events_csv(filters.search(), names=names, clock=clock.now))
+        if file is None:
+            return self._no_file(request, filters)
         return StreamingHttpResponse(
-            parts,
+            file,
             content_type="text/csv; charset=utf-8; header=present",
             headers={
                 "Content-Disposition": f'attachment; filename="events-{filters.now:%Y%m%dT%H%M%SZ}.csv"'
@@ -85,10 +92,10 @@ class EventAdmin(ConsoleAdmin):
         )
 
     def page_context(self, request: HttpRequest, row: Event) -> dict[str, Any]:
-        """The event in words, what changed, what it names, and all of it as it is kept."""
+        """The event in words, what changed and what it names."""
         return {
             **super().page_context(request, row),
-            "title": type_in_words(row.event_type),
+            "title": in_words(row.event_type),
             "subtitle": None,
             "event": row,
             "about": about(row.details),
@@ -96,13 +103,25 @@ class EventAdmin(ConsoleAdmin):
             "address": row.details.get("remoteAddress"),
             "changes": changed_resources(row.diffs),
             "links": row_links(self.admin_site, request, row),
-            "kept": [(name, pretty_json(getattr(row, name))) for name in ("details", "diffs", "raw")],
         }
 
     def _filters(self, request: HttpRequest) -> EventFilters:
         if not self.has_view_permission(request):
             raise PermissionDenied
         return EventFilters(request.GET, operator=operator_of(request), now=clock.now())
+
+    def _no_file(self, request: HttpRequest, filters: EventFilters) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Too many files at a time",
+            "most": MOST_AT_ONCE,
+            "seconds": FULL_RETRY_SECONDS,
+            "csv_url": _with(filters),
+            "list_url": _with(filters, url=self.list_url()),
+        }
+        headers = {"Retry-After": str(FULL_RETRY_SECONDS)}
+        return TemplateResponse(request, self.no_file_template, context, status=429, headers=headers)
 
     def _list(self, request: HttpRequest, filters: EventFilters) -> TemplateResponse:
         page, direction = SearchPage((), None), Direction.OLDER

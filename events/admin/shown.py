@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from events.models import Event
-from events.wording import about, acted_by_key, acting, type_in_words
+from events.wording import about, acted_by_key, acting, in_words
 from opsapi.api.principal import Operator
 
 
@@ -43,7 +43,7 @@ def _shown(event: Event, names: Mapping[str, str]) -> ShownEvent:
         id=event.id,
         created=event.created,
         event_type=event.event_type,
-        words=type_in_words(event.event_type),
+        words=in_words(event.event_type),
         about=about(details),
         who=acting(details) or "",
         by_key=acted_by_key(details),

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.reports import Address
-from automation.selectors import host_rows
+from automation.selectors.hosts import host_rows
 from integrations.authentication import DiscoveryAuthentication
 from integrations.choices import IntegrationType
 from integrations.discovery import Process, target_groups

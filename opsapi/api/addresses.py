@@ -35,6 +35,12 @@ def is_forwarded(request: HttpRequest) -> bool:
     return any(name.lower().startswith(_PROXY_HEADERS) for name in request.headers)
 
 
+def is_exempt(address: Address | str | None) -> bool:
+    """Whether no list applies there, to requests that come without a proxy (OPSAPI_ACCESS_LIST_EXEMPT)."""
+    exempt = settings.OPSAPI_ACCESS_LIST_EXEMPT
+    return address is not None and any(ip_address(address) in network for network in exempt)
+
+
 def is_trusted_proxy(address: Address | None) -> bool:
     """Whether the address is in OPSAPI_TRUSTED_PROXIES."""
     return address is not None and any(address in network for network in settings.OPSAPI_TRUSTED_PROXIES)

@@ -10,6 +10,8 @@ from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
+from opsapi.console.path import CONSOLE_PATH
+
 Policy = Mapping[str, list[str]]
 
 STRICT: Policy = {
@@ -44,8 +46,6 @@ CONSOLE: Policy = {
 }
 """Of everything below `/admin/`."""
 
-_CONSOLE_PATH = "/admin/"
-
 
 class ContentSecurityPolicy(CSPMiddleware):
     """django-csp's, which knows where the console is: its error pages are its own too."""
@@ -55,7 +55,7 @@ class ContentSecurityPolicy(CSPMiddleware):
     ) -> PolicyParts:
         """What the view said, else what the path says, else the settings."""
         parts = super().get_policy_parts(request, response, report_only)
-        if parts.config is None and not report_only and request.path_info.startswith(_CONSOLE_PATH):
+        if parts.config is None and not report_only and request.path_info.startswith(CONSOLE_PATH):
             parts.config = dict[str, Any](CONSOLE)
         return parts
 

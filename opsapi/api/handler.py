@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
+from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework.response import Response
@@ -67,10 +67,13 @@ def plain_answer(refusal: ApiError) -> HttpResponse:
 
 def bad_request(
     request: HttpRequest,  # noqa: ARG001 - Django hands both over
-    exception: Exception | None = None,  # noqa: ARG001
+    exception: Exception | None = None,
 ) -> HttpResponse:
     """Django's 400: a Host header that is no host of ours, a form too large, and their like."""
-    fault = BadField("request", ErrorCode.INVALID_ATTRIBUTE, "was refused before it was looked at")
+    field, message = "request", "was refused before it was looked at"
+    if isinstance(exception, DisallowedHost):
+        field, message = "Host", "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
+    fault = BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)
     return plain_answer(ApiError.of_fields([fault]))
 
 

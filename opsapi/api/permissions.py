@@ -16,7 +16,8 @@ class Where(StrEnum):
     """Where a role has to be held."""
 
     NOWHERE = "open to everybody, no key needed"
-    ANY_KEY = "any authenticated key"
+    # Where, if roles are named, the service finds out from what is asked for.
+    SOMEWHERE = "any authenticated key"
     INSTALLATION = "installation"
     ORG = "organization of the path"
     GROUP = "project of the path"
@@ -31,7 +32,7 @@ class Access:
 
 
 OPEN = Access(Where.NOWHERE)
-ANY_KEY = Access(Where.ANY_KEY)
+ANY_KEY = Access(Where.SOMEWHERE)
 
 
 def in_installation(*roles: Role) -> Access:
@@ -55,7 +56,7 @@ class DeclaredAccess(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         """Always true when it returns: every refusal is an ApiError."""
         access: Access = view.access[view.action]
-        if access.where in {Where.NOWHERE, Where.ANY_KEY}:
+        if access.where in {Where.NOWHERE, Where.SOMEWHERE}:
             return True
         principal: Principal = view.principal
         if access.where is Where.INSTALLATION:

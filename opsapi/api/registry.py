@@ -6,8 +6,6 @@ from typing import Any
 from django.apps import apps
 from prometheus_client.metrics_core import Metric
 
-from opsapi.console.parts import ContributeParts, ContributeRowPanel
-
 HealthCheck = Callable[[], str | None]
 """Answers what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
@@ -19,7 +17,7 @@ ReferencePart = Callable[[], str]
 def root_links() -> dict[str, str]:
     """Relation name → path of the public API, of every app's `root_links`, in the apps' order."""
     found: dict[str, str] = {}
-    for contributed in _contributions("root_links"):
+    for contributed in contributions("root_links"):
         found.update(contributed)
     return found
 
@@ -27,33 +25,23 @@ def root_links() -> dict[str, str]:
 def readiness() -> Mapping[str, HealthCheck]:
     """Name → check of every app's `readiness`."""
     found: dict[str, HealthCheck] = {}
-    for contributed in _contributions("readiness"):
+    for contributed in contributions("readiness"):
         found.update(contributed)
     return found
 
 
 def metrics() -> list[CollectMetrics]:
     """Every app's `metrics`, in the apps' order."""
-    return [collect for contributed in _contributions("metrics") for collect in contributed]
+    return [collect for contributed in contributions("metrics") for collect in contributed]
 
 
 def reference() -> list[tuple[str, ReferencePart]]:
     """File name and text of every app's `reference`, in the apps' order."""
-    return [part for contributed in _contributions("reference") for part in contributed.items()]
+    return [part for contributed in contributions("reference") for part in contributed.items()]
 
 
-def overview() -> list[ContributeParts]:
-    """Every app's `overview`, parts of the console's start page: what alerts people comes first."""
-    contributed = [contribute for each in _contributions("overview") for contribute in each]
-    return contributed[::-1]
-
-
-def host_panels() -> list[ContributeRowPanel]:
-    """Every app's `host_panels`: what it knows of a host, for the host's page in the console."""
-    return [contribute for each in _contributions("host_panels") for contribute in each]
-
-
-def _contributions(attribute: str) -> Iterator[Any]:
+def contributions(attribute: str) -> Iterator[Any]:
+    """Every app's attribute of that name, in the apps' order; it may be a function that answers it."""
     for config in apps.get_app_configs():
         contributed = getattr(config, attribute, None)
         if contributed is not None:

@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 500
 """So many rows an action is done to at once."""
+_SAVE = "Save"
 CONFIRMED = "confirmed"
 """The field that tells an answer to the page from the list's request to show it."""
 
 
 class ActionPage:
-    """One request for one action; `rows` is what it is done to, [None] where it makes a row."""
+    """One request for one action; `rows` is what it is done to, [None] where it makes a row.
 
-    def __init__(self, admin: "ConsoleAdmin", request: HttpRequest, action: Action, rows: Sequence[Any]):
-        self.admin, self.request, self.action, self.rows = admin, request, action, rows
+    `name` is the action's in the list it was chosen in.
+    """
+
+    def __init__(
+        self, admin: "ConsoleAdmin", request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
+    ):
+        self.admin, self.request, self.action, self.rows, self.name = admin, request, action, rows, name
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
@@ -57,7 +63,8 @@ class ActionPage:
         row = self.rows[0] if len(self.rows) == 1 else None
         if CONFIRMED in self.request.POST:
             return kind(self.request.POST, operator=self.operator, row=row)
-        return kind(initial=self.request.GET.dict(), operator=self.operator, row=row)
+        initial = {name: text for name, text in self.request.GET.items() if name in kind.from_address}
+        return kind(initial=initial, operator=self.operator, row=row)
 
     def _run(self, form: ConsoleForm) -> list[Outcome]:
         """To all of the rows or to none."""
@@ -84,16 +91,19 @@ class ActionPage:
     def _told(self, only: Outcome | None, number: int) -> str:
         if only and only.message:
             return only.message
-        names = self.admin.opts.verbose_name if number == 1 else self.admin.opts.verbose_name_plural
-        return f"{self.action.label}: {number} {names}."
+        what = (
+            _as_it_is(only.row or self.rows[0]) if only else f"{number} {self.admin.opts.verbose_name_plural}"
+        )
+        return f"{self.action.done}: {what}."
 
     def _page(self, form: ConsoleForm) -> HttpResponse:
         context = {
             "action": self.action,
+            "button": _SAVE if self.is_new else self.action.label,
             "form": form,
             "media": self.admin.media + form.media,
             "rows": [] if self.is_new else self.rows,
-            "name_of_action": self.request.POST.get("action"),
+            "name_of_action": self.name,
             "confirmed": CONFIRMED,
             "back": self.admin.list_url() if len(self.rows) > 1 else self.admin.page_url(self.rows[0]),
         }
@@ -103,3 +113,8 @@ class ActionPage:
         site = self.admin.admin_site.each_context(self.request)
         shown = {**site, "title": self.action.label, "opts": self.admin.opts, **context}
         return TemplateResponse(self.request, template, shown)
+
+
+def _as_it_is(row: Any) -> Any:
+    """With the name it bears now, or bore when it went."""
+    return type(row)._default_manager.filter(pk=row.pk).first() or row

@@ -40,7 +40,8 @@ class Call:
 class Outcome:
     """What came of an action.
 
-    `message` and `warnings` are shown on the next page, which is that of `row` where one was made.
+    `message` and `warnings` are shown on the next page, which is that of `row` where one was made. Without a
+    message what was done is told, and to what.
     `template` with `context` is answered in place of that page: what may be seen only once.
     """
 
@@ -59,8 +60,9 @@ def _always(_row: Any, _now: datetime) -> bool:
 class Action:
     """One thing an operator can do to a row, or, as an admin's `add_action`, without one.
 
-    `label` is the button, in the imperative; `text` says on the action's page what it does. `run` calls
-    the service and may raise its ApiError, which is told on the page. `access` is that of the API's
+    `label` is the button, in the imperative, or "New" and what is made; `done` tells that it was done. `text`
+    says on the action's page what it does. `run` calls the service and may raise its ApiError, which is told
+    on the page. `access` is that of the API's
     route, or a function of the row that answers it. `form` asks for what has to be typed; without one
     the page asks only for a confirmation. `offered` says whether it makes sense for a row now; `bulk`
     offers it in the list for many rows too, done to all or to none. `atomic`: False for what waits for the
@@ -68,6 +70,7 @@ class Action:
     """
 
     label: str
+    done: str = "Done"
     run: Callable[[Call], Outcome | None]
     access: Access | Callable[[Any], Access]
     form: "type[ConsoleForm] | None" = None
@@ -89,8 +92,7 @@ class Action:
             ApiError: as the API's route would.
         """
         access = self.access_of(row)
-        if access.where is Where.ANY_KEY:
-            # Where it may be done the service finds out from what is asked for.
+        if access.where is Where.SOMEWHERE:
             if not operator.holds_somewhere(access.roles):
                 raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(role.value for role in access.roles))
             return

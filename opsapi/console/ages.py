@@ -1,8 +1,20 @@
-"""Lengths of time in words, as lists show them. Pure."""
+"""Times and lengths of time in words, as pages show them. Pure."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+
+from opsapi.clock import wire_time
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def time_words(moment: datetime) -> str:
+    """`2026-11-21 19:00:00Z`: as templates show a time by themselves (`opsapi.console.formats`)."""
+    return wire_time(moment).replace("T", " ")
+
+
+def ago_words(moment: datetime, now: datetime) -> str:
+    """`3 h 20 min ago`."""
+    return f"{age_words(now - moment)} ago"
 
 
 def age_words(length: timedelta) -> str:

@@ -1,15 +1,75 @@
 """How values look in the console."""
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
 
 from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from opsapi import clock
+from opsapi.console.ages import age_words, time_words
+
+T = TypeVar("T")
 
 EMPTY = "–"
 """What stands where there is nothing."""
+LONGEST = 60
+"""Characters of a value in a list; the rest is in its tooltip, and on the row's page."""
+
+
+def short(text: str | None) -> str | SafeString | None:
+    """A value of a list, cut where it is so long that it would stretch the table."""
+    if text is None or len(text) <= LONGEST:
+        return text
+    return format_html('<span title="{}">{}</span>', text, Truncator(text).chars(LONGEST))
+
+
+def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
+    """A column of a list: the row's field of that name, cut where it is long."""
+
+    @admin.display(description=name.replace("_", " "), ordering=name)
+    def shown(row: Any) -> str | SafeString | None:
+        return short(getattr(row, name))
+
+    shown.__name__ = f"short_{name}"
+    return shown
+
+
+@admin.display(description="project", ordering="group__name")
+def project(row: Any) -> str | SafeString | None:
+    """A column of a list: the name of the row's project, its `group`."""
+    return short(row.group.name)
+
+
+def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
+    """The first of the rows, and how many are left out; `more_words` or console/more.html says that."""
+    return rows[:most], max(0, len(rows) - most)
+
+
+def more_words(left_out: int, *, at_least: bool = False) -> str:
+    """`… and 7 more`; empty when nothing is left out. `at_least`: they were not counted to the end."""
+    if not left_out:
+        return ""
+    return f"… and {'at least ' if at_least else ''}{left_out:,} more"
+
+
+def link(url: str, text: object) -> SafeString:
+    """A link to another page, in a cell or a field."""
+    return format_html('<a class="console-link" href="{}">{}</a>', url, text)
+
+
+def ago(moment: datetime | None) -> SafeString | str:
+    """`3 h 20 min ago`, with the time itself for who looks closer; never: a dash."""
+    if moment is None:
+        return EMPTY
+    wire, exact, age = clock.wire_time(moment), time_words(moment), age_words(clock.now() - moment)
+    # Narrow columns break it before the last word only.
+    words = format_html('<span class="console-age">{}</span> ago', age)
+    return format_html('<time datetime="{}" title="{}">{}</time>', wire, exact, words)
 
 
 def pretty_json(value: Any) -> SafeString:

@@ -8,7 +8,6 @@ from django.contrib.auth.backends import BaseBackend
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.http import HttpRequest
 
-
 Attempt = dict[str, str]
 """An attempt that was taken: where it was counted, and since when. A session can hold it."""
 

@@ -1,7 +1,7 @@
 """Forms of the console: what is typed, checked as the API checks it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -13,6 +13,7 @@ from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
 from opsapi.roles import INSTALLATION, Scope
 
+_Field = TypeVar("_Field", bound=forms.Field)
 _single_line = Text(max_length=1000)
 # The theme's looks for Django's plain widgets; a form that names a widget of the theme keeps it.
 _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
@@ -47,11 +48,13 @@ class ConsoleForm(forms.Form):
 
     `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
     action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
-    `template` shows the fields where that is not enough.
+    `template` shows the fields where that is not enough. `from_address` names what the page's address may
+    fill in: never what gives somebody a right, for anybody can send a link.
     """
 
     fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
     template: ClassVar[str] = "console/form_fields.html"
+    from_address: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
         self.operator, self.row = operator, row
@@ -126,14 +129,15 @@ class DocumentForm(ConsoleForm):
         return self._values
 
 
-def themed(field: forms.Field) -> None:
-    """Give a field's widget the looks of the theme; what it is and holds stays."""
+def themed(field: _Field) -> _Field:
+    """The same field, its widget in the looks of the theme; what it is and holds stays."""
     kind = _THEMED.get(type(field.widget))
     if kind is None:
-        return
+        return field
     plain: Any = field.widget
     new: Any = kind(attrs=dict(plain.attrs))
     if isinstance(plain, forms.widgets.ChoiceWidget):
         new.choices = plain.choices
     new.is_required, new.is_localized = plain.is_required, plain.is_localized
     field.widget = new
+    return field

@@ -24,6 +24,9 @@ class LoginForm(AdminAuthenticationForm):
         "invalid_login": "No user with that name and password has a role here.",
     }
 
+    request: HttpRequest
+    attempt: Attempt
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for field in self.fields.values():
@@ -32,7 +35,7 @@ class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
         """Right or wrong: an attempt is taken before it is found out."""
         if {"username", "password"} <= self.cleaned_data.keys():
-            self.attempt: Attempt = doorkeeper().admit(self.request, self.cleaned_data["username"])
+            self.attempt = doorkeeper().admit(self.request, self.cleaned_data["username"])
         return super().clean()
 
 

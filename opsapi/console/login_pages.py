@@ -20,7 +20,6 @@ from opsapi import clock
 from opsapi.console.doorkeeper import LoginRefusedError, doorkeeper
 from opsapi.console.forms import themed
 from opsapi.console.login import LoginForm
-from opsapi.console.session_limits import STARTED
 
 PENDING_LASTS = timedelta(minutes=5)
 """So long after the password the code may be given: then the session ends."""
@@ -81,13 +80,12 @@ class PasswordPage(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         """In, or on to the second step."""
         user, session = form.get_user(), self.request.session
-        # Who logs in anew has the whole time again.
-        session.pop(STARTED, None)
+        # Django keeps the session of who logs in anew: its key, which others may know, and its time.
+        session.flush()
         if not doorkeeper().wants_code(user):
             answer = super().form_valid(form)
             doorkeeper().let_in(form.attempt)
             return answer
-        session.flush()
         marker = {"user": str(user.pk), "hash": user.get_session_auth_hash(), "attempt": form.attempt}
         session[_PENDING] = marker
         session.set_expiry(clock.now() + PENDING_LASTS)

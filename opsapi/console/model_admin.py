@@ -5,27 +5,32 @@ to write (saving, deleting, editing in lists and inlines, its log of actions) ar
 only record of what was done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin, TabularInline
 
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Reach
-from opsapi.console.action_pages import MOST_ROWS, ActionPage
+from opsapi.console.action_pages import ActionPage
 from opsapi.console.actions import Action, operator_of
+from opsapi.console.bulk import NONE_LEFT, are_keys, refused, to_many
 from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY
+from opsapi.console.filters import expected_parameters
 from opsapi.console.paging import BoundedPaginator
+from opsapi.console.places import action_url, list_url, page_url
+from opsapi.console.searching import TOO_LONG, is_too_long
 from opsapi.roles import INSTALLATION, Scope
 
 
@@ -116,14 +121,18 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Only what `list_filter` names: Django lets any column be guessed at, secret ones too."""
-        return any(lookup == name or lookup.startswith(f"{name}__") for name in self._filter_names())
+        """Only what the filters take, to the letter: what begins like one leads on to any row there is."""
+        return request is not None and lookup in expected_parameters(self, request)
 
-    def _filter_names(self) -> Iterator[str]:
-        """Filters are names of fields, pairs of such a name and a class, or classes with a parameter."""
-        for one in self.list_filter:
-            declared = one[0] if isinstance(one, tuple) else one
-            yield declared if isinstance(declared, str) else declared.parameter_name
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> tuple[models.QuerySet[Any], bool]:
+        """What is found; nothing, saying so, by more than a search takes."""
+        if is_too_long(search_term):
+            messages.warning(request, TOO_LONG)
+            return queryset.none(), False
+        found: tuple[models.QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
+        return found
 
     # --- what can be done ------------------------------------------------------------------------------
 
@@ -139,7 +148,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """The page of one of `actions_of_row`, for one row."""
-        row = self.get_object(request, object_id)
+        row = self.get_object(request, unquote(object_id))
         action = self.actions_of_row.get(name)
         if row is None or action is None:
             raise Http404("no such row or action")
@@ -163,16 +172,23 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """Those of `actions_of_row` that are done to many rows too, where the operator may somewhere."""
         operator = operator_of(request)
         return {
-            name: (_do_to_many, name, action.label)
+            name: (to_many(name, action), name, action.label)
             for name, action in self.actions_of_row.items()
             if action.bulk and action.is_allowed_somewhere(operator)
         }
+
+    def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> HttpResponse | None:
+        """To the chosen rows; what can be no key is none of a row."""
+        if not are_keys(self.opts.pk, request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            return refused(request, NONE_LEFT)
+        answer: HttpResponse | None = super().response_action(request, queryset)
+        return answer
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         """What this operator can do to this row now: the buttons of its page."""
         operator, now, scope = operator_of(request), clock.now(), self.scope_of(row)
         return [
-            {"action": action, "url": self.action_url(row, name)}
+            {"action": action, "url": action_url(self.model, row.pk, name)}
             for name, action in self.actions_of_row.items()
             if action.offered(row, now) and action.is_allowed(operator, row, scope)
         ]
@@ -185,7 +201,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The page of a row, with what can be done to it."""
-        row = self.get_object(request, object_id)
+        row = self.get_object(request, unquote(object_id))
         context = {} if row is None else self.page_context(request, row)
         page: HttpResponse = super().change_view(
             request, object_id, form_url, {**context, **(extra_context or {})}
@@ -208,17 +224,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def list_url(self) -> str:
         """The list's page."""
-        return reverse(f"admin:{self._name('changelist')}")
+        return list_url(self.model)
 
     def page_url(self, row: Any) -> str:
         """The row's page; the list's without a row, or when it is gone."""
         if row is None or row.pk is None or not type(row)._default_manager.filter(pk=row.pk).exists():
             return self.list_url()
-        return reverse(f"admin:{self._name('change')}", args=[row.pk])
-
-    def action_url(self, row: Any, name: str) -> str:
-        """The page of an action for the row."""
-        return reverse(f"admin:{self._name('do')}", args=[row.pk, name])
+        return page_url(row)
 
     # --- what Django's admin would do otherwise --------------------------------------------------------
 
@@ -284,13 +296,3 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Never."""
         return False
-
-
-def _do_to_many(admin: ConsoleAdmin, request: HttpRequest, chosen: models.QuerySet[Any]) -> HttpResponse:
-    """Any action of the list: the request says which one."""
-    # In one order: services take locks, and two operators may act at once.
-    rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
-    if len(rows) > MOST_ROWS:
-        messages.error(request, f"At most {MOST_ROWS} at once.")
-        return redirect(request.get_full_path())
-    return ActionPage(admin, request, admin.actions_of_row[request.POST["action"]], rows).answer()

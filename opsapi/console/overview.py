@@ -7,16 +7,16 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from opsapi import clock
-from opsapi.api.registry import overview
 from opsapi.console.actions import operator_of
 from opsapi.console.parts import Chart, Notice, Panel
+from opsapi.console.registry import overview
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
     """What the page's template is given: the parts for this operator, and when they were read."""
     now, reach = clock.now(), operator_of(request).reach()
     parts = [part for contribute in overview() for part in contribute(reach, now)]
-    panels = [part for part in parts if isinstance(part, Panel)]
+    panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda one: one.rank)
     return {
         "notices": [part for part in parts if isinstance(part, Notice)],
         "panels": panels,

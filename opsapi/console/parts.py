@@ -1,13 +1,13 @@
-"""What the start page is made of: the apps contribute its parts (architecture, inversion 3)."""
+"""What the start page and pages of rows are made of; the apps contribute it (architecture, inversion 3)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from opsapi.api.principal import Reach
-from opsapi.first_rows import MOST_COUNTED
+from opsapi.console.display import more_words
+from opsapi.console.first_rows import MOST_COUNTED
 
 
 class Tone(StrEnum):
@@ -36,7 +36,8 @@ class Panel:
     `unit` says of what the number is: "hosts down". `rows` have a cell for each of `headers`. `facts` say
     more of the number, the first of them beside it. `empty` says what would stand here and how that comes
     about, `remedy` leads there. `tone` is that of the number where it is not 0. `count` ends at one more
-    than MOST_COUNTED.
+    than MOST_COUNTED; `at_least`: there may be more than it says. On the start page the one of the least
+    `rank` stands first, whichever app it is of.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Panel:
     facts: Sequence[Cell] = ()
     tone: Tone = Tone.PLAIN
     is_wide: bool = False
+    rank: int = 0
+    at_least: bool = False
 
     @property
     def number(self) -> str:
@@ -58,9 +61,10 @@ class Panel:
         return number_of(self.count)
 
     @property
-    def has_more(self) -> bool:
-        """Whether there are rows beyond those shown."""
-        return self.count > len(self.rows)
+    def more(self) -> str:
+        """How many there are beyond those shown, in words."""
+        at_least = self.at_least or self.count > MOST_COUNTED
+        return more_words(self.count - len(self.rows), at_least=at_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +92,50 @@ class Chart:
         return sum(sum(numbers) for _, numbers in self.rows)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Measurements over a time as a line, in `units`.
+
+    `threshold` is a level to be shown, `began` and `ended` moments that are marked.
+    """
+
+    label: str
+    units: str
+    since: datetime
+    until: datetime
+    points: Sequence[tuple[datetime, float]]
+    threshold: float | None = None
+    began: datetime | None = None
+    ended: datetime | None = None
+
+    def data(self) -> Mapping[str, Any]:
+        """As `console/plot.js` takes it: times in milliseconds since the epoch."""
+        return {
+            "label": self.label,
+            "units": self.units,
+            "since": _milliseconds(self.since),
+            "until": _milliseconds(self.until),
+            "points": [[_milliseconds(moment), value] for moment, value in self.points],
+            "threshold": self.threshold,
+            "began": _milliseconds(self.began),
+            "ended": _milliseconds(self.ended),
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something everybody has to know who reads the rest."""
 
     text: str
-    tone: Tone = Tone.BAD
 
 
 Part = Panel | Chart | Notice
-ContributeParts = Callable[[Reach, datetime], Iterable[Part]]
-"""The parts for somebody who may read that much: asked every ten seconds, so cheap and within bounds."""
-
-ContributeRowPanel = Callable[[Reach, Any, datetime], Panel]
-"""A panel for the page of a row, for somebody who may read that much."""
 
 
 def number_of(count: int) -> str:
     """A number that ends at one more than MOST_COUNTED, as it is shown."""
     return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+
+
+def _milliseconds(moment: datetime | None) -> int | None:
+    return None if moment is None else round(moment.timestamp() * 1000)

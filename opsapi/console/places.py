@@ -14,7 +14,17 @@ def list_url(model: type[Model], **filters: str | int) -> str:
 
 def page_url(row: Model) -> str:
     """The page of a row."""
-    return reverse(f"admin:{_name(type(row))}_change", args=[quote(row.pk)])
+    return page_url_of(type(row), row.pk)
+
+
+def page_url_of(model: type[Model], pk: str | int) -> str:
+    """The page of a row of which one has the key alone."""
+    return reverse(f"admin:{_name(model)}_change", args=[quote(pk)])
+
+
+def action_url(model: type[Model], pk: str | int, name: str) -> str:
+    """The page of something that can be done to a row."""
+    return reverse(f"admin:{_name(model)}_do", args=[quote(pk), name])
 
 
 def _name(model: type[Model]) -> str:

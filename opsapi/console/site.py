@@ -12,11 +12,13 @@ from django.urls import URLPattern, URLResolver, path
 from unfold.sites import UnfoldAdminSite
 
 from opsapi.api.errors import ApiError
+from opsapi.console.display import EMPTY
 from opsapi.console.doorkeeper import doorkeeper
 from opsapi.console.login import first_steps, tell_status
 from opsapi.console.login_pages import CodePage, PasswordPage
 from opsapi.console.navigation import navigation
 from opsapi.console.overview import overview_context, overview_parts
+from opsapi.console.searching import Autocomplete
 
 # Each would write beside the services, or show what nobody asked who may see it.
 _LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})
@@ -31,6 +33,10 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
     def has_permission(self, request: HttpRequest) -> bool:
         """Asked on every request, so that a session ends with the role."""
         return bool(request.user.is_active and request.user.is_staff)
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """What every page's template is given."""
+        return {**super().each_context(request), "empty_value": EMPTY}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
         """The lists the operator may see."""
@@ -47,8 +53,13 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         context = {**overview_context(request), **(extra_context or {})}
         return cast(HttpResponse, super().index(request, context))
 
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        """Ours, which bounds what is searched for."""
+        return cast(HttpResponse, Autocomplete.as_view(admin_site=self)(request))
+
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """The login page; while the console is closed it shows the way to the first log-in."""
+        _refuse_hosts_of_others(request)
         if request.method == "GET" and self.has_permission(request):
             return redirect("admin:index")
         steps = first_steps(request) if doorkeeper().is_closed() else []
@@ -56,6 +67,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def login_code(self, request: HttpRequest) -> HttpResponse:
         """The second step, for who has a second factor."""
+        _refuse_hosts_of_others(request)
         return self._login_step(request, CodePage, {})
 
     def _login_step(
@@ -72,6 +84,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         inner = super().admin_view(view, cacheable)
 
         def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            _refuse_hosts_of_others(request)
             _refuse_nul(request, kwargs)
             _name_actor(request)
             try:
@@ -89,6 +102,11 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 def _name_actor(request: HttpRequest) -> None:
     if request.user.is_authenticated:
         request.actor_name = request.user.get_username()  # type: ignore[attr-defined]  # read by the request log
+
+
+def _refuse_hosts_of_others(request: HttpRequest) -> None:
+    """Somebody may let a name of theirs lead here (DNS rebinding): their pages could read what we show."""
+    request.get_host()
 
 
 def _refuse_nul(request: HttpRequest, path: dict[str, Any]) -> None:

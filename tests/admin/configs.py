@@ -4,27 +4,15 @@ from typing import Any
 
 from django.test import Client
 
-from accesslist.models import User
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.selectors.configs import config_facts, config_rows
-from opsapi.roles import Role
 from tests.admin.writing import confirm
-from tests.factories.accesslist import UserFactory
 
 CONFIGS = "/admin/alerting/alertconfig/"
 ADD = f"{CONFIGS}add/"
 TYPES = [name.value for name in NOTIFICATION_TYPES]
 HOSTILE = '<script>alert("x")</script>'
-
-
-def browser_of(role: Role, **place: Any) -> Client:
-    """The browser of a user with one role."""
-    user: User = UserFactory.create()
-    user.grants.create(role=role.value, **place)
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def do(config: AlertConfig, action: str) -> str:
@@ -47,13 +35,6 @@ def typed_config(group: str, /, **changes: Any) -> dict[str, Any]:
         "notifications[0].emailAddress": "oncall@example.com",
         **changes,
     }
-
-
-def shown(browser: Client, url: str) -> str:
-    """A page."""
-    answer = browser.get(url)
-    assert answer.status_code == 200
-    return str(answer.content.decode())
 
 
 def facts(config: AlertConfig) -> dict[str, Any]:

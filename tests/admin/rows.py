@@ -19,9 +19,8 @@ from accesslist.models import (
     User,
 )
 from accesslist.services.keys import api_key_create
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.models import (
-    Alert,
     FailingReceiver,
     MaintenanceWindow,
     Notification,
@@ -31,14 +30,13 @@ from alerting.models import (
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.models import AutomationRevision, Host
-from automation.services.automation_config import automation_config_publish
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import DeliveryStatus, IntegrationType, MessageKind, SecretKind
+from integrations.choices import DeliveryStatus, IntegrationType, SecretKind
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -46,9 +44,9 @@ from opsapi.encryption import encrypt
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
-from tests.factories.alerting import EMAIL, WEBHOOK, make_config
-from tests.factories.automation import host_report, ingest, process_report
-from tests.factories.documents import document, process
+from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
+from tests.factories.automation import host_report, ingest, process_report, publish
+from tests.factories.documents import process
 from tests.factories.integrations import make_integration
 
 APPS = ("accesslist", "alerting", "automation", "events", "integrations")
@@ -128,28 +126,17 @@ def _fill_alerting(project: Project, host: Host) -> None:
         "webhookSecret": WEBHOOK_SECRET,
     }
     config = make_config(project, notifications=[webhook, *_service_notifications(), EMAIL])
-    alert = Alert.objects.create(
-        group=project,
+    alert = make_alert(
+        project,
         config_id=config.id,
-        event_type=config.event_type,
-        status=AlertStatus.OPEN.value,
         target_key=host.id,
         facts={"hostname": host.hostname, "port": host.port},
-        created=now,
-        updated=now,
-        opens=now,
     )
-    notification = Notification.objects.create(
-        group=project,
+    notification = make_notification(
+        project,
         alert=alert,
-        setting_id=NotificationSetting.objects.filter(config=config).latest("position").id,
-        type_name="EMAIL",
-        channel="EMAIL",
-        kind=MessageKind.OPEN.value,
+        setting_id=config.settings.latest("position").id,
         status=NotificationStatus.DELIVERED.value,
-        recipient="oncall@example.com",
-        created=now,
-        due=now,
         delivered=now + timedelta(seconds=1),
         lease_token=uuid4(),
     )
@@ -175,14 +162,8 @@ def _publish(project: Project) -> None:
     """Two revisions, of which the second changes a process and its secret."""
     for version in (0, 1):
         secret = f"{DOCUMENT_SECRET}-{version}"
-        sent = document(
-            version=version,
-            auth={"key": secret},
-            processes=[process(alias=f"<b>{version}</b>", args2_6={"clusterPassword": secret})],
-        )
-        automation_config_publish(
-            group_id=project.id, sent=sent, if_match=None, dry_run=False, actor=SYSTEM, now=clock.now()
-        )
+        changed = process(alias=f"<b>{version}</b>", args2_6={"clusterPassword": secret})
+        publish(project, version, auth={"key": secret}, processes=[changed])
 
 
 def _service_notifications() -> Iterator[dict[str, Any]]:

@@ -1,32 +1,19 @@
 """The page of a revision: what it changed, beside what was there before."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project
+from automation.admin import revision_page
 from automation.document import beside
 from automation.models import AutomationRevision
-from automation.services.automation_config import automation_config_publish
-from opsapi import clock
-from opsapi.api.principal import SYSTEM
-from tests.factories.documents import document
+from tests.factories.automation import publish
 
 pytestmark = pytest.mark.django_db
 
 
-def publish(project: Project, version: int, **changes: Any) -> AutomationRevision:
-    """The next revision."""
-    sent = document(version=version, **changes)
-    automation_config_publish(
-        group_id=project.id, sent=sent, if_match=None, dry_run=False, actor=SYSTEM, now=clock.now()
-    )
-    return AutomationRevision.objects.get(group=project, number=version + 1)
-
-
-def page_of(revision: AutomationRevision, console: Client) -> str:
+def compared(revision: AutomationRevision, console: Client) -> str:
     """The page, without the marks of a line."""
     answer = console.get(reverse("admin:automation_automationrevision_change", args=[revision.pk]))
     assert answer.status_code == 200
@@ -35,22 +22,22 @@ def page_of(revision: AutomationRevision, console: Client) -> str:
 
 def test_a_change_outside_processes_stands_beside_what_was_there(console: Client, project: Project) -> None:
     publish(project, 0, options={"downloadBase": "/var/lib/old"}, auth={"key": "first secret"})
-    page = page_of(
+    page = compared(
         publish(project, 1, options={"downloadBase": "/var/lib/new"}, auth={"key": "second secret"}), console
     )
     old, new = '    "downloadBase": "/var/lib/old"', '    "downloadBase": "/var/lib/new"'
     assert f'<tr><td class="changed">{old}</td><td class="changed">{new}</td></tr>' in page
-    assert "<th>Version 1</th><th>Version 2</th>" in page
+    assert '<th scope="col">Version 1</th><th scope="col">Version 2</th>' in page
     assert "secret" not in page
 
 
 def test_the_first_one_stands_beside_what_a_project_starts_from(console: Client, project: Project) -> None:
-    page = page_of(publish(project, 0), console)
-    assert "<th>Version 0</th><th>Version 1</th>" in page
+    page = compared(publish(project, 0), console)
+    assert '<th scope="col">Version 0</th><th scope="col">Version 1</th>' in page
 
 
 def test_markup_in_a_document_stays_text(console: Client, project: Project) -> None:
-    page = page_of(publish(project, 0, options={"downloadBase": "<b>bold</b>"}), console)
+    page = compared(publish(project, 0, options={"downloadBase": "<b>bold</b>"}), console)
     assert "<b>bold" not in page
     assert "&lt;b&gt;bold" in page
 
@@ -59,6 +46,24 @@ def test_documents_beyond_the_limit_are_not_compared(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(beside, "MOST_LINES", 3)
-    page = page_of(publish(project, 0), console)
+    page = compared(publish(project, 0), console)
     assert "Too large to compare here" in page
-    assert 'class="beside"' not in page
+    assert 'class="revision-beside"' not in page
+
+
+def test_every_changed_field_stands_as_it_was_and_as_it_became(console: Client, project: Project) -> None:
+    first = publish(project, 0)
+    (process,) = first.diffs
+    page = compared(first, console)
+    assert f"<small>{process['id']}</small>" in page
+    assert page.count('<th scope="row" data-label="Field">') == len(process["params"])
+    assert "It changed no process." not in page
+
+
+def test_more_processes_than_a_page_can_show_are_cut_and_counted(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revision_page, "MOST_CHANGED", 0)
+    page = compared(publish(project, 0), console)
+    assert "… and 1 more" in page
+    assert 'data-label="Field"' not in page

@@ -9,7 +9,9 @@ from alerting.selectors.settings import config_secrets
 from events.models import Event
 from events.types import EventType
 from opsapi.roles import Role
-from tests.admin.configs import HOSTILE, browser_of, do, every_type, facts, send, shown
+from tests.admin.configs import HOSTILE, do, every_type, facts, send
+from tests.admin.operators import browser_with
+from tests.admin.reading import shown
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
 from tests.factories.accesslist import ProjectFactory, make_team
@@ -67,6 +69,20 @@ class TestChanging:
         (secrets,) = config_secrets(config).values()
         assert secrets == {"webhookUrl": WEBHOOK["webhookUrl"]}
 
+    def test_a_stored_secret_is_told_beside_its_row_when_new_rows_stand_before_it(
+        self, console: Client, project: Project
+    ) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change")))
+        stored = {
+            name.replace("[0]", "[1]"): typed[name] for name in typed if name.startswith("notifications[0].")
+        }
+        new = {"notifications[0].typeName": ["WEBHOOK"], "notifications[0].webhookUrl": ["ftp://wrong"]}
+        rest = {name: texts for name, texts in typed.items() if not name.startswith("notifications[0].")}
+        page = send(console, do(config, "change"), rest | new | stored).content.decode()
+        assert 'name="notifications[1].webhookSecret.clear"' in page
+        assert 'name="notifications[0].webhookSecret.clear"' not in page
+
     def test_a_new_url_asks_for_its_secret_anew(
         self, console: Client, operator: User, project: Project
     ) -> None:
@@ -103,7 +119,7 @@ class TestChanging:
 
     @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "delete"])
     def test_who_may_only_read_can_do_nothing(self, action: str, project: Project) -> None:
-        browser = browser_of(Role.GROUP_READ_ONLY, project=project)
+        browser = browser_with(Role.GROUP_READ_ONLY, project=project)
         config = make_config(project)
         before = Event.objects.count()
         assert browser.get(do(config, action)).status_code == 403
@@ -112,13 +128,13 @@ class TestChanging:
 
     @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "copy", "delete"])
     def test_who_writes_a_project_does_not_find_global_ones(self, action: str, project: Project) -> None:
-        browser = browser_of(Role.GROUP_OWNER, project=project)
+        browser = browser_with(Role.GROUP_OWNER, project=project)
         assert send(browser, do(make_global_config(), action), {}).status_code == 404
         assert not Event.objects.exclude(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
 
     @pytest.mark.parametrize("action", ["change", "test", "disable", "delete"])
     def test_who_reads_everything_can_do_nothing_to_global_ones(self, action: str, project: Project) -> None:
-        browser = browser_of(Role.GLOBAL_READ_ONLY)
+        browser = browser_with(Role.GLOBAL_READ_ONLY)
         assert send(browser, do(make_global_config(), action), {}).status_code == 403
 
 
@@ -140,7 +156,7 @@ class TestCopying:
 
     def test_it_can_be_made_in_another_project(self, project: Project) -> None:
         other = ProjectFactory.create()
-        browser = browser_of(Role.GROUP_MONITORING_ADMIN, project=other)
+        browser = browser_with(Role.GROUP_MONITORING_ADMIN, project=other)
         User.objects.get().grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
         config = make_config(
             project, notifications=[{"typeName": "EMAIL", "emailAddress": "a@example.com", "delayMin": 0}]

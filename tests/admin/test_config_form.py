@@ -9,7 +9,9 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from events.models import Event
 from events.types import EventType
 from opsapi.roles import Role
-from tests.admin.configs import ADD, CONFIGS, HOSTILE, TYPES, browser_of, facts, send, shown, typed_config
+from tests.admin.configs import ADD, CONFIGS, HOSTILE, TYPES, facts, send, typed_config
+from tests.admin.operators import browser_with
+from tests.admin.reading import shown, text_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
 from tests.factories.accesslist import ProjectFactory
@@ -22,7 +24,7 @@ class TestMaking:
 
     @pytest.mark.parametrize("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_OWNER])
     def test_who_may_write_a_project_makes_one_there(self, role: Role, project: Project) -> None:
-        browser = browser_of(role, project=project)
+        browser = browser_with(role, project=project)
         answer = send(browser, ADD, typed_config(project.id))
         made = AlertConfig.objects.get()
         assert answer.headers["Location"] == f"{CONFIGS}{made.id}/change/"
@@ -36,13 +38,13 @@ class TestMaking:
         "role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN]
     )
     def test_who_may_only_read_is_refused(self, role: Role, project: Project) -> None:
-        answer = send(browser_of(role, project=project), ADD, typed_config(project.id))
+        answer = send(browser_with(role, project=project), ADD, typed_config(project.id))
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
 
     @pytest.mark.parametrize("target", ["other project", "global", "nonsense"])
     def test_nobody_makes_one_where_they_may_not(self, target: str, project: Project) -> None:
-        browser = browser_of(Role.GROUP_OWNER, project=project)
+        browser = browser_with(Role.GROUP_OWNER, project=project)
         group = ProjectFactory.create().id if target == "other project" else target
         offered = shown(browser, ADD)
         assert group not in typed_in(offered)["group"]
@@ -55,13 +57,13 @@ class TestMaking:
 
     @pytest.mark.parametrize("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
     def test_a_global_one_is_made_by_who_may(self, role: Role, project: Project) -> None:
-        answer = send(browser_of(role), ADD, typed_config("global", groupIds=[project.id]))
+        answer = send(browser_with(role), ADD, typed_config("global", groupIds=[project.id]))
         assert answer.status_code == 302
         assert facts(AlertConfig.objects.get())["groupIds"] == [project.id]
 
     @pytest.mark.parametrize("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_AUTOMATION_ADMIN])
     def test_a_global_one_is_not_made_by_others(self, role: Role, project: Project) -> None:
-        answer = send(browser_of(role), ADD, typed_config("global", forAllGroups="on"))
+        answer = send(browser_with(role), ADD, typed_config("global", forAllGroups="on"))
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
 
@@ -139,6 +141,17 @@ class TestMaking:
         form = answer.context["form"]
         assert list(form.errors) == ["notifications[1].mobileNumber"]
         assert typed_in(answer.content.decode())["notifications[1].mobileNumber"] == ["12"]
+
+    @pytest.mark.parametrize("button", [{}, {"add": "notifications"}], ids=["sent", "added"])
+    def test_of_too_many_rows_one_more_is_shown_than_may_be(
+        self, console: Client, project: Project, button: dict[str, str]
+    ) -> None:
+        rows = {f"notifications[{place}].typeName": "ADMIN" for place in range(2_000)}
+        answer = send(console, ADD, {**typed_config(project.id), **rows, **button})
+        assert answer.status_code == 200
+        assert len(answer.context["form"].notifications()) == 51
+        assert button or "at most 50" in text_of(answer)
+        assert not AlertConfig.objects.exists()
 
     def test_without_script_a_row_is_added_by_the_page(
         self, console: Client, operator: User, project: Project

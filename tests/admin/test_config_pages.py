@@ -14,16 +14,9 @@ from events.models import Event
 from events.types import EventType
 from integrations.choices import SecretKind
 from opsapi.roles import Role
-from tests.admin.configs import (
-    ADD,
-    CONFIGS,
-    HOSTILE,
-    browser_of,
-    do,
-    send,
-    shown,
-    typed_config,
-)
+from tests.admin.configs import ADD, CONFIGS, HOSTILE, do, send, typed_config
+from tests.admin.operators import browser_with
+from tests.admin.reading import shown
 from tests.admin.rows import fill, secrets_of_rows
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
@@ -63,7 +56,7 @@ class TestTesting:
         assert RateWindow.objects.filter(bucket=f"test notifications {project.id}").count() == 1
 
     def test_the_lowest_role_may(self, project: Project) -> None:
-        browser = browser_of(Role.GROUP_MONITORING_ADMIN, project=project)
+        browser = browser_with(Role.GROUP_MONITORING_ADMIN, project=project)
         config = make_config(project, notifications=[{**WEBHOOK, "webhookUrl": "http://nowhere.invalid/"}])
         assert send(browser, do(config, "test"), {}).status_code == 200
         assert Event.objects.filter(event_type="ALERT_CONFIG_TESTED_AUDIT").count() == 1
@@ -124,6 +117,8 @@ class TestPages:
             ("tells=WEBHOOK", {"HOST_DOWN"}),
             ("tells=SMS", set()),
             ("tells=nonsense", set()),
+            ("category=nonsense", set()),
+            ("event_type=nonsense", set()),
             ("enabled__exact=0", {"BACKUP_AGENT_DOWN"}),
             ("group__id__exact=%s", {"HOST_DOWN"}),
         ],

@@ -12,8 +12,11 @@ from accesslist.models import Project, User
 from alerting.models import Alert
 from automation.choices import AgentType, HostType
 from automation.models import Agent, Host, ReplicaSet
+from events.facts import EventFacts
+from events.services import event_record
 from events.types import EventType
 from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
@@ -129,8 +132,8 @@ def test_a_list_shows_how_hosts_and_agents_stand(console: Client, project: Proje
     Agent.objects.update(down=True)
     make_host(project, "db2")
     hosts, agents = _page(console, HOSTS), _page(console, "/admin/automation/agent/")
-    assert "3 h 21 min ago" in hosts
-    assert "3 h 21 min ago" in agents
+    assert "3 h 21 min</span> ago" in hosts
+    assert "3 h 21 min</span> ago" in agents
     assert "silent" in agents.lower()
     assert {word for word in (">down<", ">up<", ">no data<") if word in _squeezed(hosts)} == {
         ">down<",
@@ -183,7 +186,7 @@ def test_one_of_the_metrics_is_plotted(wanted: str, console: Client, project: Pr
     ingest(project, host_report("db1", CONNECTIONS=5.0, MEMORY_RESIDENT=1e30))
     page = console.get(page_of(Host.objects.get()), {"metric": wanted})
     plotted = "MEMORY_RESIDENT" if wanted == "MEMORY_RESIDENT" else "CONNECTIONS"
-    assert page.context["measured"].plot["label"] == plotted
+    assert page.context["measured"].plot.label == plotted
     assert "<b>" not in page.content.decode()
 
 
@@ -197,7 +200,7 @@ def test_a_host_s_page_has_no_alert_of_a_namesake(console: Client, project: Proj
 def test_a_host_nothing_was_measured_on_says_so(console: Client, project: Project) -> None:
     page = _page(console, page_of(make_host(project)))
     assert "Nothing has been measured on it yet." in page
-    assert "alert-plot-data" not in page
+    assert "plot-data" not in page
 
 
 def test_a_reader_of_another_project_finds_nothing_of_it(project: Project) -> None:
@@ -234,6 +237,34 @@ def test_a_replica_set_says_how_it_stands(
     page = _page(console, page_of(one))
     assert state in page
     assert all(page_of(host) in page for host in Host.objects.all())
+
+
+def test_a_host_s_page_says_that_there_are_more_events_than_it_shows(
+    console: Client, project: Project
+) -> None:
+    host = make_host(project, "db1")
+    facts = EventFacts(hostname="db1", port=27017)
+    told = []
+    # Its making is one of the ten that are shown.
+    for number in (9, 1):
+        for _ in range(number):
+            event_record(
+                event_type=EventType.HOST_DOWN,
+                actor=SYSTEM,
+                now=clock.now(),
+                group_id=project.id,
+                facts=facts,
+            )
+        told.append("… and at least 1 more" in _page(console, page_of(host)))
+    assert told == [False, True]
+
+
+def test_a_long_name_does_not_stretch_the_lists(console: Client, project: Project) -> None:
+    Project.objects.update(name="p" * 200)
+    make_host(project, "h" * 63 + "." + "h" * 63)
+    page = _page(console, HOSTS)
+    for letter in "ph":
+        assert f"{letter * 59}…</span>" in page
 
 
 def test_a_host_s_page_costs_as_much_whatever_is_known_of_it(console: Client, project: Project) -> None:

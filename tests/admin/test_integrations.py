@@ -144,7 +144,7 @@ def test_a_secret_is_replaced(console: Client, operator: User, project: Project)
 def test_an_optional_secret_is_taken_away(console: Client, operator: User, project: Project) -> None:
     made = make_integration(project, HOOK)
     with leaves_events(operator, CHANGED):
-        confirm(console, action_url(made, "change"), url="", secret="", remove_secret="on")
+        confirm(console, action_url(made, "change"), **{"url": "", "secret": "", "secret.clear": "on"})
     assert stored(HOOK) == {"url": INTEGRATION_TYPES[HOOK].example["url"]}
 
 

@@ -1,7 +1,6 @@
 """Lock-out after failures: what counts as one, and what is given back (accesslist.attempts)."""
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,23 +11,16 @@ from django.test import Client
 from accesslist.attempts import LOGIN_WINDOW
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
+from tests.admin.moments import NOON
 from tests.admin.rows import make_operator
 from tests.admin.writing import post
 from tests.factories.accesslist import PASSWORD, OrganizationFactory, ProjectFactory, UserFactory
 from tests.factories.second_factors import STEP, code_at, make_second_factor
 from tests.racing import THREADS, at_once
 
-NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
 LOGIN, CODE, ACCOUNT = "/admin/login/", "/admin/login/code/", "/admin/account/"
 CHANGE, RENEW = f"{ACCOUNT}password/", f"{ACCOUNT}second-factor/recovery-codes/"
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def noon() -> Iterator[time_machine.Traveller]:
-    """A clock that stands still unless it is moved."""
-    with time_machine.travel(NOW, tick=False) as clock:
-        yield clock
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
 def _log_in(password: str = PASSWORD, browser: Client | None = None, **options: Any) -> int:
@@ -106,13 +98,13 @@ def test_nothing_counts_while_nobody_may_log_in(operator: User) -> None:
 
 
 def test_a_right_password_counts_until_the_code_is_right(operator: User, project: Project) -> None:
-    secret, recovery_codes = make_second_factor(operator, NOW - timedelta(hours=1))
+    secret, recovery_codes = make_second_factor(operator, NOON - timedelta(hours=1))
     browser = Client()
     _log_in(browser=browser)
     assert _counted() == {1}
     browser.post(CODE, {"code": "000000"})
     assert _counted() == {2}
-    assert browser.post(CODE, {"code": code_at(secret, NOW)}).status_code == 302
+    assert browser.post(CODE, {"code": code_at(secret, NOON)}).status_code == 302
     assert _counted() == {1}
     _log_in(browser=browser)
     assert browser.post(CODE, {"code": recovery_codes[0]}).status_code == 302
@@ -123,7 +115,7 @@ def test_who_knows_the_password_guesses_no_more_codes_for_it(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 10
-    make_second_factor(operator, NOW - timedelta(hours=1))
+    make_second_factor(operator, NOON - timedelta(hours=1))
     guessed = 0
     for _ in range(10):
         browser = Client()
@@ -135,14 +127,14 @@ def test_who_knows_the_password_guesses_no_more_codes_for_it(
 def test_nothing_is_given_back_to_a_window_that_ended(
     operator: User, project: Project, noon: time_machine.Traveller
 ) -> None:
-    secret, _ = make_second_factor(operator, NOW - timedelta(hours=1))
+    secret, _ = make_second_factor(operator, NOON - timedelta(hours=1))
     _log_in("wrong")
     noon.shift(LOGIN_WINDOW - STEP)
     browser = Client()
     _log_in(browser=browser)
     noon.shift(STEP)
     _log_in("wrong")
-    assert browser.post(CODE, {"code": code_at(secret, NOW + LOGIN_WINDOW)}).status_code == 302
+    assert browser.post(CODE, {"code": code_at(secret, NOON + LOGIN_WINDOW)}).status_code == 302
     assert _counted() == {1}
 
 
@@ -165,7 +157,7 @@ def test_on_the_account_page_only_what_is_wrong_about_oneself_counts(
 
 
 def test_right_codes_on_the_account_page_count_nothing(client: Client, operator: User) -> None:
-    _, codes = make_second_factor(operator, NOW - timedelta(hours=1))
+    _, codes = make_second_factor(operator, NOON - timedelta(hours=1))
     client.force_login(User.objects.get(id=operator.id))
     assert post(client, RENEW, code=codes[0]).status_code == 200
     assert _counted() == {0}
@@ -195,10 +187,13 @@ def test_of_wrong_ones_at_once_no_more_are_checked_than_the_limit(
 ) -> None:
     _make_people(limit=THREADS - 1, settings=settings)
     checked: list[str] = []
-    check: Callable[[User, str], bool] = User.check_password
-    monkeypatch.setattr(
-        User, "check_password", lambda user, typed: checked.append(typed) or check(user, typed)
-    )
+    check = User.check_password
+
+    def check_counted(user: User, typed: str) -> bool:
+        checked.append(typed)
+        return check(user, typed)
+
+    monkeypatch.setattr(User, "check_password", check_counted)
     assert sorted(at_once(lambda _: _log_in("wrong"))) == [*[403] * (THREADS - 1), 429]
     assert len(checked) == THREADS - 1
     assert _log_in() == 429
@@ -207,7 +202,7 @@ def test_of_wrong_ones_at_once_no_more_are_checked_than_the_limit(
 @pytest.mark.django_db(transaction=True)
 def test_a_marker_gives_its_attempt_back_once_however_many_codes_come(settings: LazySettings) -> None:
     user = _make_people(limit=50, settings=settings)
-    _, codes = make_second_factor(user, NOW - timedelta(hours=1))
+    _, codes = make_second_factor(user, NOON - timedelta(hours=1))
     for _ in range(3):
         _log_in("wrong")
     browser = Client()

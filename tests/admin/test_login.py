@@ -1,8 +1,7 @@
 """Logging in to the console (contract 4.2 rule 2; decisions 3 "console")."""
 
 import logging
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,19 +17,10 @@ from tests.admin.rows import make_operator
 from tests.client import ApiClient
 from tests.factories.accesslist import PASSWORD, Key, UserFactory
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 LOGIN = "/admin/login/"
 NEUTRAL = "No user with that name and password has a role here."
-# Ahead of the present: nonces from before the database was made are stale.
-NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def noon() -> Iterator[time_machine.Traveller]:
-    """A clock that stands still unless it is moved."""
-    with time_machine.travel(NOW, tick=False) as clock:
-        yield clock
 
 
 def _log_in(browser: Client, username: str = "ada", password: str = PASSWORD, **headers: Any) -> Any:

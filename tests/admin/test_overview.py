@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from html import unescape
-from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -18,10 +17,11 @@ from alerting.models import Alert, FailingReceiver, MaintenanceWindow, WorkerHea
 from automation.models import Agent
 from events.models import Event
 from opsapi import clock
-from opsapi.first_rows import MOST_COUNTED
+from opsapi.console.first_rows import MOST_COUNTED
 from opsapi.roles import Role
+from tests.admin.operators import browser_with
 from tests.admin.rows import record_event
-from tests.factories.accesslist import ProjectFactory, UserFactory
+from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_notification
 from tests.factories.automation import make_host
 
@@ -38,15 +38,6 @@ def _nothing_remembered() -> Iterator[None]:
     cache.clear()
     yield
     cache.clear()
-
-
-def browser_of(role: Role, **place: Any) -> Client:
-    """The browser of somebody with that role, logged in."""
-    user: User = UserFactory.create()
-    user.grants.create(role=role.value, **place)
-    browser = Client()
-    browser.force_login(user)
-    return browser
 
 
 def fill(project: Project, name: str = "db1") -> None:
@@ -79,7 +70,7 @@ def fill_installation(name: str = "worker") -> None:
     FailingReceiver.objects.create(key=f"WEBHOOK {name}", failures=3, next_try=now + HOUR, updated=now)
 
 
-def page_of(browser: Client, name: str = "index") -> str:
+def start_page(browser: Client, name: str = "index") -> str:
     """The page, or the parts its script asks for."""
     answer = browser.get(reverse(f"admin:{name}"))
     assert answer.status_code == 200
@@ -104,21 +95,32 @@ class TestWhoSeesWhat:
     def test_who_reads_everything_is_shown_everything(self, project: Project, console: Client) -> None:
         fill(project, "mine")
         fill_installation()
-        page = page_of(console)
+        page = start_page(console)
         for name in PANELS:
             assert "mine" in panel(page, name), name
             assert project.name in panel(page, name), name
         for name in OF_THE_INSTALLATION:
             assert "worker" in panel(page, name), name
 
+    def test_what_is_most_urgent_stands_first(self, console: Client) -> None:
+        assert list(numbers(start_page(console))) == [
+            "alerts open or tracking",
+            "hosts down",
+            "agents silent",
+            "notifications failing",
+            "receivers failing",
+            "windows active or coming",
+            "workers of the last day",
+        ]
+
     def test_a_project_reader_is_shown_their_projects_alone(self, project: Project) -> None:
         other: Project = ProjectFactory.create(name="theirs")
         fill(project, "mine")
         fill(other, "foreign")
         fill_installation("secret-machine")
-        browser = browser_of(Role.GROUP_READ_ONLY, project=project)
+        browser = browser_with(Role.GROUP_READ_ONLY, project=project)
         for address in ("index", "overview"):
-            page = page_of(browser, address)
+            page = start_page(browser, address)
             assert all("mine" in panel(page, name) for name in PANELS)
             for hidden in ("foreign", "theirs", other.id, "secret-machine"):
                 assert hidden not in page
@@ -135,8 +137,8 @@ class TestWhoSeesWhat:
         make_notification(
             project, event_id="e" * 24, status="FAILED", attempts=1, reason="no", recipient="whom"
         )
-        mine = numbers(page_of(browser_of(Role.GROUP_OWNER, project=project)))
-        everything = numbers(page_of(browser_of(Role.GLOBAL_READ_ONLY)))
+        mine = numbers(start_page(browser_with(Role.GROUP_OWNER, project=project)))
+        everything = numbers(start_page(browser_with(Role.GLOBAL_READ_ONLY)))
         assert (mine["notifications failing"], everything["notifications failing"]) == ("1", "3")
 
     def test_a_member_of_an_organization_without_a_project_is_shown_its_events(
@@ -145,7 +147,7 @@ class TestWhoSeesWhat:
         fill(project)
         made = {"created": clock.now(), "event_type": "ORG_RENAMED", "details": {}}
         Event.objects.create(org_id=project.org_id, **made)
-        page = page_of(browser_of(Role.ORG_MEMBER, org=project.org))
+        page = start_page(browser_with(Role.ORG_MEMBER, org=project.org))
         assert set(numbers(page).values()) == {"0"}
         assert "1 in all" in panel(page, "events")
 
@@ -162,7 +164,7 @@ class TestWhatIsShown:
     def test_every_link_leads_to_a_page(self, project: Project, console: Client) -> None:
         fill(project)
         fill_installation("https://hooks.example.com/a_b c")
-        links = set(re.findall(r'href="(.*?)"', page_of(console, "overview")))
+        links = set(re.findall(r'href="(.*?)"', start_page(console, "overview")))
         assert len(links) > 15
         for link in links:
             answer = console.get(unescape(link))
@@ -171,31 +173,31 @@ class TestWhatIsShown:
     def test_a_panel_leads_to_a_list_of_what_it_counts(self, project: Project, console: Client) -> None:
         fill(project, "down")
         make_host(project, "up")
-        url = unescape(re.findall(r'href="(.*?)"', panel(page_of(console), "hosts"))[0])
+        url = unescape(re.findall(r'href="(.*?)"', panel(start_page(console), "hosts"))[0])
         listed = console.get(url).content.decode()
         assert "down:27017" in listed
         assert "up:27017" not in listed
 
     @pytest.mark.parametrize("name", [*PANELS, "receivers", "events"])
     def test_an_empty_panel_says_what_would_stand_there(self, console: Client, name: str) -> None:
-        page = panel(page_of(console), name)
+        page = panel(start_page(console), name)
         assert "overview-empty" in page
         assert "<table" not in page
 
     def test_without_a_worker_everybody_is_told_so(self, project: Project, console: Client) -> None:
         WorkerHeartbeat.objects.create(name="late", seen=clock.now() - timedelta(minutes=2))
-        reader = browser_of(Role.GROUP_READ_ONLY, project=project)
+        reader = browser_with(Role.GROUP_READ_ONLY, project=project)
         for browser in (console, reader):
-            assert "No worker was seen in the last minute" in page_of(browser)
+            assert "No worker was seen in the last minute" in start_page(browser)
         fill_installation()
         for browser in (console, reader):
-            assert "No worker was seen" not in page_of(browser)
+            assert "No worker was seen" not in start_page(browser)
 
     def test_hostile_names_are_text(self, project: Project, console: Client) -> None:
         Project.objects.update(name=HOSTILE)
         fill(project, HOSTILE)
         fill_installation(HOSTILE)
-        page = page_of(console)
+        page = start_page(console)
         assert "<script>alert" not in page
         assert "&amp;lt;" not in page
         for name in (*PANELS, *OF_THE_INSTALLATION):
@@ -204,7 +206,7 @@ class TestWhatIsShown:
     def test_an_alert_says_whether_somebody_looks_at_it(self, project: Project, console: Client) -> None:
         for changes in ({}, {"status": "TRACKING"}, {"acknowledged_until": clock.now() + HOUR}):
             make_alert(project, **changes)
-        page = page_of(console)
+        page = start_page(console)
         labels = re.findall(r"\b(open|tracking|acknowledged)\s*</span>", panel(page, "alerts"))
         assert sorted(labels) == ["acknowledged", "open", "tracking"]
         assert "not acknowledged: 2" in page
@@ -213,9 +215,9 @@ class TestWhatIsShown:
     def test_what_is_not_shown_is_counted(self, project: Project, console: Client) -> None:
         for number in range(12):
             make_host(project, f"db{number:02}", down=True)
-        page = page_of(console)
+        page = start_page(console)
         assert numbers(page)["hosts down"] == "12"
-        assert "The first 10 of 12: see all" in panel(page, "hosts")
+        assert "… and 2 more: " in panel(page, "hosts")
         assert "db09" in panel(page, "hosts")
         assert "db10" not in panel(page, "hosts")
 
@@ -226,12 +228,12 @@ class TestWhatIsShown:
         monkeypatch.setattr("opsapi.console.parts.MOST_COUNTED", 2)
         for _ in range(4):
             make_alert(project)
-        assert numbers(page_of(console))["alerts open or tracking"] == "2+"
+        assert numbers(start_page(console))["alerts open or tracking"] == "2+"
         assert MOST_COUNTED == 1000
 
     def test_the_chart_has_its_numbers_as_a_table(self, project: Project, console: Client) -> None:
         record_event(project)
-        chart = panel(page_of(console), "events")
+        chart = panel(start_page(console), "events")
         headers = re.findall(r'<th scope="col">(.*?)</th>', chart)
         assert headers == ["Hour (UTC)", "Fleet", "Agents and automation", "Backup", "Alerting", "Access"]
         rows = re.findall(r'<th scope="row"><a href=".*?">(.*?)</a></th>((?:<td>\d+</td>)+)', chart)
@@ -244,7 +246,7 @@ class TestRefreshing:
 
     def test_the_parts_are_those_of_the_page(self, project: Project, console: Client) -> None:
         fill(project)
-        page, parts = page_of(console), page_of(console, "overview")
+        page, parts = start_page(console), start_page(console, "overview")
         assert "<html" not in parts
         names = re.findall(r'data-part="(\w+)"', parts)
         assert names == re.findall(r'data-part="(\w+)"', page)

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from accesslist.models import Organization, Project, User
 from events.types import EventType
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.django_db
 ADD_ORG = "/admin/accesslist/organization/add/"
 ADD_PROJECT = "/admin/accesslist/project/add/"
 NEW_PROJECT = [EventType.GROUP_CREATED, *[EventType.ALERT_CONFIG_ADDED_AUDIT] * 3]
+"""What a project leaves that is made with its default configurations."""
 
 
 def test_an_organization_is_made_renamed_and_deleted(console: Client, operator: User) -> None:
@@ -47,6 +49,47 @@ def test_who_renames_an_organization(role: Role, may: bool, project: Project) ->
         answer = confirm(browser, action_url(project.org, "rename"), name="new")
     assert answer.status_code == (302 if may else 403)
     assert browser.get(ADD_ORG).status_code == 403
+
+
+def test_a_project_is_made_with_an_organization_of_its_name(console: Client, operator: User) -> None:
+    with leaves_events(operator, EventType.ORG_CREATED_AUDIT, *NEW_PROJECT):
+        answer = confirm(console, ADD_PROJECT, name="payments", orgId="", tags="a, b, a")
+    made = Project.objects.get(name="payments")
+    assert made.org
+    assert (made.org.name, made.tags) == ("payments", ["a", "b"])
+    assert answer.status_code == 302
+    page = console.get(answer["Location"]).content.decode()
+    assert reverse("admin:accesslist_project_change", args=[made.id]) in page
+
+
+def test_a_project_is_made_in_an_organization(console: Client, operator: User) -> None:
+    org = OrganizationFactory.create()
+    with leaves_events(operator, *NEW_PROJECT):
+        confirm(console, ADD_PROJECT, name="payments", orgId=org.id, tags="")
+    assert Project.objects.get(name="payments").org == org
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"name": "", "tags": ""}, "This field is required."),
+        ({"name": "x" * 201, "tags": ""}, "at most 200 characters"),
+        ({"name": "a\x07b", "tags": ""}, "must not hold control characters"),
+        ({"name": "good", "tags": "a\x07b"}, "must not hold control characters"),
+        ({"name": "taken", "tags": ""}, "exists already"),
+        ({"name": "good", "orgId": "nothing", "tags": ""}, "Select a valid choice"),
+    ],
+)
+def test_a_wrong_project_is_not_made(
+    values: dict[str, str], told: str, console: Client, operator: User
+) -> None:
+    ProjectFactory.create(name="taken")
+    before = (Project.objects.count(), Organization.objects.count())
+    with leaves_events(operator):
+        answer = confirm(console, ADD_PROJECT, **values)
+    assert answer.status_code == 200
+    assert told in answer.content.decode()
+    assert (Project.objects.count(), Organization.objects.count()) == before
 
 
 def test_a_project_is_renamed_and_tagged(console: Client, operator: User, project: Project) -> None:

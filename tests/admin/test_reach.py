@@ -3,18 +3,17 @@
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accesslist.models import Project, User
 from alerting.models import Alert, Notification
-from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.roles import Role
+from tests.admin.operators import action_url, browser_with
+from tests.admin.reading import admin_of
 from tests.admin.rows import fill, our_models, record_event
-from tests.factories.accesslist import ProjectFactory, UserFactory
+from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -34,20 +33,6 @@ OF_THE_INSTALLATION = {
 }
 
 
-def _browser(role: Role, **place: Any) -> Client:
-    user: User = UserFactory.create()
-    user.grants.create(role=role.value, **place)
-    browser = Client()
-    browser.force_login(user)
-    return browser
-
-
-def _admin(name: str) -> ConsoleAdmin:
-    found = next(one for model, one in admin.site._registry.items() if model._meta.label_lower == name)
-    assert isinstance(found, ConsoleAdmin)
-    return found
-
-
 def _url(name: str, page: str, *args: Any) -> str:
     return reverse(f"admin:{name.replace('.', '_')}_{page}", args=args)
 
@@ -61,18 +46,16 @@ def other(db: None) -> Project:
     return other
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_a_project_reader_finds_no_row_of_another_project(
-    name: str, project: Project, other: Project
-) -> None:
-    browser = _browser(Role.GROUP_READ_ONLY, project=project)
-    theirs = [row for row in _admin(name).model._default_manager.all() if not _is_shared(row, project)]
-    pages = [_url(name, "change", row.pk) for row in theirs]
-    for page in pages:
-        assert browser.get(page).status_code in {302, 403}, page
-    listed = browser.get(_url(name, "changelist"))
-    assert listed.status_code == (403 if name in OF_THE_INSTALLATION else 200)
-    assert not [page for page in pages if page in listed.content.decode()]
+def test_a_project_reader_finds_no_row_of_another_project(project: Project, other: Project) -> None:
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+    for name in MODELS:
+        theirs = [row for row in admin_of(name).model._default_manager.all() if not _is_shared(row, project)]
+        pages = [_url(name, "change", row.pk) for row in theirs]
+        for page in pages:
+            assert browser.get(page).status_code in {302, 403}, page
+        listed = browser.get(_url(name, "changelist"))
+        assert listed.status_code == (403 if name in OF_THE_INSTALLATION else 200), name
+        assert not [page for page in pages if page in listed.content.decode()], name
 
 
 def _is_shared(row: Any, project: Project) -> bool:
@@ -84,7 +67,7 @@ def _is_shared(row: Any, project: Project) -> bool:
 
 def test_a_project_reader_sees_the_rows_of_their_project(project: Project, other: Project) -> None:
     fill(project)
-    browser = _browser(Role.GROUP_READ_ONLY, project=project)
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     for name in (
         "alerting.alert",
         "automation.host",
@@ -92,13 +75,13 @@ def test_a_project_reader_sees_the_rows_of_their_project(project: Project, other
         "integrations.integration",
     ):
         page = browser.get(_url(name, "changelist")).content.decode()
-        for mine in _admin(name).model._default_manager.filter(group=project):
+        for mine in admin_of(name).model._default_manager.filter(group=project):
             assert _url(name, "change", mine.pk) in page
             assert browser.get(_url(name, "change", mine.pk)).status_code == 200
 
 
 def test_who_reads_an_organization_sees_all_its_projects(project: Project, other: Project) -> None:
-    browser = _browser(Role.ORG_READ_ONLY, org=other.org)
+    browser = browser_with(Role.ORG_READ_ONLY, org=other.org)
     page = browser.get(_url("accesslist.project", "changelist")).content.decode()
     assert "theirs" in page
     assert project.name not in page
@@ -106,14 +89,14 @@ def test_who_reads_an_organization_sees_all_its_projects(project: Project, other
 
 def test_a_reader_is_offered_nothing_to_write(project: Project) -> None:
     fill(project)
-    browser = _browser(Role.GROUP_READ_ONLY, project=project)
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     for name in MODELS:
-        model_admin = _admin(name)
+        model_admin = admin_of(name)
         if model_admin.add_action:
             assert browser.get(_url(name, "add")).status_code == 403, name
         for row in model_admin.model._default_manager.all():
             for action in model_admin.actions_of_row:
-                answer = browser.post(model_admin.action_url(row, action), {"confirmed": "yes"})
+                answer = browser.post(action_url(row, action), {"confirmed": "yes"})
                 assert answer.status_code in {403, 404}, (name, action)
 
 
@@ -124,23 +107,23 @@ def test_whom_a_global_configuration_tells_is_shown_to_who_reads_global_ones(
     Alert.objects.update(is_global=True)
     notification = Notification.objects.get()
     page = _url("alerting.notification", "change", notification.pk)
-    assert _browser(Role.GROUP_OWNER, project=project).get(page).status_code in {302, 404}
-    assert _browser(Role.GLOBAL_READ_ONLY).get(page).status_code == 200
+    assert browser_with(Role.GROUP_OWNER, project=project).get(page).status_code in {302, 404}
+    assert browser_with(Role.GLOBAL_READ_ONLY).get(page).status_code == 200
 
 
 def test_the_navigation_holds_only_what_one_may_see(project: Project) -> None:
     home = reverse("admin:index")
-    mine = _browser(Role.GROUP_READ_ONLY, project=project).get(home).content.decode()
+    mine = browser_with(Role.GROUP_READ_ONLY, project=project).get(home).content.decode()
     assert _url("alerting.alert", "changelist") in mine
     assert _url("alerting.workerheartbeat", "changelist") not in mine
     assert (
         _url("alerting.workerheartbeat", "changelist")
-        in _browser(Role.GLOBAL_READ_ONLY).get(home).content.decode()
+        in browser_with(Role.GLOBAL_READ_ONLY).get(home).content.decode()
     )
 
 
 def test_who_asks_is_found_out_once_a_page(project: Project) -> None:
-    browser = _browser(Role.GROUP_READ_ONLY, project=project)
+    browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     with CaptureQueriesContext(connection) as queries:
         browser.get(_url("alerting.alert", "changelist"))
     assert len([one for one in queries if "accesslist_rolegrant" in one["sql"]]) == 1

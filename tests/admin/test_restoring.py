@@ -1,33 +1,20 @@
 """An older automation configuration is published again, once it was seen what that does."""
 
-from typing import Any
-
 import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
 from automation.models import AutomationRevision
-from automation.services.automation_config import automation_config_publish
 from events.types import EventType
-from opsapi import clock
-from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
-from tests.factories.documents import build, document, process, version
+from tests.factories.automation import publish
+from tests.factories.documents import build, process, version
 
 pytestmark = pytest.mark.django_db
 
 PUBLISHED = EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT
-
-
-def publish(project: Project, number: int, **changes: Any) -> AutomationRevision:
-    """The next revision after that number."""
-    sent = document(version=number, **changes)
-    automation_config_publish(
-        group_id=project.id, sent=sent, if_match=None, dry_run=False, actor=SYSTEM, now=clock.now()
-    )
-    return AutomationRevision.objects.get(group=project, number=number + 1)
 
 
 @pytest.fixture

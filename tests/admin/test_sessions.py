@@ -1,7 +1,6 @@
 """How long a session of the console lasts (opsapi.console.session_limits)."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 import time_machine
@@ -13,21 +12,15 @@ from accesslist.models import Project, User
 from accesslist.services.housekeeping import traces_trim
 from accesslist.services.own_accounts import user_password_change, user_sessions_end
 from opsapi import clock
+from tests.admin.moments import NOON
+from tests.admin.reading import is_in
 from tests.client import ApiClient
 from tests.factories.accesslist import PASSWORD
 from tests.factories.second_factors import acting
 
-NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def noon() -> Iterator[time_machine.Traveller]:
-    """A clock that stands still unless it is moved."""
-    with time_machine.travel(NOW, tick=False) as clock:
-        yield clock
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
 @pytest.fixture
@@ -38,23 +31,18 @@ def browser(operator: User, project: Project) -> Client:
     return made
 
 
-def _is_in(browser: Client, **headers: str) -> bool:
-    status: int = browser.get("/admin/", headers=headers).status_code
-    return status == 200
-
-
 @pytest.mark.parametrize(("idle", "stays"), [(HOUR - SECOND, True), (HOUR, False)])
 def test_it_ends_after_an_hour_without_a_request(
     idle: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
 ) -> None:
     noon.shift(idle)
-    assert _is_in(browser) is stays
+    assert is_in(browser) is stays
 
 
 def test_requests_prolong_it(browser: Client, noon: time_machine.Traveller) -> None:
     for _ in range(3):
         noon.shift(HOUR - SECOND)
-        assert _is_in(browser)
+        assert is_in(browser)
 
 
 @pytest.mark.parametrize(("left", "stays"), [(SECOND, True), (timedelta(0), False)])
@@ -63,9 +51,9 @@ def test_it_ends_after_eight_hours_whatever_is_done(
 ) -> None:
     for _ in range(15):
         noon.shift(HOUR / 2)
-        assert _is_in(browser)
+        assert is_in(browser)
     noon.shift(HOUR / 2 - left)
-    assert _is_in(browser) is stays
+    assert is_in(browser) is stays
 
 
 def test_a_page_that_refreshes_itself_does_not_prolong_it(
@@ -73,9 +61,9 @@ def test_a_page_that_refreshes_itself_does_not_prolong_it(
 ) -> None:
     for _ in range(5):
         noon.shift(HOUR / 6)
-        assert _is_in(browser, **{"X-Console-Refresh": "1"})
+        assert is_in(browser, **{"X-Console-Refresh": "1"})
     noon.shift(HOUR / 6)
-    assert not _is_in(browser)
+    assert not is_in(browser)
 
 
 def test_a_page_that_refreshes_itself_writes_nothing(browser: Client, noon: time_machine.Traveller) -> None:
@@ -100,9 +88,9 @@ def test_limits_are_settings(browser: Client, settings: LazySettings, noon: time
     settings.OPSAPI_SESSION_IDLE_MINUTES, settings.OPSAPI_SESSION_HOURS = 120, 1
     browser.get("/admin/")
     noon.shift(HOUR - SECOND)
-    assert _is_in(browser)
+    assert is_in(browser)
     noon.shift(SECOND)
-    assert not _is_in(browser)
+    assert not is_in(browser)
 
 
 def test_the_cookie_ends_with_the_session(browser: Client) -> None:
@@ -118,7 +106,7 @@ def test_logging_in_gives_the_session_another_key(operator: User, project: Proje
     session.save()
     planted.cookies["sessionid"] = key = session.session_key or ""
     planted.post("/admin/login/", {"username": operator.username, "password": PASSWORD})
-    assert _is_in(planted)
+    assert is_in(planted)
     assert planted.session.session_key != key
     assert not Session.objects.filter(session_key=key).exists()
 
@@ -136,13 +124,13 @@ def test_the_worker_takes_away_sessions_that_ended(browser: Client, noon: time_m
 def test_all_sessions_end_with_another_password_or_when_asked(
     how: str, browser: Client, operator: User
 ) -> None:
-    assert _is_in(browser)
+    assert is_in(browser)
     if how == "password":
         new = "quite another passphrase"
-        user_password_change(old_password=PASSWORD, password=new, actor=acting(operator), now=NOW)
+        user_password_change(old_password=PASSWORD, password=new, actor=acting(operator), now=NOON)
     else:
-        user_sessions_end(actor=acting(operator), now=NOW)
-    assert not _is_in(browser)
+        user_sessions_end(actor=acting(operator), now=NOON)
+    assert not is_in(browser)
 
 
 def test_requests_of_keys_have_nothing_to_do_with_sessions(browser: Client, owner: ApiClient) -> None:
@@ -159,8 +147,8 @@ def test_who_logs_in_anew_has_the_whole_time_again(
 ) -> None:
     for _ in range(15):
         noon.shift(HOUR / 2)
-        assert _is_in(browser)
+        assert is_in(browser)
     browser.post("/admin/login/", {"username": operator.username, "password": PASSWORD})
     for _ in range(2):
         noon.shift(HOUR - SECOND)
-        assert _is_in(browser)
+        assert is_in(browser)

@@ -57,7 +57,13 @@ def test_who_writes_teams(role: Role, may: bool, project: Project) -> None:
     team = Team.objects.create(org_id=project.org_id or "", name="old", created=user.created)
     told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_ADDED_TO_TEAM] if may else []
     with leaves_events(user, *told, as_owner=False):
-        answer = confirm(browser, action_url(team, "change"), name="new", usernames=user.username)
+        answer = confirm(
+            browser,
+            action_url(team, "change"),
+            name="new",
+            usernames=user.username,
+            members_then=_members(team),
+        )
     assert answer.status_code == (302 if may else 403)
     assert browser.get(ADD).status_code == (200 if may else 403)
     assert names(team) == ([user.username] if may else [])
@@ -78,10 +84,14 @@ def test_members_come_and_go(console: Client, operator: User, project: Project) 
     team = make_team(project, grace)
     told = [EventType.TEAM_CHANGED_AUDIT, EventType.USER_REMOVED_FROM_TEAM_AUDIT, *JOINS]
     with leaves_events(operator, *told):
-        confirm(console, action_url(team, "change"), name=team.name, usernames="ada")
+        confirm(
+            console, action_url(team, "change"), name=team.name, usernames="ada", members_then=_members(team)
+        )
     assert names(team) == ["ada"]
     with leaves_events(operator, EventType.TEAM_CHANGED_AUDIT, EventType.USER_REMOVED_FROM_TEAM_AUDIT):
-        confirm(console, action_url(team, "change"), name=team.name, usernames="")
+        confirm(
+            console, action_url(team, "change"), name=team.name, usernames="", members_then=_members(team)
+        )
     assert names(team) == []
 
 
@@ -137,3 +147,17 @@ def test_who_gives_teams_roles(role: Role, status: int, project: Project) -> Non
     if status == 200:
         assert "GROUP_OWNER cannot be granted" in str(answer.context["form"].errors["roles"])
     assert roles(team, project) == ["GROUP_READ_ONLY"]
+
+
+def _members(team: Team) -> str:
+    """As the form shows them."""
+    return "\n".join(team.members.order_by("username_key").values_list("username", flat=True))
+
+
+def test_who_joined_since_the_page_was_read_stays(console: Client, operator: User, project: Project) -> None:
+    team = Team.objects.create(org_id=project.org_id, name="on call", created=project.created)
+    team.members.add(operator)
+    then = _members(team)
+    team.members.add(UserFactory.create(username="grace"))
+    confirm(console, action_url(team, "change"), name="new", usernames=then, members_then=then)
+    assert set(team.members.values_list("username", flat=True)) == {operator.username, "grace"}

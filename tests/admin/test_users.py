@@ -8,7 +8,7 @@ from django.test import Client
 from accesslist.models import Project, User
 from events.types import EventType
 from opsapi.roles import Role
-from tests.admin.operators import action_url, operator_with, page_of
+from tests.admin.operators import action_url, no_ticks, operator_with, page_of, ticks
 from tests.admin.rows import make_operator
 from tests.admin.writing import confirm, leaves_events
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
@@ -31,11 +31,6 @@ def grace(project: Project) -> User:
 def roles_of(user: User) -> list[tuple[str, str | None, str | None]]:
     """Role, organization, project of each, oldest first."""
     return list(user.grants.order_by("id").values_list("role", "org_id", "project_id"))
-
-
-def held(user: User, *without: str) -> list[str]:
-    """The ticks of the roles that stay."""
-    return [str(pk) for pk in user.grants.exclude(role__in=without).values_list("pk", flat=True)]
 
 
 def test_a_user_is_made_with_roles(console: Client, operator: User, project: Project) -> None:
@@ -112,7 +107,7 @@ def test_roles_are_taken_and_given(console: Client, operator: User, grace: User,
         confirm(
             console,
             action_url(grace, "roles"),
-            held=[],
+            **no_ticks(grace),
             org=project.org_id,
             org_roles=["ORG_READ_ONLY"],
         )
@@ -122,7 +117,7 @@ def test_roles_are_taken_and_given(console: Client, operator: User, grace: User,
 def test_nothing_chosen_changes_nothing(console: Client, operator: User, grace: User) -> None:
     before = roles_of(grace)
     with leaves_events(operator):
-        assert confirm(console, action_url(grace, "roles"), held=held(grace)).status_code == 302
+        assert confirm(console, action_url(grace, "roles"), **ticks(grace)).status_code == 302
     assert roles_of(grace) == before
 
 
@@ -135,9 +130,9 @@ def test_who_changes_roles_in_a_project(role: Role, may: bool, grace: User, proj
     url = action_url(grace, "roles")
     with leaves_events(user, *([ROLES] if may else []), as_owner=False):
         answer = (
-            confirm(browser, url, held=held(grace), project=project.id, project_roles=["GROUP_USER_ADMIN"])
+            confirm(browser, url, **ticks(grace), project=project.id, project_roles=["GROUP_USER_ADMIN"])
             if role is not Role.GROUP_BACKUP_ADMIN
-            else confirm(browser, url, held=held(grace))
+            else confirm(browser, url, **ticks(grace))
         )
     assert answer.status_code == (302 if may else 403)
     assert (("GROUP_USER_ADMIN", None, project.id) in roles_of(grace)) is may
@@ -154,7 +149,7 @@ def test_roles_elsewhere_are_neither_shown_nor_touched(grace: User, project: Pro
         assert "GLOBAL_READ_ONLY in" not in text
     assert "GLOBAL_READ_ONLY" not in browser.get(page_of(grace)).content.decode()
     with leaves_events(user, ROLES, EventType.REMOVED_FROM_GROUP, as_owner=False):
-        confirm(browser, action_url(grace, "roles"), held=[])
+        confirm(browser, action_url(grace, "roles"), **no_ticks(grace))
     assert roles_of(grace) == [("GROUP_OWNER", None, theirs.id), ("GLOBAL_READ_ONLY", None, None)]
 
 
@@ -164,7 +159,7 @@ def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project:
         answer = confirm(
             browser,
             action_url(grace, "roles"),
-            held=held(grace),
+            **ticks(grace),
             project=project.id,
             project_roles=["GROUP_OWNER"],
         )
@@ -174,7 +169,7 @@ def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project:
 def test_nobody_changes_their_own_roles(console: Client, operator: User) -> None:
     make_operator()
     with leaves_events(operator):
-        answer = confirm(console, action_url(operator, "roles"), held=[])
+        answer = confirm(console, action_url(operator, "roles"), **no_ticks(operator))
     assert "Nobody changes their own roles" in str(answer.context["form"].errors["held"])
     assert roles_of(operator) == [("GLOBAL_OWNER", None, None)]
 
@@ -184,7 +179,7 @@ def test_the_last_global_owner_is_kept(console: Client, operator: User) -> None:
     operator.grants.all().delete()
     other = UserFactory.create()
     with leaves_events(user):
-        confirm(browser, action_url(other, "roles"), held=[])
+        confirm(browser, action_url(other, "roles"), **no_ticks(other))
     # Whoever acts is one; so only another, at the same moment, could take the last away.
     assert roles_of(user) == [("GLOBAL_OWNER", None, None)]
 
@@ -194,5 +189,41 @@ def test_a_user_of_another_organization_is_not_found(project: Project) -> None:
     stranger.grants.create(role=Role.GROUP_READ_ONLY.value, project=ProjectFactory.create())
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     with leaves_events(user, as_owner=False):
-        assert confirm(browser, action_url(stranger, "roles"), held=[]).status_code == 404
+        assert confirm(browser, action_url(stranger, "roles"), **no_ticks(stranger)).status_code == 404
     assert stranger.username not in browser.get("/admin/accesslist/user/").content.decode()
+
+
+def test_a_role_that_came_since_the_page_was_read_stays(
+    console: Client, operator: User, grace: User, project: Project
+) -> None:
+    sent = ticks(grace)
+    grace.grants.create(role=Role.GROUP_OWNER.value, project=project)
+    with leaves_events(operator):
+        confirm(console, action_url(grace, "roles"), **sent)
+    assert [role for role, _, _ in roles_of(grace)] == ["GROUP_READ_ONLY", "GROUP_OWNER"]
+
+
+def test_a_role_that_went_since_the_page_was_read_does_not_come_back(console: Client, grace: User) -> None:
+    sent = ticks(grace)
+    grace.grants.all().delete()
+    answer = confirm(console, action_url(grace, "roles"), **sent)
+    assert "was taken in the meantime" in str(answer.context["form"].errors["held"])
+    assert roles_of(grace) == []
+
+
+@pytest.mark.parametrize(
+    ("role", "shown"), [(Role.GROUP_READ_ONLY, False), (Role.GROUP_USER_ADMIN, True), (Role.ORG_OWNER, True)]
+)
+def test_how_an_account_is_guarded_is_shown_to_who_administers_it(
+    role: Role, shown: bool, grace: User, project: Project
+) -> None:
+    place = {"org": project.org} if role.is_org else {"project": project}
+    _, browser = operator_with(role, **place)
+    assert ("Second factor" in browser.get(page_of(grace)).content.decode()) is shown
+    listed = browser.get("/admin/accesslist/user/").content.decode()
+    assert "Last login" not in listed
+
+
+def test_everybody_sees_how_their_own_account_is_guarded(project: Project) -> None:
+    user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
+    assert "Second factor" in browser.get(page_of(user)).content.decode()

@@ -128,6 +128,14 @@ def test_a_window_is_changed_and_loses_its_description(
     assert (changed.start, changed.end) == (window.start, window.end)
 
 
+def test_a_description_of_several_lines_is_kept_as_it_was_typed(console: Client, project: Project) -> None:
+    window = make_window(project)
+    url = action_url(window, "change")
+    form = typed_in(console.get(url).content.decode())
+    assert post(console, url, **form | {"description": ["one\r\ntwo"]}).status_code == 302
+    assert MaintenanceWindow.objects.get().description == "one\ntwo"
+
+
 def test_a_change_that_ends_before_it_begins_is_told(
     console: Client, operator: User, project: Project
 ) -> None:

@@ -5,6 +5,26 @@ from typing import Any
 SECRET = "s3cret-Value-0123456789-Zx9q"
 """Stands in every field that can hold a secret."""
 
+ODD_NAMES = [
+    "a b",
+    "a/b",
+    "/a",
+    "a/",
+    "a//b/",
+    "/",
+    "100 %",
+    "%2F",
+    "50%25",
+    "é/ü?#&=+",
+    "日本語",
+    "byName",
+    "groups",
+    "a;b:c@d",
+    ".",
+    "x" * 200,
+]
+"""Names that a path has to hold, escaped or not."""
+
 
 def _with(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**document, **changes}.items() if value is not None}

@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 import pytest
+from django.utils.module_loading import import_string
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, ApiKey, User
 from events.models import Event
+from opsapi import settings as service
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import Key, UserFactory
@@ -67,6 +69,13 @@ def test_what_is_kept_of_a_key_and_a_password_cannot_be_read(first: Any) -> None
     assert first.json()["programmaticApiKey"]["privateKey"] not in kept
     assert "correct horse battery" not in kept
     assert User.objects.get().password.startswith("argon2")
+
+
+def test_in_service_passwords_are_hashed_at_full_cost() -> None:
+    # The tests' own hasher stands before it (tests/passwords.py).
+    (path,) = service.PASSWORD_HASHERS
+    hasher = import_string(path)()
+    assert (hasher.algorithm, hasher.time_cost, hasher.memory_cost) == ("argon2", 2, 100 * 1024)
 
 
 def test_a_username_that_is_an_address_serves_as_one(stranger: ApiClient) -> None:

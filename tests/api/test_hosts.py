@@ -10,40 +10,12 @@ from automation.models import Cluster, Host
 from events.models import Event
 from tests.api import bodies
 from tests.api.bodies import new_host, report
+from tests.api.hosts import hosts_of, made, recorded, relations
+from tests.api.people import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
 
-RELATION = "urn:opsapi:rel:"
 pytestmark = pytest.mark.django_db
-
-
-def hosts_of(project: Project) -> str:
-    """The path of its hosts."""
-    return f"/groups/{project.id}/hosts"
-
-
-def refusal(answer: Any) -> tuple[int, str]:
-    """Status and code."""
-    return answer.status_code, answer.json()["errorCode"]
-
-
-def relations(document: dict[str, Any]) -> dict[str, str]:
-    """Relation → path below the public base."""
-    base = "http://testserver/api/public/v1.0"
-    return {one["rel"].removeprefix(RELATION): one["href"].removeprefix(base) for one in document["links"]}
-
-
-def made(admin: ApiClient, project: Project, **changes: Any) -> dict[str, Any]:
-    """A host made by hand."""
-    answer = admin.post(hosts_of(project), new_host(**changes))
-    assert answer.status_code == 201, answer.json()
-    document: dict[str, Any] = answer.json()
-    return document
-
-
-def recorded(event_type: str) -> Event:
-    """The only event of the type."""
-    return Event.objects.get(event_type=event_type)
 
 
 class TestMaking:

@@ -1,7 +1,5 @@
 """`/metrics`: what Prometheus is told, and who may ask (decisions 1 "base paths", 10)."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -14,7 +12,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from prometheus_client.mmap_dict import MmapedDict, mmap_key
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
 from accesslist.models import Project
@@ -30,44 +27,13 @@ from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import make_entry
 from tests.factories.alerting import make_alert, make_notification
+from tests.scraping import counted, samples, scrape, value
 from tests.unit.integrations.messages import make_message
 
 HERE = "192.0.2.7"
 # Ahead of the clock that ids are made of, so that no other row is younger.
 NOW = datetime(2099, 6, 1, 12, tzinfo=UTC)
 pytestmark = pytest.mark.django_db
-
-Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-def scrape(path: str = "/metrics", **headers: Any) -> Any:
-    """One scrape, without a key."""
-    return Client(enforce_csrf_checks=True).get(path, **headers)
-
-
-def samples() -> Samples:
-    """What a scrape tells: name and labels → value."""
-    answer = scrape()
-    assert answer.status_code == 200, answer.content
-    families = text_string_to_metric_families(answer.content.decode())
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
-def value(told: Samples, name: str, **labels: str) -> float | None:
-    """One value; None when it is not told."""
-    return told.get((f"opsapi_{name}", frozenset(labels.items())))
-
-
-@contextmanager
-def counted(name: str, by: int, **labels: str) -> Iterator[None]:
-    """Between the beginning and the end of the block the counter grows by that much."""
-    before = value(samples(), name, **labels) or 0
-    yield
-    assert (value(samples(), name, **labels) or 0) - before == by
 
 
 # --- who may ask ----------------------------------------------------------------------------------

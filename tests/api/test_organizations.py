@@ -14,6 +14,7 @@ from events.models import Event
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api import bodies
+from tests.api.bodies import ODD_NAMES
 from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_key
 
@@ -137,26 +138,6 @@ def test_a_key_sees_the_organizations_it_is_a_member_of(org: Organization, owner
     assert [one.json()["errorCode"] for one in unseen] == ["USER_UNAUTHORIZED"] * 2
     assert unseen[0].content == unseen[1].content
     assert member.get("/orgs/byName/other").json()["errorCode"] == "ORG_NAME_NOT_FOUND"
-
-
-ODD_NAMES = [
-    "a b",
-    "a/b",
-    "/a",
-    "a/",
-    "a//b/",
-    "/",
-    "100 %",
-    "%2F",
-    "50%25",
-    "é/ü?#&=+",
-    "日本語",
-    "byName",
-    "groups",
-    "a;b:c@d",
-    ".",
-    "x" * 200,
-]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

@@ -20,8 +20,8 @@ from opsapi.api.principal import Actor, ActorKind
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api import bodies
+from tests.api.bodies import ODD_NAMES
 from tests.api.routes import KEYED, Route
-from tests.api.test_organizations import ODD_NAMES
 from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_key
 

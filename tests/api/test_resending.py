@@ -6,13 +6,13 @@ import pytest
 
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
-from alerting.models import Alert, Notification, NotificationSetting
+from alerting.models import Notification
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.people import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
-from tests.factories.alerting import make_alert, make_config, make_notification
+from tests.factories.alerting import make_alert, make_failed_notification
 
 pytestmark = pytest.mark.django_db
 
@@ -21,21 +21,6 @@ pytestmark = pytest.mark.django_db
 def monitor(project: Project) -> ApiClient:
     """Project Monitoring Admin, the least who may."""
     return ApiClient(make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=project.id)))
-
-
-def failed(project: Project, alert: Alert | None = None) -> Notification:
-    """A webhook that was refused for good."""
-    config = make_config(project)
-    setting = NotificationSetting.objects.get(config=config)
-    return make_notification(
-        project,
-        alert=alert or make_alert(project, config_id=config.id),
-        setting_id=setting.id,
-        type_name="WEBHOOK",
-        channel="WEBHOOK",
-        status=NotificationStatus.FAILED.value,
-        reason="the receiver answered 404",
-    )
 
 
 def path_of(notification: Notification, **changes: str) -> str:
@@ -55,7 +40,7 @@ def resend(caller: ApiClient, notification: Notification, **changes: str) -> Any
 
 
 def test_it_answers_the_notification_pending_again(project: Project, monitor: ApiClient) -> None:
-    notification = failed(project)
+    notification = make_failed_notification(project)
     answer = resend(monitor, notification)
     assert answer.status_code == 200
     document = answer.json()
@@ -65,7 +50,7 @@ def test_it_answers_the_notification_pending_again(project: Project, monitor: Ap
 
 
 def test_a_second_time_there_is_nothing_to_send_again(project: Project, monitor: ApiClient) -> None:
-    notification = failed(project)
+    notification = make_failed_notification(project)
     resend(monitor, notification)
     answer = resend(monitor, notification)
     assert refusal(answer) == (409, "NOTIFICATION_CANNOT_BE_RESENT")
@@ -73,7 +58,7 @@ def test_a_second_time_there_is_nothing_to_send_again(project: Project, monitor:
 
 
 def test_a_reader_may_not(project: Project, reader: ApiClient) -> None:
-    notification = failed(project)
+    notification = make_failed_notification(project)
     assert refusal(resend(reader, notification)) == (403, "USER_UNAUTHORIZED")
     notification.refresh_from_db()
     assert notification.status == NotificationStatus.FAILED
@@ -91,23 +76,23 @@ def test_a_reader_may_not(project: Project, reader: ApiClient) -> None:
 def test_an_id_that_leads_nowhere_is_named(
     project: Project, monitor: ApiClient, part: str, value: str, expected: str
 ) -> None:
-    assert refusal(resend(monitor, failed(project), **{part: value})) == (404, expected)
+    assert refusal(resend(monitor, make_failed_notification(project), **{part: value})) == (404, expected)
 
 
 def test_it_is_looked_for_among_those_of_its_alert(project: Project, monitor: ApiClient) -> None:
-    notification, other = failed(project), make_alert(project)
+    notification, other = make_failed_notification(project), make_alert(project)
     assert refusal(resend(monitor, notification, alert=other.id)) == (404, "NOTIFICATION_NOT_FOUND")
     notification.refresh_from_db()
     assert notification.status == NotificationStatus.FAILED
 
 
 def test_another_project_s_is_not_found(monitor: ApiClient, project: Project) -> None:
-    notification = failed(ProjectFactory.create(name=new_id()))
+    notification = make_failed_notification(ProjectFactory.create(name=new_id()))
     assert refusal(resend(monitor, notification, group=project.id)) == (404, "ALERT_NOT_FOUND")
 
 
 def test_whom_a_global_configuration_tells_is_not_told(project: Project, monitor: ApiClient) -> None:
-    notification = failed(project, make_alert(project, is_global=True))
+    notification = make_failed_notification(project, make_alert(project, is_global=True))
     document = resend(monitor, notification).json()
     assert document["status"] == "PENDING"
     assert "recipient" not in document

@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 from django.core.management import get_commands
+from django.urls import reverse
 
 from opsapi.environment import READ
 from opsapi.supervisor import metric_files
 from opsapi.supervisor.arrival import LONGEST_REQUEST
-from tests.deployment import HOME, NGINX, PYTHON, Unit, environment, units
-from tests.documents import DEPLOY, ROOT
+from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, units
+from tests.documents import DEPLOY, ROOT, shell_blocks
 
 MOST_EXPOSED = "20"
 """Of a hundred, by `systemd-analyze security`."""
+
+GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
 
 each_unit = pytest.mark.parametrize("unit", units(), ids=lambda unit: unit.name)
 
@@ -94,6 +97,29 @@ def test_nginx_takes_what_the_api_takes() -> None:
 def test_nginx_replaces_what_the_platform_believes(header: str) -> None:
     (value,) = re.findall(rf"proxy_set_header {header} +(\S+);", NGINX.read_text())
     assert value in {"$remote_addr", "$scheme", "$host"}
+
+
+def test_nginx_lays_the_file_of_events_nowhere() -> None:
+    path = reverse("admin:events_event_csv")
+    (place,) = re.findall(rf"location = {path} {{(.*?)}}", NGINX.read_text(), re.DOTALL)
+    assert "proxy_pass http://opsapi;" in place
+    assert "proxy_max_temp_file_size 0;" in place
+
+
+def test_the_document_s_way_fills_in_the_secrets(tmp_path: Path) -> None:
+    (block,) = (one.text for one in shell_blocks(GUIDE) if "secrets" in one.text)
+    settings = tmp_path / "opsapi.env"
+    settings.write_text(ENVIRONMENT.read_text())
+    settings.chmod(0o640)
+    typed = block.replace("/etc/opsapi/opsapi.env", str(settings))
+    for _ in range(2):
+        subprocess.run(["sh", "-eu"], input=typed, text=True, check=True)
+    before, after = ENVIRONMENT.read_text().splitlines(), settings.read_text().splitlines()
+    filled = {new.partition("=")[::2] for old, new in zip(before, after, strict=True) if old != new}
+    assert {name for name, _ in filled} == {"SECRET_KEY", "OPSAPI_ENCRYPTION_KEYS"}
+    assert {len(secret) for _, secret in filled} == {64}
+    assert len({secret for _, secret in filled}) == 2
+    assert settings.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.systemd

@@ -15,7 +15,7 @@ from accesslist.models import Project
 from alerting.models import AlertConfig
 from alerting.pipeline import evaluate_signals
 from automation.models import Host
-from automation.selectors import host_state
+from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import signal_record

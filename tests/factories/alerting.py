@@ -66,3 +66,17 @@ def make_notification(project: Project, **changes: Any) -> Notification:
         "due": now,
     }
     return Notification.objects.create(**(values | changes))
+
+
+def make_failed_notification(project: Project, alert: Alert | None = None) -> Notification:
+    """A webhook that was refused for good; of an alert of its own unless one is given."""
+    config = make_config(project)
+    return make_notification(
+        project,
+        alert=alert or make_alert(project, config_id=config.id),
+        setting_id=config.settings.get().id,
+        type_name="WEBHOOK",
+        channel="WEBHOOK",
+        status="FAILED",
+        reason="the receiver answered 404",
+    )

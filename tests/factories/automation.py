@@ -1,4 +1,4 @@
-"""Reports of agents."""
+"""Reports of agents, hosts, and revisions of the automation configuration."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,14 +7,16 @@ from typing import Any
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import FleetWatch, Host
+from automation.models import AutomationRevision, FleetWatch, Host
 from automation.reports import Address, EventReport, HostReport, ProcessReport, Report
+from automation.services.automation_config import automation_config_publish
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
 from automation.services.silence import silence_sweep
 from automation.services.watch import SWEEP_GAP
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
+from tests.factories.documents import document
 
 AGENT = Actor(ActorKind.KEY, "a" * 24, "agent1", False, "192.0.2.7")
 
@@ -88,3 +90,16 @@ def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:
     Host.objects.filter(id=host.id).update(**changes)
     host.refresh_from_db()
     return host
+
+
+def publish(project: Project, version: int, **changes: Any) -> AutomationRevision:
+    """The revision after that version, of the least document with these changes."""
+    automation_config_publish(
+        group_id=project.id,
+        sent=document(version=version, **changes),
+        if_match=None,
+        dry_run=False,
+        actor=SYSTEM,
+        now=clock.now(),
+    )
+    return AutomationRevision.objects.get(group=project, number=version + 1)

@@ -184,3 +184,11 @@ def command_line(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def assert_one_line(stderr: str, *words: str) -> None:
+    """One line that says what is wrong; no traceback."""
+    lines = [line for line in stderr.splitlines() if not line.startswith("20") or " ERROR " in line]
+    assert len(lines) == 1, stderr
+    for word in words:
+        assert word in lines[0]

@@ -49,12 +49,11 @@ def terminal(platform: Platform, tmp_path: Path) -> Iterator[Terminal]:
     made.end()
 
 
-def test_a_backup_is_restored(owner: Caller, platform: Platform, terminal: Terminal) -> None:
-    names, secrets, whole, dump, restore, lend, into_own = _blocks(
-        HOW_TO / "back-up-and-restore.md", platform
-    )
-    for block in (names, secrets, whole, dump):
+def test_a_backup_is_restored(owner: Caller, platform: Platform, terminal: Terminal, tmp_path: Path) -> None:
+    names, key, whole, dump, restore, lend, into_own = _blocks(HOW_TO / "back-up-and-restore.md", platform)
+    for block in (names, key, whole, dump):
         terminal.run(block)
+    _assert_kept_apart(tmp_path)
     owner.post("/groups", {"name": "made since"})
     assert platform.stop() == 0
     with installation() as new:
@@ -62,6 +61,7 @@ def test_a_backup_is_restored(owner: Caller, platform: Platform, terminal: Termi
         terminal.run(lend)
         new.start()
         _assert_restored(owner, new)
+        assert _secret_key(new) != _secret_key(platform), "sessions of the backup live on"
         assert new.stop() == 0
     with installation() as own:
         _restore_dump(own, platform, terminal, into_own)
@@ -70,14 +70,26 @@ def test_a_backup_is_restored(owner: Caller, platform: Platform, terminal: Termi
         assert own.stop() == 0
 
 
+def _assert_kept_apart(home: Path) -> None:
+    """The key is not beside what it opens, and nobody else reads either."""
+    beside, keys = home / "ops-backup", home / "ops-backup-keys"
+    assert [path.name for path in keys.iterdir()] == ["encryption_key"]
+    assert {path.name for path in beside.iterdir()} == {"data", "opsapi.dump"}
+    for path in (beside, keys, *beside.iterdir(), *keys.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def _secret_key(platform: Platform) -> str:
+    return (platform.data_dir / "secret_key").read_text()
+
+
 def _restore_dump(own: Platform, old: Platform, terminal: Terminal, block: str) -> None:
     name = f"restored_{own.port}"
     tell(SERVER, f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
-    url = "postgresql://opsapi:PASSWORD@db.example.com:5432/opsapi"
+    url = "postgresql://opsapi@db.example.com:5432/opsapi"
     assert url in block
     terminal.run(block.replace(url, f"'postgresql://opsapi@/{name}?host={SERVER.socket_dir}'"))
     own.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
-    own.environment["SECRET_KEY"] = (old.data_dir / "secret_key").read_text().strip()
     own.environment["OPSAPI_ENCRYPTION_KEYS"] = (old.data_dir / "encryption_key").read_text().strip()
 
 
@@ -100,6 +112,10 @@ def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal)
     assert int(said["accesslist.ApiKey.ha1"]) == 1
     assert int(said["alerting.NotificationSetting.secrets"]) == 1
     terminal.run(drop)
+    settings = Path(platform.environment["OPSAPI_ENV_FILE"])
+    assert settings.stat().st_mode & 0o077 == 0
+    assert settings.read_text().count("OPSAPI_ENCRYPTION_KEYS=") == 1
+    assert "," not in settings.read_text()
     (platform.data_dir / "encryption_key").unlink()
     terminal.run(forget)
     _restart(platform)

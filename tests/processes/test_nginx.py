@@ -15,7 +15,7 @@ from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.integration.embedded.sql import tell
-from tests.processes.site import NAME, Site
+from tests.processes.deployed import NAME, Deployed
 
 SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
 START_SECONDS = 60.0
@@ -39,9 +39,9 @@ class FromClient(HTTPAdapter):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     """Migrated, with a web unit and a worker unit, behind nginx."""
-    made = Site(tmp_path_factory.mktemp("site"), _new_database())
+    made = Deployed(tmp_path_factory.mktemp("site"), _new_database())
     assert made.start_unit("opsapi-migrate.service").wait() == 0, _log(made, "opsapi-migrate.service")
     with ExitStack() as stack:
         stack.enter_context(made.running("opsapi-web.service"))
@@ -52,14 +52,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def client(site: Site) -> Iterator[requests.Session]:
+def client(site: Deployed) -> Iterator[requests.Session]:
     """Somebody who trusts the certificate, and calls the machine by its name."""
     with _session(site) as session:
         yield session
 
 
 @pytest.fixture(scope="module")
-def key(site: Site) -> dict[str, Any]:
+def key(site: Deployed) -> dict[str, Any]:
     """The first user's, who has a project too, so that the console is open."""
     with _session(site) as session:
         made = session.post(f"{site.url}{PUBLIC}/unauth/users", json=USER)
@@ -78,13 +78,15 @@ def owner(client: requests.Session, key: dict[str, Any]) -> requests.Session:
     return client
 
 
-def test_digest_holds_through_it_also_where_paths_are_escaped(site: Site, owner: requests.Session) -> None:
+def test_digest_holds_through_it_also_where_paths_are_escaped(
+    site: Deployed, owner: requests.Session
+) -> None:
     found = owner.get(f"{site.url}{PUBLIC}/groups/byName/pay%2Fments?pretty=true")
     assert found.status_code == 200, found.text
     assert found.json()["links"][0]["href"].startswith(f"https://{NAME}/api/")
 
 
-def test_the_client_is_who_connected_and_not_who_they_say(site: Site, owner: requests.Session) -> None:
+def test_the_client_is_who_connected_and_not_who_they_say(site: Deployed, owner: requests.Session) -> None:
     said = {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9", "X-Real-IP": "203.0.113.9"}
     made = owner.post(f"{site.url}{PUBLIC}/groups", json={"name": "from where"}, headers=said)
     assert made.status_code == 201, made.text
@@ -92,7 +94,7 @@ def test_the_client_is_who_connected_and_not_who_they_say(site: Site, owner: req
     assert {event["remoteAddress"] for event in events if "remoteAddress" in event} == {CLIENT}
 
 
-def test_an_operator_logs_in(site: Site, client: requests.Session, key: dict[str, Any]) -> None:
+def test_an_operator_logs_in(site: Deployed, client: requests.Session, key: dict[str, Any]) -> None:
     page = client.get(f"{site.url}/admin/login/")
     values = {"username": USER["username"], "password": USER["password"], "next": "/admin/"}
     token = {"csrfmiddlewaretoken": client.cookies["csrftoken"]}
@@ -106,19 +108,22 @@ def test_an_operator_logs_in(site: Site, client: requests.Session, key: dict[str
     assert (start.status_code, start.url) == (200, f"{site.url}/admin/")
     assert "unsafe-inline" not in start.headers["Content-Security-Policy"].split("style-src")[0]
     assert start.headers["Strict-Transport-Security"] == "max-age=300"
+    file = client.get(f"{site.url}/admin/events/event/csv/")
+    assert (file.status_code, file.headers["Content-Type"].split(";")[0]) == (200, "text/csv")
+    assert '"JOINED_GROUP"' in file.text or '"GROUP_CREATED"' in file.text
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/", "/%6detrics", "//metrics"])
-def test_metrics_are_not_shown(site: Site, client: requests.Session, path: str) -> None:
+def test_metrics_are_not_shown(site: Deployed, client: requests.Session, path: str) -> None:
     assert client.get(site.url + path).status_code in (403, 404)
 
 
-def test_metrics_are_shown_behind_it(site: Site) -> None:
+def test_metrics_are_shown_behind_it(site: Deployed) -> None:
     shown = requests.get(f"http://127.0.0.1:{site.web_port}/metrics", timeout=10)
     assert "opsapi_workers 1.0" in shown.text
 
 
-def test_what_the_platform_takes_passes(site: Site, owner: requests.Session) -> None:
+def test_what_the_platform_takes_passes(site: Deployed, owner: requests.Session) -> None:
     large = {"name": "x" * (3 << 20)}
     refused = owner.post(f"{site.url}{PUBLIC}/groups", json=large)
     assert (refused.status_code, refused.json()["errorCode"]) == (413, "REQUEST_TOO_LARGE")
@@ -128,14 +133,14 @@ def test_what_the_platform_takes_passes(site: Site, owner: requests.Session) -> 
     assert owner.post(f"{site.url}{PUBLIC}/groups", json={"name": "x" * (17 << 20)}).status_code == 413
 
 
-def test_plain_http_leads_to_tls(site: Site) -> None:
+def test_plain_http_leads_to_tls(site: Deployed) -> None:
     url = f"http://127.0.0.1:{site.plain_port}/admin/?a=b"
     answer = requests.get(url, headers={"Host": NAME}, timeout=10, allow_redirects=False)
     assert (answer.status_code, answer.headers["Location"]) == (301, f"https://{NAME}/admin/?a=b")
 
 
 def test_without_web_processes_it_answers_as_the_platform_would(tmp_path: Path) -> None:
-    lonely = Site(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
+    lonely = Deployed(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
     with lonely.nginx(), _session(lonely) as session:
         answer = session.get(f"{lonely.url}{PUBLIC}")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
@@ -148,7 +153,7 @@ def test_without_web_processes_it_answers_as_the_platform_would(tmp_path: Path) 
     }
 
 
-def _session(site: Site) -> requests.Session:
+def _session(site: Deployed) -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # it may name other certificates and proxies
     session.mount("https://", FromClient())
@@ -157,7 +162,7 @@ def _session(site: Site) -> requests.Session:
     return session
 
 
-def _is_ready(site: Site) -> bool:
+def _is_ready(site: Deployed) -> bool:
     with _session(site) as session:
         answer = session.get(f"{site.url}/health/ready")
     return answer.status_code == 200
@@ -169,5 +174,5 @@ def _new_database() -> str:
     return f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
 
 
-def _log(site: Site, name: str) -> str:
+def _log(site: Deployed, name: str) -> str:
     return site.log_of(name).read_text()

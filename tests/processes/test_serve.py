@@ -12,7 +12,7 @@ import pytest
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
-from tests.processes.platform import ROOT, Platform, descendants
+from tests.processes.platform import ROOT, Platform, assert_one_line, descendants
 
 pytestmark = pytest.mark.processes
 
@@ -95,14 +95,6 @@ def test_a_second_one_on_the_same_directory_is_refused(running: Platform) -> Non
     second = Platform(running.directory / "second", OPSAPI_DATA_DIR=str(running.data_dir))
     second.directory.mkdir()
     assert_one_line(second.fail_to_start(), f"in use: the platform runs there, process {running.pid}")
-
-
-def assert_one_line(stderr: str, *words: str) -> None:
-    """One line that says what is wrong; no traceback."""
-    lines = [line for line in stderr.splitlines() if not line.startswith("20") or " ERROR " in line]
-    assert len(lines) == 1, stderr
-    for word in words:
-        assert word in lines[0]
 
 
 def _has_database(platform: Platform) -> bool:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.embedded.conftest import only_root
-from tests.processes.platform import Platform, free_port
-from tests.processes.test_serve import assert_one_line
+from tests.processes.platform import Platform, assert_one_line, free_port
 
 pytestmark = pytest.mark.processes
 

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from accesslist.models import Project, User
 from alerting.demo.fill import UNWATCHED, Told, demo_fill
 from opsapi import clock
+from opsapi.console.path import CONSOLE_PATH
 
 
 class Command(BaseCommand):
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         )
 
     def _tell(self, told: Told) -> None:
-        self.stdout.write("Log in at /admin/ as one of these, the first may do everything:")
+        self.stdout.write(f"Log in at {CONSOLE_PATH} as one of these, the first may do everything:")
         for username, password in told.passwords.items():
             self.stdout.write(f"  {username:<28} password {password}")
         if told.key:

@@ -12,10 +12,13 @@ from accesslist.services.teams import team_delete
 from accesslist.services.users import user_delete
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.roles import Grant, Role
 from tests.api.people import make_user
 from tests.factories.accesslist import make_team
 
 pytestmark = pytest.mark.django_db
+
+BY = [Grant(Role.GLOBAL_USER_ADMIN)]
 
 
 @contextmanager
@@ -46,7 +49,7 @@ def test_what_is_done_on_a_deleted_user_ends_with_the_transaction(monkeypatch: p
         written_on(user_deleting, User.objects.filter(id=user.id).exists) as heard,
         pytest.raises(RuntimeError),
     ):
-        user_delete(user_id=user.id, by=(), actor=SYSTEM, now=clock.now())
+        user_delete(user_id=user.id, by=BY, actor=SYSTEM, now=clock.now())
     assert heard == [True]
     assert not RateWindow.objects.exists()
 
@@ -68,7 +71,7 @@ def test_what_is_done_on_a_deleted_team_ends_with_the_transaction(
 def test_a_deletion_that_succeeds_keeps_what_was_done_on_it(project: Project) -> None:
     user = make_user()
     with written_on(user_deleting, User.objects.filter(id=user.id).exists) as heard:
-        user_delete(user_id=user.id, by=(), actor=SYSTEM, now=clock.now())
+        user_delete(user_id=user.id, by=BY, actor=SYSTEM, now=clock.now())
     assert heard == [True]
     assert RateWindow.objects.get().bucket == "heard"
     assert not User.objects.filter(id=user.id).exists()

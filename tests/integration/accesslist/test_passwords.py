@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accesslist.models import Project, User
+from accesslist.models import Project, Team, User
 from accesslist.selectors.second_factors import has_second_factor
 from accesslist.services.passwords import user_password_reset
 from events.models import Event
@@ -114,3 +114,12 @@ def test_it_refuses_weak_ones_and_ones_own(changes: dict[str, Any], code: str, a
 def test_nobody_is_not_found() -> None:
     with pytest.raises(ApiError, match="USER_NOT_FOUND"):
         _reset(User(id=new_id()), actor=SYSTEM)
+
+
+def test_what_a_team_lends_counts_as_held(ada: User, project: Project) -> None:
+    team = Team.objects.create(org_id=project.org_id, name="on call", created=NOW)
+    team.members.add(ada)
+    team.grants.create(role=Role.GROUP_OWNER.value, project=project)
+    with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
+        _reset(ada, by=[Grant(Role.GLOBAL_USER_ADMIN)])
+    assert _stored(ada).check_password(PASSWORD)

@@ -10,6 +10,7 @@ from accesslist.models import Project, SecondFactor, User
 from accesslist.selectors.second_factors import factor_state, has_second_factor
 from accesslist.services.second_factor_codes import second_factor_use
 from accesslist.services.second_factors import (
+    SETUP_LASTS,
     recovery_codes_renew,
     second_factor_begin,
     second_factor_confirm,
@@ -24,7 +25,6 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, UserFactory
 from tests.factories.second_factors import STEP, acting, begin_second_factor, code_at, make_second_factor
-from tests.racing import THREADS, at_once
 
 NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
 LATER = NOW + 2 * STEP
@@ -130,6 +130,19 @@ def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
     secret, _ = make_second_factor(ada, NOW)
     again = {**confirm, "code": code_at(secret, LATER), "now": LATER}
     assert _fault(second_factor_confirm, **again) == ("code", "No second factor is being set up.")
+
+
+@pytest.mark.parametrize(
+    ("passed", "confirmed"), [(SETUP_LASTS - timedelta(seconds=1), True), (SETUP_LASTS, False)], ids=str
+)
+def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: bool, ada: User) -> None:
+    secret, later = begin_second_factor(ada, NOW), NOW + passed
+    confirm: dict[str, Any] = {"code": code_at(secret, later), "actor": acting(ada), "now": later}
+    if confirmed:
+        second_factor_confirm(**confirm)
+    else:
+        assert "begun too long ago" in _fault(second_factor_confirm, **confirm)[1]
+    assert has_second_factor(ada.id) is confirmed
 
 
 @pytest.mark.parametrize("actor", [SYSTEM, None], ids=["system", "nobody known"])
@@ -272,39 +285,3 @@ def test_it_goes_with_its_user(ada: User) -> None:
     make_second_factor(ada, NOW)
     user_delete(user_id=ada.id, by=[Grant(Role.GLOBAL_OWNER)], actor=SYSTEM, now=LATER)
     assert not SecondFactor.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("kind", ["by time", "recovery"])
-def test_of_requests_that_race_one_uses_the_code(kind: str) -> None:
-    user = UserFactory.create()
-    secret, codes = make_second_factor(user, NOW)
-    code = code_at(secret, LATER) if kind == "by time" else codes[0]
-
-    def use(_: int) -> bool:
-        try:
-            _use(user, code)
-        except ApiError:
-            return False
-        return True
-
-    assert sorted(at_once(use)) == [False] * (THREADS - 1) + [True]
-    assert factor_state(user.id).recovery_codes_left == (10 if kind == "by time" else 9)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_confirmations_that_race_one_shows_recovery_codes() -> None:
-    user = UserFactory.create()
-    secret = begin_second_factor(user, NOW)
-    shown: list[list[str]] = []
-
-    def confirm(number: int) -> None:
-        code = code_at(secret, NOW + (number % 3 - 1) * timedelta(seconds=30))
-        try:
-            shown.append(second_factor_confirm(code=code, actor=acting(user), now=NOW))
-        except ApiError:
-            return
-
-    at_once(confirm)
-    assert len(shown) == 1
-    _use(user, shown[0][0])

@@ -9,10 +9,12 @@ from django.db import connection
 from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alert_search import Age, acknowledged, alerts_matching, of_age
+from opsapi.api.principal import Reach
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
+EVERYTHING = Reach(everything=True)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def found(term: str) -> list[str]:
     """The targets of what a search finds."""
     return sorted(
-        Alert.objects.filter(id__in=alerts_matching(Alert.objects.all(), term)).values_list(
+        Alert.objects.filter(id__in=alerts_matching(Alert.objects.all(), term, reach=EVERYTHING)).values_list(
             "target_key", flat=True
         )
     )
@@ -130,5 +132,17 @@ def test_the_beginning_of_a_name_is_looked_up_in_the_index(project: Project) -> 
         make_alert(project, facts={"hostname": f"db{number}"})
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-    plan = alerts_matching(Alert.objects.order_by(), "db7.example").explain()
+    plan = alerts_matching(Alert.objects.order_by(), "db7.example", reach=EVERYTHING).explain()
     assert "alert_target_name" in plan
+
+
+@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+def test_the_id_of_a_global_configuration_finds_for_who_reads_everything(
+    project: Project, is_global: bool
+) -> None:
+    alert = make_alert(project, config_id="c" * 24, is_global=is_global)
+    of_project = Reach(group_ids=frozenset({project.id}))
+    alerts = Alert.objects.all()
+    assert list(alerts_matching(alerts, "c" * 24, reach=EVERYTHING)) == [alert]
+    assert list(alerts_matching(alerts, "c" * 24, reach=of_project)) == ([] if is_global else [alert])
+    assert list(alerts_matching(alerts, project.id, reach=of_project)) == [alert]

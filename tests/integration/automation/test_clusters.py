@@ -9,7 +9,8 @@ from automation.models import Agent, Cluster, Host
 from events.models import Event, Signal
 from tests.api import bodies
 from tests.api.bodies import report
-from tests.api.test_hosts import hosts_of, recorded, refusal, relations
+from tests.api.hosts import hosts_of, recorded, relations
+from tests.api.people import refusal
 from tests.client import ApiClient
 
 pytestmark = pytest.mark.django_db

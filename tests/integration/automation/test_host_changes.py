@@ -9,7 +9,8 @@ from automation.models import Database, Host
 from events.models import Event
 from tests.api import bodies
 from tests.api.bodies import report
-from tests.api.test_hosts import hosts_of, made, recorded, refusal
+from tests.api.hosts import hosts_of, made, recorded
+from tests.api.people import refusal
 from tests.client import ApiClient
 
 pytestmark = pytest.mark.django_db

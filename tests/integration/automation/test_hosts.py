@@ -11,7 +11,7 @@ from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
 from automation.models import Host, Measurement
 from automation.reports import Address
-from automation.selectors import hosts_locked, known_addresses, newest_measurements
+from automation.selectors.hosts import hosts_locked, known_addresses, newest_measurements
 from automation.services import hosts as hosts_service
 from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
 from events.models import Event

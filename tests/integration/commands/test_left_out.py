@@ -17,7 +17,9 @@ def test_they_say_in_one_line_what_to_use(command: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("typed", [["ada"], ["--username", "ada", "--noinput"], ["rows.json", "--format=json"], []])
+@pytest.mark.parametrize(
+    "typed", [["ada"], ["--username", "ada", "--noinput"], ["rows.json", "--format=json"], []]
+)
 @pytest.mark.parametrize("command", INSTEAD)
 def test_they_do_so_whatever_is_typed(
     command: str, typed: list[str], capsys: pytest.CaptureFixture[str]

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from accesslist.rules.administering import administers, administers_somewhere, refuse_elsewhere
+from accesslist.rules.administering import (
+    administers,
+    administers_somewhere,
+    refuse_elsewhere,
+    resetter_of,
+)
 from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role
 
@@ -95,3 +100,20 @@ def test_nothing_else_may_be_named_elsewhere(
         refuse_elsewhere(wanted, shown=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
     assert refused.value.code == code
     assert named in refused.value.parameters[0]
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_user_admin_resets_only_who_holds_nothing_more(role: Role) -> None:
+    place = {"org_id": "o"} if role.is_org else {"group_id": "g"} if role.is_group else {}
+    may = {Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.ORG_READ_ONLY, Role.ORG_MEMBER}
+    needed = Role.GLOBAL_USER_ADMIN if role in may else Role.GLOBAL_OWNER
+    assert resetter_of([Grant(role, **place)]) is needed
+
+
+def test_who_holds_nothing_is_reset_by_a_user_admin() -> None:
+    assert resetter_of([]) is Role.GLOBAL_USER_ADMIN
+
+
+def test_one_role_too_many_takes_a_global_owner() -> None:
+    held = [Grant(Role.GROUP_READ_ONLY, group_id="g"), Grant(Role.ORG_OWNER, org_id="o")]
+    assert resetter_of(held) is Role.GLOBAL_OWNER

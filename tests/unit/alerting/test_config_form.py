@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from alerting.choices import ConfigNotificationType
-from alerting.forms.documents import document_of, stored_secrets, typed_of
-from alerting.forms.inputs import InputKind
-from alerting.forms.kinds import (
+from alerting.config_form.documents import document_of, stored_secrets, typed_of
+from alerting.config_form.inputs import InputKind
+from alerting.config_form.kinds import (
     KINDS,
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
@@ -162,7 +162,7 @@ def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[s
 def test_no_secret_stands_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=False)
-    shown = stored_secrets(stored)
+    shown = stored_secrets([("notifications[0]", stored["notifications"][0])])
     assert shown
     assert all(not typed[name] and MASK in text for name, text in shown.items())
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from alerting.forms.faults import Fault, faults_of
-from alerting.forms.inputs import Input, InputKind
-from alerting.forms.rows import renumbered, rows_of
-from alerting.forms.values import number_text, texts_of, value_of
+from alerting.config_form.faults import Fault, faults_of
+from alerting.config_form.inputs import Input, InputKind
+from alerting.config_form.rows import renumbered, rows_of
+from alerting.config_form.values import number_text, texts_of, value_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 
@@ -159,3 +159,18 @@ def test_a_secret_whose_address_was_changed_has_to_be_typed_anew() -> None:
     )
     (fault,) = faults_of([bad], NAMES)
     assert fault == Fault("notifications[1]", "Has to be typed anew: what it goes with was changed.")
+
+
+@pytest.mark.parametrize(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])
+def test_no_more_rows_are_read_than_tell_that_there_are_too_many(sent: int, read: int) -> None:
+    typed: dict[str, list[str]] = {}
+    for place in range(sent):
+        typed |= typed_email(place, emailAddress=f"n{place}@example.com")
+        typed[f"matchers[{place}].value"] = ["db"]
+    kept = renumbered(typed)
+    assert len(kept) == read * len([*typed_email(), "value"])
+    assert f"notifications[{read}].typeName" not in kept
+    assert [row["emailAddress"] for row in rows_of(typed, "notifications")][-1] == [
+        f"n{read - 1}@example.com"
+    ]
+    assert len(rows_of(typed, "matchers")) == read

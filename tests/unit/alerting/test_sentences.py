@@ -6,7 +6,7 @@ import pytest
 
 from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.sentences import (
+from alerting.notification_types.sentences import (
     receiver_sentence,
     rhythm_sentence,
 )

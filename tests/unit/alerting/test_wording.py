@@ -4,7 +4,7 @@ import pytest
 
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.wording import condition_words, number_words, quantity, target_words
+from alerting.rules.wording import condition_words, target_words, value_words
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
@@ -49,28 +49,10 @@ def test_it_counts_members(event_type: EventType, words: str) -> None:
     assert condition_words(event_type, threshold=CountThreshold(_BELOW, 3)) == words
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (0, "0"),
-        (5.0, "5"),
-        (-1650.0, "-1,650"),
-        (1000.5, "1,000.5"),
-        (0.001, "0.001"),
-        (0.0009, "0.0009"),
-        (1e-9, "1e-09"),
-        (999_999_999_999_999, "999,999,999,999,999"),
-        (1e15, "1e+15"),
-        (float("inf"), "inf"),
-        (100, "100"),
-    ],
-)
-def test_a_number_is_written_for_people(number: float, words: str) -> None:
-    assert number_words(number) == words
-
-
-def test_raw_numbers_have_no_units() -> None:
-    assert (quantity(5, Unit.RAW), quantity(5, Unit.SECONDS)) == ("5", "5 seconds")
+def test_a_value_stands_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
+    threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.KILOBYTES)
+    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, threshold) == "3,072 kilobytes"
+    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, None) == "3 megabytes"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from io import StringIO
 
 import pytest
 
-from events.csv_cells import csv_line, json_cell, text_cell
+from events.csv_cells import csv_lines, json_cell, text_cell
 
 FULL_WIDTH_EQUALS, FULL_WIDTH_AT, MINUS_SIGN = "\uff1d", "\uff20", "\u2212"
 NO_BREAK_SPACE, ZERO_WIDTH_SPACE, BYTE_ORDER_MARK = "\u00a0", "\u200b", "\ufeff"
@@ -75,12 +75,12 @@ def test_json_is_compact_and_its_formulas_are_escaped(value: object, cell: str) 
 
 
 def test_a_record_is_quoted_and_ends_as_rfc_4180_says() -> None:
-    assert csv_line(["a", 'b "c"', "d\r\ne", ""]) == '"a","b ""c""","d\r\ne",""\r\n'
+    assert csv_lines([["a", 'b "c"', "d\r\ne", ""]]) == '"a","b ""c""","d\r\ne",""\r\n'
 
 
 def test_what_was_written_is_read_back() -> None:
     cells = ["a,b", '"', "\r\n", "", json_cell({"a": '","'})]
-    assert list(csv.reader(StringIO(csv_line(cells), newline=""))) == [cells]
+    assert list(csv.reader(StringIO(csv_lines([cells]), newline=""))) == [cells]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def _rows(old: dict[str, Any] | None, new: dict[str, Any] | None) -> ChangedReso
 
 def test_a_change_is_field_before_and_after() -> None:
     assert _rows({"enabled": True, "name": "a"}, {"enabled": False, "name": "a"}) == ChangedResource(
-        kind="Alert config",
+        kind="Alert configuration",
         status="Modified",
         resource_id="x",
         rows=(DiffRow("enabled", Side("true"), Side("false")),),

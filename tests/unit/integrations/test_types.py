@@ -6,6 +6,7 @@ import pytest
 
 from integrations.channels import CHANNELS
 from integrations.choices import IntegrationType, SecretKind
+from integrations.labels import LABELS
 from integrations.serializers.integrations import DOCUMENTS
 from integrations.types import INTEGRATION_TYPES
 from integrations.types.base import IntegrationKind
@@ -155,3 +156,7 @@ def test_a_value_at_the_bounds_is_taken(name: str, field: str, value: Any) -> No
 )
 def test_the_exporters_port_is_that_of_the_listen_address(listen_address: str, port: int) -> None:
     assert exporter_port(listen_address) == port
+
+
+def test_every_field_has_a_name_in_the_console() -> None:
+    assert {field.name for kind in INTEGRATION_TYPES.values() for field in kind.fields} == set(LABELS)

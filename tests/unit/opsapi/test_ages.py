@@ -1,10 +1,11 @@
-"""Lengths of time in words."""
+"""Times and lengths of time in words."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from django.template import Context, Template
 
-from opsapi.console.ages import age_words
+from opsapi.console.ages import age_words, ago_words, time_words
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -35,3 +36,22 @@ DAY = timedelta(days=1)
 )
 def test_they_are_said_in_one_unit_or_two(length: timedelta, words: str) -> None:
     assert age_words(length) == words
+
+
+def test_what_was_is_said_with_how_long_ago() -> None:
+    now = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
+    assert ago_words(now - 3 * HOUR - 20 * MINUTE, now) == "3 h 20 min ago"
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (datetime(2099, 11, 21, 19, 0, 0, 999_999, tzinfo=UTC), "2099-11-21 19:00:00Z"),
+        (datetime(2099, 11, 21, 19, 0, tzinfo=timezone(HOUR)), "2099-11-21 18:00:00Z"),
+        (datetime(99, 1, 2, 3, 4, 5, tzinfo=UTC), "0099-01-02 03:04:05Z"),
+    ],
+    ids=["fractions are cut", "in UTC", "of four digits"],
+)
+def test_a_time_reads_in_sentences_as_in_templates(moment: datetime, words: str) -> None:
+    assert time_words(moment) == words
+    assert Template("{{ moment }}").render(Context({"moment": moment})) == words

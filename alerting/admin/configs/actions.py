@@ -1,0 +1,143 @@
+"""What an operator can do to alert configurations; who may, the API's own routes say."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from alerting.forms.configs.change import ConfigForm
+from alerting.forms.configs.new import CopyForm, NewConfigForm
+from alerting.models import AlertConfig
+from alerting.selectors.people import unreachable
+from alerting.services.configs import (
+    alert_config_create,
+    alert_config_delete,
+    alert_config_replace,
+    alert_config_set_enabled,
+)
+from alerting.testing import alert_config_test, tests_throttle
+from alerting.views.configs import AlertConfigViewSet
+from alerting.views.global_configs import GlobalAlertConfigViewSet
+from integrations.choices import DeliveryStatus
+from opsapi.api.permissions import Access, Where
+from opsapi.console.actions import Action, Call, Outcome
+
+
+def _access(action: str) -> Callable[[AlertConfig | None], Access]:
+    """As the API's route of the configuration's kind."""
+
+    def access(config: AlertConfig | None) -> Access:
+        is_global = config is not None and config.group_id is None
+        return (GlobalAlertConfigViewSet if is_global else AlertConfigViewSet).access[action]
+
+    return access
+
+
+def _create(call: Call) -> Outcome:
+    config = alert_config_create(**call.values, actor=call.actor, now=call.now)
+    return Outcome(row=config, warnings=_warnings(config))
+
+
+def _change(call: Call) -> Outcome:
+    alert_config_replace(config=call.row, **call.values, actor=call.actor, now=call.now)
+    return Outcome(warnings=_warnings(call.row))
+
+
+def _switch(*, enabled: bool) -> Callable[[Call], Outcome]:
+    def run(call: Call) -> Outcome:
+        alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+        return Outcome(warnings=_warnings(call.row))
+
+    return run
+
+
+def _delete(call: Call) -> None:
+    alert_config_delete(config=call.row, actor=call.actor, now=call.now)
+
+
+def _test(call: Call) -> Outcome:
+    tests_throttle(group_id=call.row.group_id, now=call.now)
+    tests = alert_config_test(config=call.row, actor=call.actor, now=call.now)
+    told = [(one, one.outcome.status is DeliveryStatus.DELIVERED) for one in tests]
+    return Outcome(row=call.row, template="console/alert_config_tested.html", context={"tests": told})
+
+
+def _warnings(config: AlertConfig) -> Sequence[str]:
+    """What the API tells with `Warning: 299`."""
+    return [f"Notification {place + 1}: {why}." for place, why in unreachable(config).items()]
+
+
+def _is_enabled(config: AlertConfig, _now: datetime) -> bool:
+    return config.enabled
+
+
+def _is_disabled(config: AlertConfig, _now: datetime) -> bool:
+    return not config.enabled
+
+
+NEW = Action(
+    label="New alert configuration",
+    done="Made",
+    text="Conditions that hold already open their alerts at once.",
+    run=_create,
+    access=_access("create"),
+    form=NewConfigForm,
+    icon="add",
+)
+OF_ROW: Mapping[str, Action] = {
+    "change": Action(
+        label="Change",
+        done="Changed",
+        text="Its alerts are cancelled where the event type, matchers, thresholds or projects change.",
+        run=_change,
+        access=_access("replace"),
+        form=ConfigForm,
+        icon="edit",
+    ),
+    "enable": Action(
+        label="Enable",
+        done="Enabled",
+        text="Conditions that hold already open their alerts at once.",
+        run=_switch(enabled=True),
+        access=_access("update"),
+        icon="toggle_on",
+        bulk=True,
+        offered=_is_disabled,
+    ),
+    "disable": Action(
+        label="Disable",
+        done="Disabled",
+        text="Its alerts are cancelled.",
+        run=_switch(enabled=False),
+        access=_access("update"),
+        icon="toggle_off",
+        bulk=True,
+        offered=_is_enabled,
+    ),
+    "test": Action(
+        label="Send a test notification",
+        text="Each of its notifications is sent once, marked as a test; the next page says how each ended.",
+        run=_test,
+        access=_access("test"),
+        icon="send",
+        atomic=False,
+    ),
+    "copy": Action(
+        label="Copy as new",
+        done="Made",
+        text="Secrets are not copied: type them, or leave them to the project's integrations.",
+        run=_create,
+        # Where it is made the form asks, and holds the roles there against the API's route.
+        access=Access(Where.SOMEWHERE, AlertConfigViewSet.access["create"].roles),
+        form=CopyForm,
+        icon="content_copy",
+    ),
+    "delete": Action(
+        label="Delete",
+        done="Deleted",
+        text="Its alerts are cancelled.",
+        run=_delete,
+        access=_access("destroy"),
+        icon="delete",
+        danger=True,
+        bulk=True,
+    ),
+}

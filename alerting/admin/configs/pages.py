@@ -1,0 +1,166 @@
+"""Alert configurations in the console."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accesslist.models import Project
+from alerting.admin.configs.actions import NEW, OF_ROW
+from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, TellsFilter
+from alerting.forms.configs.change import facts_of
+from alerting.models import Alert, AlertConfig, NotificationSetting
+from alerting.notification_types.sentences import receiver_sentence, rhythm_sentence
+from alerting.rules.wording import condition_words, target_words
+from alerting.selectors.config_story import alerts_now, config_audits
+from alerting.selectors.config_views import config_view
+from events.wording import acting, in_words
+from opsapi.console.ages import time_words
+from opsapi.console.display import EMPTY, json_field, link, more_words, short
+from opsapi.console.filters import RelatedFilter
+from opsapi.console.first_rows import first_rows
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import list_url, page_url
+
+_MOST_PROJECTS = 50
+
+
+@admin.register(AlertConfig)
+class AlertConfigAdmin(ConsoleAdmin):
+    """Alert configurations."""
+
+    section = Section.ALERTING
+    icon = "rule_settings"
+    rank = 20
+    group_path = "group_id"
+    add_action = NEW
+    actions_of_row = OF_ROW
+    list_display = ["event_type", "enabled", "covers", "told", "updated"]
+    list_filter = [
+        ("group", RelatedFilter),
+        "enabled",
+        CategoryFilter,
+        EventTypeFilter,
+        TellsFilter,
+    ]
+    list_select_related = ["group"]
+    search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
+    search_help_text = "Part of an event type or a project's name, or a whole id of either."
+    ordering = ["group__name", "created", "id"]
+    fields = [
+        "event_type",
+        "projects",
+        "enabled",
+        "condition",
+        "receivers",
+        "alerts",
+        "happened",
+        "created",
+        "updated",
+        "id",
+    ]
+    empty_text = "No alert configuration yet: nobody is told of anything. Every new project comes with three."
+
+    class Media:
+        css = {"all": ["console/config-form.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
+        """Without the deleted ones, whose rows remain for what is still to be told."""
+        return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    def page_url(self, row: Any) -> str:
+        """The list's once it is deleted: the row stays for what is still to be told."""
+        is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
+        return super().page_url(row) if is_there else self.list_url()
+
+    @admin.display(description="project", ordering="group__name")
+    def covers(self, config: AlertConfig) -> str | SafeString | None:
+        """Its project; of a global one those it covers."""
+        if config.group is not None:
+            return short(str(config.group))
+        if not config.for_all_groups:
+            return f"global: {len(config.group_ids)} of them"
+        return f"global: those tagged {', '.join(config.tags)}" if config.tags else "global: all"
+
+    @admin.display(description="projects")
+    def projects(self, config: AlertConfig) -> str | SafeString | None:
+        """As `covers`, with the names of those it names."""
+        if config.group is not None or config.for_all_groups:
+            return self.covers(config)
+        found = Project.objects.filter(id__in=config.group_ids).order_by("name")
+        names = list(found.values_list("name", flat=True)[:_MOST_PROJECTS])
+        more = more_words(max(0, len(config.group_ids) - len(names)))
+        return " ".join(["global:", ", ".join(names), more]).strip()
+
+    @admin.display(description="told by")
+    def told(self, config: AlertConfig) -> str | None:
+        """The kinds of its notifications."""
+        return ", ".join(dict.fromkeys(one.type_name for one in config.settings.all())) or None
+
+    @admin.display(description="alerts when")
+    def condition(self, config: AlertConfig) -> str:
+        """What has to hold beside the event."""
+        view = config_view(config)
+        return condition_words(
+            view.event_type,
+            matchers=view.matchers,
+            metric_threshold=view.metric_threshold,
+            threshold=view.threshold,
+        )
+
+    @admin.display(description="tells")
+    def receivers(self, config: AlertConfig) -> str:
+        """Whom, after which delay and how often."""
+        told = facts_of(config)["notifications"]
+        return _listed("{}: {}", [(receiver_sentence(one), rhythm_sentence(one)) for one in told])
+
+    @admin.display(description="alerts now")
+    def alerts(self, config: AlertConfig) -> SafeString:
+        """Those that are tracked or open, and the way to the others."""
+        found = first_rows(alerts_now(config))
+        rows = [(link(page_url(one), one.status), target_words(one.facts)) for one in found.rows]
+        shown = _listed("{} {}", rows, found.left_out_words) if rows else "None. "
+        every = link(list_url(Alert, q=config.id), "All its alerts")
+        return format_html("{}{}", shown, every)
+
+    @admin.display(description="what was done to it")
+    def happened(self, config: AlertConfig) -> str:
+        """The newest events about it."""
+        found = first_rows(config_audits(config))
+        rows = [
+            (
+                link(page_url(one), in_words(one.event_type)),
+                acting(one.details) or EMPTY,
+                time_words(one.created),
+            )
+            for one in found.rows
+        ]
+        return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
+
+
+@admin.register(NotificationSetting)
+class NotificationSettingAdmin(ConsoleAdmin):
+    """Notifications of all configurations."""
+
+    group_path = "config__group_id"
+
+    list_display = ["type_name", "config", "delay_min", "interval_min"]
+    list_filter = ["type_name"]
+    list_select_related = ["config"]
+    search_fields = ["id__exact", "config__id__exact"]
+    search_help_text = "A whole id of a notification setting or of an alert configuration."
+    ordering = ["config_id", "position"]
+    fields = ["id", "config", "position", "type_name", "delay_min", "interval_min", "fields_json"]
+    empty_text = "No alert configuration tells anybody."
+
+    fields_json = staticmethod(json_field("fields"))
+
+
+def _listed(line: str, rows: Iterable[tuple[object, ...]], more: str = "") -> SafeString:
+    items = format_html_join("", "<li>" + line + "</li>", rows)
+    last = format_html("<li>{}</li>", more) if more else ""
+    return format_html('<ul class="config-list">{}{}</ul>', items, last)

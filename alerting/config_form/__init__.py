@@ -1,0 +1,1 @@
+"""Alert configurations as an operator types them: what a form asks, and the API's document it becomes."""

@@ -1,0 +1,101 @@
+"""What was typed as the document the API takes, and a stored document as what stands in the form.
+
+Nothing is checked here: the API's own document does that, so that console and API refuse alike.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from alerting.config_form.inputs import Input, InputKind
+from alerting.config_form.kinds import (
+    KINDS,
+    MATCHER_INPUTS,
+    NOTIFICATION_INPUTS,
+    THRESHOLD_INPUTS,
+    config_inputs,
+)
+from alerting.config_form.rows import Typed, rows_of, within
+from alerting.config_form.values import texts_of, value_of
+
+Document = Mapping[str, Any]
+_NOTHING: Document = {}
+
+
+def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None) -> dict[str, Any]:
+    """The document; `stored` is the configuration as the API answers it, None for a new one.
+
+    A secret that was not typed is its redacted form, which the API takes for unchanged. What does not
+    belong to the chosen types goes along when something was typed there, so that the API names it.
+    """
+    known = stored or _NOTHING
+    parts = {
+        "matchers": [_said(MATCHER_INPUTS, row) for row in rows_of(typed, "matchers")],
+        **{part: _said(inputs, within(typed, part)) for part, inputs in THRESHOLD_INPUTS.items()},
+        "notifications": [_notification(row, known) for row in rows_of(typed, "notifications")],
+    }
+    said = _said(config_inputs(is_global=is_global), typed, stored)
+    return {**said, **{name: part for name, part in parts.items() if part}}
+
+
+def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> dict[str, Sequence[str]]:
+    """What stands in the form for a configuration as the API answers it; `as_new`: for a copy of it."""
+    texts = _texts("", config_inputs(is_global=is_global), document)
+    for part, inputs in THRESHOLD_INPUTS.items():
+        texts |= _texts(f"{part}.", inputs, document.get(part, _NOTHING))
+    for place, matcher in enumerate(document["matchers"]):
+        texts |= _texts(f"matchers[{place}].", MATCHER_INPUTS, matcher)
+    for place, notification in enumerate(document["notifications"]):
+        row = f"notifications[{place}]."
+        texts[f"{row}typeName"] = [notification["typeName"]]
+        if not as_new:
+            texts[f"{row}id"] = [notification["id"]]
+        texts |= _texts(row, KINDS[notification["typeName"]].inputs, notification)
+    return texts
+
+
+def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
+    """What is shown of the secrets of stored notifications, by the names of their inputs; `rows` are those in
+    the form with theirs."""
+    return {
+        f"{row}.{one.name}": notification[one.name]
+        for row, notification in rows
+        for one in KINDS[notification["typeName"]].inputs
+        if one.kind is InputKind.SECRET and one.name in notification
+    }
+
+
+def _notification(row: Typed, stored: Document) -> dict[str, Any]:
+    type_name, setting_id = _first(row, "typeName"), _first(row, "id")
+    before = _stored_notification(stored, setting_id, type_name)
+    kind = KINDS.get(type_name)
+    own = kind.inputs if kind else ()
+    named = {one.name for one in own}
+    # A box says something always; one of another type says nothing.
+    others = [
+        one.input
+        for one in NOTIFICATION_INPUTS
+        if one.input.name not in named and one.input.kind is not InputKind.FLAG
+    ]
+    beside = {name: text for name, text in (("typeName", type_name), ("id", setting_id)) if text}
+    kept = {name: before[name] for name in (kind.kept if kind else ()) if before and name in before}
+    return {**beside, **kept, **_said(own, row, before), **_said(others, row)}
+
+
+def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
+    """With another type it is a new one."""
+    named = (one for one in stored.get("notifications", ()) if one["id"] == setting_id)
+    return next((one for one in named if one["typeName"] == type_name), None)
+
+
+def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> dict[str, Any]:
+    values = {one.name: value_of(one, typed, before) for one in inputs}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _texts(prefix: str, inputs: Iterable[Input], document: Document) -> dict[str, Sequence[str]]:
+    return {f"{prefix}{one.name}": texts_of(one, document.get(one.name)) for one in inputs}
+
+
+def _first(row: Typed, name: str) -> str:
+    texts = row.get(name, ())
+    return texts[0] if texts else ""

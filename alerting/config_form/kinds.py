@@ -1,0 +1,137 @@
+"""Which inputs belong to which type of event and of notification (decisions 5).
+
+All of it follows from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES` and from the API's documents; the
+page and its script read it from here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from alerting.choices import ConfigNotificationType
+from alerting.config_form.inputs import Input, InputKind, inputs_of
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.notification_types.base import NotificationType
+from alerting.rules.matching import fields_for
+from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
+from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.notifications import DOCUMENTS
+from events.types import EVENT_TYPES, EventTypeSpec, Needs
+
+_BESIDE = ("typeName", "id")
+_PARTS = ("matchers", "metricThreshold", "threshold", "notifications")
+
+MATCHER_INPUTS = inputs_of(MatcherDocument())
+THRESHOLD_INPUTS: Mapping[str, tuple[Input, ...]] = {
+    "metricThreshold": inputs_of(MetricThresholdDocument()),
+    "threshold": inputs_of(ThresholdDocument()),
+}
+THRESHOLD_OF: Mapping[Needs, str] = {
+    Needs.METRIC_THRESHOLD: "metricThreshold",
+    Needs.THRESHOLD: "threshold",
+}
+"""The part of a configuration that an event type asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """What a configuration of an event type can say; `threshold` is the part it must have."""
+
+    name: str
+    category: str
+    matcher_fields: tuple[str, ...]
+    threshold: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationKind:
+    """What a notification of a type can say beside its type.
+
+    `interval_min`: minutes between repeats where none are typed; None: there are no repeats then.
+    `integrated`: what is left empty is taken from the project's integration.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    interval_min: int | None
+    integrated: bool
+
+    @property
+    def kept(self) -> frozenset[str]:
+        """Fields the API keeps and the form does not ask for: they stay as they are stored."""
+        declared = NOTIFICATION_TYPES[ConfigNotificationType(self.name)].fields
+        return frozenset(field.name for field in declared) - {one.name for one in self.inputs}
+
+
+@dataclass(frozen=True, slots=True)
+class RowInput:
+    """An input of a notification, with the types that it belongs to and each one's choices."""
+
+    input: Input
+    choices_of: Mapping[str, tuple[str, ...]]
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types it belongs to."""
+        return tuple(self.choices_of)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether several of its choices can be chosen."""
+        return self.input.kind is InputKind.CHOICES
+
+
+def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
+    """What is asked beside matchers, thresholds and notifications."""
+    document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
+    return inputs_of(document, leave_out=_PARTS)
+
+
+def event_kinds(*, is_global: bool) -> tuple[EventKind, ...]:
+    """The event types a project's configuration can be for, or a global one."""
+    offered = (
+        spec for spec in EVENT_TYPES.values() if spec.alertable and (is_global or not spec.global_only)
+    )
+    return tuple(_event_kind(spec) for spec in offered)
+
+
+def notification_kinds(*, is_global: bool) -> tuple[NotificationKind, ...]:
+    """The types of notification a project's configuration can have, or a global one."""
+    offered = (kind for kind in NOTIFICATION_TYPES.values() if is_global or not kind.global_only)
+    return tuple(KINDS[kind.type.value] for kind in offered)
+
+
+def _event_kind(spec: EventTypeSpec) -> EventKind:
+    fields = fields_for(spec.category) if spec.supports_matchers else ()
+    names = tuple(field.value for field in fields)
+    return EventKind(spec.name, spec.category.value, names, THRESHOLD_OF.get(spec.needs))
+
+
+def _notification_kind(kind: NotificationType) -> NotificationKind:
+    document = DOCUMENTS[kind.type.value]()
+    inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_BESIDE)
+    # With one channel only there is nothing to choose: such a flag is kept, and has no effect.
+    chosen = tuple(one for one in inputs if kind.for_people or one.kind is not InputKind.FLAG)
+    return NotificationKind(kind.type.value, chosen, kind.default_interval_min, kind.integration is not None)
+
+
+KINDS: Mapping[str, NotificationKind] = {
+    kind.type.value: _notification_kind(kind) for kind in NOTIFICATION_TYPES.values()
+}
+"""What the form asks for a notification, by its type."""
+
+
+def _row_inputs() -> tuple[RowInput, ...]:
+    """Each input once, in the order it first stands in."""
+    found: dict[str, tuple[Input, dict[str, tuple[str, ...]]]] = {}
+    for kind in KINDS.values():
+        for one in kind.inputs:
+            found.setdefault(one.name, (one, {}))[1][kind.name] = one.choices
+    return tuple(RowInput(one, choices_of) for one, choices_of in found.values())
+
+
+NOTIFICATION_INPUTS = _row_inputs()
+"""All inputs a notification can have beside its type."""
+
+FLAGS = frozenset(one.input.name for one in NOTIFICATION_INPUTS if one.input.kind is InputKind.FLAG)
+"""Those of them that are boxes."""

@@ -1,0 +1,87 @@
+"""One typed text as the JSON value it stands for, and back.
+
+What is no such value stays a text, so that the API says what is wrong with it.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from alerting.config_form.inputs import Input, InputKind
+from alerting.config_form.rows import TICKED
+from opsapi.console.fields import CLEAR
+
+_EXACT = 1e15  # below it doubles are written without an exponent
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
+
+
+def value_of(one: Input, typed: Mapping[str, Sequence[str]], before: Mapping[str, Any] | None = None) -> Any:
+    """What an input says, None for nothing; `before` is what is stored, None for something new."""
+    texts = typed.get(one.name, ())
+    text = texts[0] if texts else ""
+    stored = None if before is None else before.get(one.name)
+    match one.kind:
+        case InputKind.FLAG:
+            # What was never said is not said by leaving a box alone.
+            left_alone = before is not None and stored is None
+            return bool(text) or (None if left_alone else False)
+        case InputKind.SECRET:
+            return text or (None if typed.get(one.name + CLEAR) else stored)
+        case InputKind.CHOICES:
+            return _in_order([text for text in texts if text], stored)
+        case _:
+            return _READ[one.kind](text)
+
+
+def texts_of(one: Input, value: Any) -> list[str]:
+    """What stands in an input for a stored value; nothing for a secret."""
+    if value is None or one.kind is InputKind.SECRET:
+        return []
+    match one.kind:
+        case InputKind.FLAG:
+            return [TICKED] if value else []
+        case InputKind.CHOICES:
+            return list(value)
+        case InputKind.LINES:
+            return ["\n".join(value)]
+        case InputKind.NUMBER:
+            return [number_text(value)]
+        case _:
+            return [str(value)]
+
+
+def number_text(value: float) -> str:
+    """A number as people write it: 1000, not 1000.0; every digit that counts."""
+    return str(int(value)) if abs(value) < _EXACT and value == int(value) else repr(value)
+
+
+def _in_order(chosen: Sequence[str], stored: Sequence[str] | None) -> list[str] | None:
+    """The chosen ones in the order they are stored in, then the new ones: a page has an order of its own."""
+    kept = [one for one in stored or () if one in chosen]
+    return kept + [one for one in chosen if one not in kept] or None
+
+
+def _whole(text: str) -> int | str | None:
+    stripped = text.strip()
+    return int(stripped) if _WHOLE.fullmatch(stripped) else stripped or None
+
+
+def _number(text: str) -> float | str | None:
+    stripped = text.strip()
+    number = float(stripped) if _NUMBER.fullmatch(stripped) else math.inf
+    return number if math.isfinite(number) else stripped or None
+
+
+def _lines(text: str) -> list[str] | None:
+    return [line for line in text.replace("\r\n", "\n").split("\n") if line] or None
+
+
+_READ: Mapping[InputKind, Callable[[str], Any]] = {
+    InputKind.TEXT: lambda text: text or None,
+    InputKind.CHOICE: lambda text: text or None,
+    InputKind.LINES: _lines,
+    InputKind.WHOLE: _whole,
+    InputKind.NUMBER: _number,
+}

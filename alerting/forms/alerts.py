@@ -1,0 +1,87 @@
+"""The forms of what can be done to an alert: documents of the API, with what is asked for most at hand."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+
+from alerting.forms.windows import WindowFields, with_line_feeds
+from alerting.models import Alert
+from alerting.rules.acknowledging import MORNING, Preset, until_of
+from alerting.rules.wording import target_words
+from alerting.serializers.acknowledging import AcknowledgementDocument
+from alerting.serializers.windows import WindowDocument
+from events.types import EVENT_TYPES, EventType
+from opsapi import clock
+from opsapi.console.fields import MomentField
+from opsapi.console.forms import DocumentForm
+
+_PRESETS = [
+    (Preset.HOUR.value, "1 hour"),
+    (Preset.FOUR_HOURS.value, "4 hours"),
+    (Preset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
+    (Preset.OWN.value, "A time of your own"),
+]
+_USUAL_WINDOW = timedelta(hours=2)
+
+
+class AcknowledgeForm(DocumentForm):
+    """Until when, and why."""
+
+    document = AcknowledgementDocument
+
+    until = forms.ChoiceField(
+        label="For", choices=_PRESETS, initial=Preset.HOUR.value, widget=forms.RadioSelect
+    )
+    acknowledgedUntil = MomentField(required=False, max_length=40, label="Time of your own (UTC)")
+    acknowledgementComment = forms.CharField(
+        required=False,
+        label="Comment",
+        help_text="At most 500 characters. Left empty, one that is there stays.",
+        widget=forms.Textarea({"rows": 3, "maxlength": 500}),
+    )
+
+    def stored(self) -> Mapping[str, Any]:
+        """The comment that is there."""
+        row = self.row
+        return {"acknowledgementComment": row.acknowledgement_comment or ""} if row else {}
+
+    def body(self) -> Mapping[str, Any]:
+        """As a client would send it."""
+        typed = self.cleaned_data
+        until = until_of(Preset(typed["until"]), clock.now())
+        body = {
+            "acknowledgedUntil": clock.wire_time(until) if until else typed["acknowledgedUntil"],
+            "acknowledgementComment": with_line_feeds(typed["acknowledgementComment"]),
+        }
+        return {name: value for name, value in body.items() if value}
+
+    def clean(self) -> dict[str, Any]:
+        """A time that has come would take an acknowledgement back; one that does not count misleads."""
+        typed = super().clean()
+        if typed.get("acknowledgedUntil") and typed.get("until") != Preset.OWN:
+            self.add_error("until", "Choose “A time of your own”, or leave that empty.")
+        if not self.errors and self.values["acknowledgedUntil"] <= clock.now():
+            self.add_error("acknowledgedUntil", "This time has come already.")
+        return typed
+
+
+class AlertWindowForm(WindowFields):
+    """A maintenance window made from an alert: its project, its category, from now on."""
+
+    document = WindowDocument
+
+    def stored(self) -> Mapping[str, Any]:
+        """What fits the alert."""
+        return window_of(self.row, clock.now()) if self.row else {}
+
+
+def window_of(alert: Alert, now: datetime) -> dict[str, Any]:
+    """What stands in the form at first."""
+    return {
+        "startDate": now,
+        "endDate": now + _USUAL_WINDOW,
+        "alertTypeNames": [EVENT_TYPES[EventType(alert.event_type)].category.value],
+        "description": f"{alert.event_type} of {target_words(alert.facts)} (alert {alert.id})",
+    }

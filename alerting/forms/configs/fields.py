@@ -1,0 +1,179 @@
+"""The inputs of the configuration form as Django's fields: they take everything, the API refuses."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from unfold import widgets
+
+from alerting.config_form.inputs import Input, InputKind
+from alerting.config_form.kinds import (
+    KINDS,
+    MATCHER_INPUTS,
+    NOTIFICATION_INPUTS,
+    THRESHOLD_INPUTS,
+    EventKind,
+    event_kinds,
+    notification_kinds,
+)
+from alerting.config_form.labels import label_of
+from alerting.config_form.rows import Typed
+from alerting.notification_types import NOTIFICATION_TYPES
+from automation.metrics import Metric, allowed_units, base_unit
+from opsapi.console.fields import CLEAR, SecretField
+from opsapi.console.forms import themed
+
+_NONE_CHOSEN = ("", "–")
+_HELP = {
+    "delayMin": "Empty: 0, told at once.",
+    "username": "As they log in.",
+    "teamId": "Its ID; the list shows the names.",
+    "units": "Empty: the metric's own.",
+}
+TEAMS = "config-teams"
+"""The id of the page's list of teams, whose ids can be typed."""
+_INPUT_MODES = {InputKind.WHOLE: "numeric", InputKind.NUMBER: "decimal"}
+
+Choices = Sequence[tuple[str, Any]]
+
+
+class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # the theme is not typed
+    """A select whose options say something to the page's script; `marks` are attributes by value."""
+
+    def __init__(self, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__(choices=choices)
+        self.marks = marks
+
+    def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
+        """An option with its marks."""
+        option: dict[str, Any] = super().create_option(*args, **options)
+        option["attrs"] |= self.marks.get(str(option["value"]), {})
+        return option
+
+
+def field_of(one: Input, choices: Choices | None = None, stored: str | None = None) -> forms.Field:
+    """The field of an input; `choices` where they are not those the API's field has.
+
+    `stored` is what is shown of the secret there is, if any.
+    """
+    options: dict[str, Any] = {
+        "required": False,
+        "label": label_of(one.name),
+        "help_text": _HELP.get(one.name, ""),
+    }
+    offered = _offered(one.choices) if choices is None else choices
+    match one.kind:
+        case InputKind.FLAG:
+            return themed(forms.BooleanField(**options))
+        case InputKind.CHOICES:
+            return themed(forms.Field(widget=forms.SelectMultiple(choices=offered), **options))
+        case InputKind.CHOICE:
+            return themed(forms.CharField(widget=forms.Select(choices=offered), **options))
+        case InputKind.LINES:
+            return themed(forms.CharField(widget=forms.Textarea({"rows": 3}), **options))
+        case InputKind.SECRET:
+            return SecretField(stored=stored, **options)
+        case _:
+            mode = _INPUT_MODES.get(one.kind)
+            attributes = {"inputmode": mode} if mode else {}
+            return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
+
+
+def event_field(*, is_global: bool) -> forms.Field:
+    """The event type, by category; its options say what goes with them."""
+    kinds = event_kinds(is_global=is_global)
+    own = {one.name for one in event_kinds(is_global=False)}
+    categories = dict.fromkeys(one.category for one in kinds)
+    choices = [
+        (category, [(one.name, one.name) for one in kinds if one.category == category])
+        for category in categories
+    ]
+    marks = {one.name: _event_marks(one, is_global_only=one.name not in own) for one in kinds}
+    return _marked("eventTypeName", [_NONE_CHOSEN, *choices], marks)
+
+
+def threshold_fields() -> dict[str, forms.Field]:
+    """Those of both thresholds."""
+    fields = {
+        f"{part}.{one.name}": field_of(one) for part, all_of in THRESHOLD_INPUTS.items() for one in all_of
+    }
+    marks = {
+        metric.value: {
+            "data-units": " ".join(allowed_units(metric)),
+            "data-base": base_unit(metric).value,
+        }
+        for metric in Metric
+    }
+    fields["metricThreshold.metricName"] = _marked(
+        "metricName", _offered([one.value for one in Metric]), marks
+    )
+    return fields
+
+
+def matcher_fields(row: str) -> dict[str, forms.Field]:
+    """Those of one matcher."""
+    return {f"{row}.{one.name}": field_of(one) for one in MATCHER_INPUTS}
+
+
+def notification_fields(
+    row: str, *, is_global: bool, secrets: Mapping[str, str], is_new: bool
+) -> dict[str, forms.Field]:
+    """Those of one notification; `secrets` is what is shown of the stored ones, by input.
+
+    In a new one the boxes are ticked that are so where nothing is said.
+    """
+    fields = {f"{row}.typeName": _type_field(is_global=is_global)}
+    for shown in NOTIFICATION_INPUTS:
+        name = f"{row}.{shown.input.name}"
+        field = field_of(shown.input, stored=secrets.get(name))
+        field.initial = (shown.input.ticked and is_new) or None
+        fields[name] = field
+        if isinstance(field, SecretField) and name in secrets:
+            fields[name + CLEAR] = themed(field.removal())
+        elif all(KINDS[kind].integrated for kind in shown.types):
+            field.help_text = "Empty: from the project's integration."
+    fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
+    fields[f"{row}.intervalMin"].help_text = _interval_help()
+    return fields
+
+
+def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
+    """What stands in the fields where a form is shown without being checked."""
+    return {name: _initial(typed[name]) for name in fields if name in typed}
+
+
+def _initial(texts: Sequence[str]) -> Any:
+    return list(texts) if len(texts) > 1 else next(iter(texts), "")
+
+
+def _offered(names: Iterable[str]) -> Choices:
+    return [_NONE_CHOSEN, *((name, name) for name in names)]
+
+
+def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
+    return forms.CharField(required=False, label=label_of(name), widget=MarkedSelect(choices, marks))
+
+
+def _event_marks(kind: EventKind, *, is_global_only: bool) -> dict[str, str]:
+    return {
+        "data-matchers": " ".join(kind.matcher_fields),
+        "data-threshold": kind.threshold or "",
+        **({"data-global": ""} if is_global_only else {}),
+    }
+
+
+def _type_field(*, is_global: bool) -> forms.Field:
+    marks = {
+        name.value: {
+            "data-interval": str(KINDS[name].interval_min or "none"),
+            **({"data-global": ""} if kind.global_only else {}),
+        }
+        for name, kind in NOTIFICATION_TYPES.items()
+    }
+    names = [one.name for one in notification_kinds(is_global=is_global)]
+    return _marked("typeName", _offered(names), marks)
+
+
+def _interval_help() -> str:
+    usual = next(kind.interval_min for kind in KINDS.values() if kind.interval_min is not None)
+    return f"Empty: {usual}; none for services that keep the state themselves."

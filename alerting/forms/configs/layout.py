@@ -1,0 +1,74 @@
+"""The rows of the configuration form, as its template shows them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django import forms
+
+from alerting.config_form.kinds import MATCHER_INPUTS, NOTIFICATION_INPUTS, RowInput
+from alerting.config_form.rows import Typed
+from opsapi.console.fields import CLEAR
+
+_LAST = ("delayMin", "intervalMin")
+_IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda one: one.input.name in _LAST)
+"""Whom it tells first, then when."""
+
+Faults = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """One of several boxes of an input, and the type of notification it belongs to."""
+
+    value: str
+    ticked: bool
+    types: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An input of a row, and the types of notification it belongs to; `clear` removes what is stored."""
+
+    field: forms.BoundField
+    types: str = ""
+    clear: forms.BoundField | None = None
+    boxes: Sequence[Box] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A matcher or a notification; `setting_id` is a stored one's, `faults` is wrong with all of it."""
+
+    name: str
+    inputs: Sequence[Shown]
+    setting_id: str = ""
+    faults: Sequence[str] = ()
+
+
+def matcher_row(form: forms.BaseForm, name: str, faults: Faults) -> Row:
+    """A matcher."""
+    inputs = [Shown(form[f"{name}.{one.name}"]) for one in MATCHER_INPUTS]
+    return Row(name, inputs, faults=faults.get(name, ()))
+
+
+def notification_row(form: forms.BaseForm, name: str, typed: Typed, faults: Faults) -> Row:
+    """A notification, with the inputs of all types."""
+    inputs = [Shown(form[f"{name}.typeName"])]
+    inputs += [_shown(form, name, one, typed) for one in _IN_ORDER]
+    setting_id = next(iter(typed.get(f"{name}.id", [])), "")
+    return Row(name, inputs, setting_id, faults.get(name, ()))
+
+
+def _shown(form: forms.BaseForm, row: str, one: RowInput, typed: Typed) -> Shown:
+    name = f"{row}.{one.input.name}"
+    clear = form[name + CLEAR] if name + CLEAR in form.fields else None
+    boxes = _boxes(one, typed.get(name, ())) if one.is_list else ()
+    return Shown(form[name], " ".join(one.types), clear, boxes)
+
+
+def _boxes(one: RowInput, ticked: Sequence[str]) -> list[Box]:
+    return [
+        Box(value, value in ticked, type_name)
+        for type_name, choices in one.choices_of.items()
+        for value in choices
+    ]

@@ -1,0 +1,86 @@
+"""The forms that make an alert configuration: anew, or like another one."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from django import forms
+
+from alerting.config_form.documents import document_of, typed_of
+from alerting.config_form.rows import Typed
+from alerting.forms.configs.change import ConfigForm, facts_of
+from alerting.forms.configs.offers import MOST_OFFERED, may_write_global, writable_projects
+from alerting.views.configs import AlertConfigViewSet
+from alerting.views.global_configs import GlobalAlertConfigViewSet
+from opsapi.console.forms import themed
+from opsapi.roles import INSTALLATION, Scope
+
+GLOBAL = "global"
+"""What is chosen in place of a project for a global configuration."""
+
+
+class NewConfigForm(ConfigForm):
+    """To make a configuration, of a project where the operator may or a global one."""
+
+    from_address = frozenset({"group"})
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """Enabled, and told at once."""
+        return {"group": [initial.get("group", "")], "enabled": ["on"]}
+
+    @property
+    def group(self) -> str:
+        """What was chosen: a project's id, or GLOBAL."""
+        return next(iter(self.typed.get("group", [])), "")
+
+    @property
+    def is_global(self) -> bool:
+        """Whether a global one was chosen."""
+        return self.group == GLOBAL
+
+    @property
+    def offers_global(self) -> bool:
+        """Whether the operator may make one."""
+        return may_write_global(self.operator)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """Nothing is stored yet."""
+        return {}
+
+    def asked(self) -> dict[str, forms.Field]:
+        """With the project first."""
+        everywhere = [(GLOBAL, "All projects or some: a global configuration")] if self.offers_global else []
+        choices = [("", "–"), *everywhere, *writable_projects(self.operator, self.group)]
+        widget = forms.Select(choices=choices)
+        help_text = f"The first {MOST_OFFERED} by name." if len(choices) > MOST_OFFERED else ""
+        group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
+        return {"group": themed(group), **super().asked()}
+
+    def scope(self) -> Scope:
+        """The chosen project."""
+        return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    def checked(self) -> Mapping[str, Any]:
+        """As the API's POST reads it."""
+        if not self.group:
+            self.add_error("group", "Is required.")
+            return {}
+        view = GlobalAlertConfigViewSet if self.is_global else AlertConfigViewSet
+        self.operator.authorise_at(view.access["create"].roles, self.scope())
+        group_id = None if self.is_global else self.group
+        document = document_of(self.typed, is_global=self.is_global)
+        context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
+        return {"group_id": group_id, "values": self.document(context).read(document)}
+
+
+class CopyForm(NewConfigForm):
+    """To make a configuration like another one; secrets do not go along."""
+
+    def at_first(self, initial: Mapping[str, str]) -> Typed:
+        """The other one, without ids and secrets."""
+        if self.config is None:
+            return super().at_first(initial)
+        group = self.config.group_id or GLOBAL
+        typed = typed_of(facts_of(self.config), is_global=self.config.group_id is None, as_new=True)
+        return {**typed, "group": [group]}

@@ -1,0 +1,86 @@
+"""How what alerting shows looks in the console: the word for a state, its tone, the icon of a moment."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.models import Alert, MaintenanceWindow
+from alerting.rules.story import MomentKind
+from alerting.rules.windows import WindowState, window_state
+from alerting.selectors.acknowledging import alert_acknowledgement
+from events.wording import in_words
+from integrations.choices import DeliveryStatus
+from opsapi.console.ages import age_words
+from opsapi.console.parts import Cell, Tone
+from opsapi.console.places import page_url
+
+ALERT_TONES: Mapping[str, Tone] = {
+    AlertStatus.TRACKING: Tone.WARNING,
+    AlertStatus.OPEN: Tone.BAD,
+    AlertStatus.CLOSED: Tone.GOOD,
+    AlertStatus.CANCELLED: Tone.PLAIN,
+}
+NOTIFICATION_TONES: Mapping[str, Tone] = {
+    NotificationStatus.PENDING: Tone.INFO,
+    NotificationStatus.DELIVERED: Tone.GOOD,
+    NotificationStatus.FAILED: Tone.BAD,
+    NotificationStatus.DROPPED: Tone.WARNING,
+}
+ATTEMPT_TONES: Mapping[str, Tone] = {
+    DeliveryStatus.DELIVERED: Tone.GOOD,
+    DeliveryStatus.RETRY: Tone.WARNING,
+    DeliveryStatus.FAILED: Tone.BAD,
+}
+WINDOW_WORDS: Mapping[WindowState, str] = {
+    WindowState.PENDING: "coming",
+    WindowState.ACTIVE: "active",
+    WindowState.EXPIRED: "over",
+}
+_WINDOW_TONES: Mapping[WindowState, Tone] = {
+    WindowState.PENDING: Tone.INFO,
+    WindowState.ACTIVE: Tone.WARNING,
+    WindowState.EXPIRED: Tone.PLAIN,
+}
+WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.items()}
+"""As the theme's columns want it: by the word that is shown."""
+MOMENTS: Mapping[MomentKind, tuple[str, Tone]] = {
+    MomentKind.BEGAN: ("sensors", Tone.WARNING),
+    MomentKind.OPENED: ("notifications_active", Tone.BAD),
+    MomentKind.SILENCED: ("build_circle", Tone.INFO),
+    MomentKind.UNSILENCED: ("build_circle", Tone.PLAIN),
+    MomentKind.ACKNOWLEDGED: ("front_hand", Tone.INFO),
+    MomentKind.UNACKNOWLEDGED: ("undo", Tone.PLAIN),
+    MomentKind.LAPSED: ("hourglass_bottom", Tone.PLAIN),
+    MomentKind.RESENT: ("replay", Tone.INFO),
+    MomentKind.OTHER: ("history_edu", Tone.PLAIN),
+    MomentKind.CLOSED: ("check_circle", Tone.GOOD),
+    MomentKind.CANCELLED: ("cancel", Tone.PLAIN),
+    MomentKind.TOLD: ("mark_email_read", Tone.GOOD),
+    MomentKind.NOT_YET: ("schedule_send", Tone.WARNING),
+    MomentKind.NOT_TOLD: ("unsubscribe", Tone.BAD),
+}
+"""An icon of the theme and a tone."""
+
+
+def alert_state(alert: Alert, now: datetime) -> tuple[str, Tone]:
+    """How an alert stands, in a word: taken on by somebody, or else its status."""
+    if alert_acknowledgement(alert, now):
+        return "acknowledged", Tone.INFO
+    return alert.status.lower(), ALERT_TONES[alert.status]
+
+
+def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
+    """How a maintenance window stands, in a word."""
+    state = window_state(window.start, window.end, now)
+    return WINDOW_WORDS[state], _WINDOW_TONES[state]
+
+
+def alert_cells(alert: Alert, now: datetime) -> tuple[Cell, Cell, Cell]:
+    """What it is about, how it stands, how old it is: in lists of active alerts."""
+    metric = f": {alert.metric_name}" if alert.metric_name else ""
+    word, tone = alert_state(alert, now)
+    return (
+        Cell(in_words(alert.event_type) + metric, page_url(alert)),
+        Cell(word, tone=tone),
+        Cell(age_words(now - alert.created)),
+    )

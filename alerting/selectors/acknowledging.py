@@ -1,0 +1,23 @@
+"""Whether alerts are acknowledged, of rows and in queries (decisions 6 "acknowledged")."""
+
+from datetime import datetime
+
+from django.db.models import Q
+
+from alerting.models import Alert
+from alerting.rules.acknowledging import Acknowledgement, in_force
+
+
+def taken_on(now: datetime) -> Q:
+    """Alerts with an acknowledgement that counts, as `alert_acknowledgement` finds it."""
+    return Q(acknowledged_until__gt=now)
+
+
+def alert_acknowledgement(alert: Alert, now: datetime) -> Acknowledgement | None:
+    """The alert's acknowledgement as it counts at `now`."""
+    if alert.acknowledged_until is None:
+        return None
+    stored = Acknowledgement(
+        alert.acknowledged_until, alert.acknowledgement_comment, alert.acknowledging_username
+    )
+    return in_force(stored, now)

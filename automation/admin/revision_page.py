@@ -1,0 +1,60 @@
+"""What the page of a revision shows beside its fields: what it changed, and the version before beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from automation.document.beside import MOST_LINES, Row, beside
+from automation.document.secrets import redacted
+from automation.document.text import write
+from automation.models import AutomationRevision
+from automation.selectors.revisions import document_at, revision_document
+from events.diff_rows import changed_resources
+from opsapi.console.display import cut, more_words
+
+MOST_CHANGED = 100
+"""So many changed processes are shown."""
+_MOST_ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """The lines that differ from the version before; `why_not`: they cannot be compared."""
+
+    before: int
+    rows: Sequence[Row] = ()
+    more: str = ""
+    why_not: str = ""
+
+
+def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
+    """Every changed field, as it was and as it became, and all that differs in the whole document."""
+    diffs, left_out = cut(revision.diffs, MOST_CHANGED)
+    return {
+        "changes": changed_resources(diffs),
+        "changes_more": more_words(left_out),
+        "beside": _beside(revision),
+    }
+
+
+def document_text(revision: AutomationRevision) -> str:
+    """Its document as people read it, secrets redacted."""
+    return _text(revision_document(revision))
+
+
+def _beside(revision: AutomationRevision) -> Beside | None:
+    """None where there is no version before."""
+    number = revision.number - 1
+    before = document_at(number, group_id=revision.group_id)
+    if before is None:
+        return None
+    rows = beside(_text(before), document_text(revision))
+    if rows is None:
+        why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
+        return Beside(before=number, why_not=why_not)
+    shown, left_out = cut(rows, _MOST_ROWS)
+    return Beside(before=number, rows=shown, more=more_words(left_out))
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return write(redacted(document), pretty=True)

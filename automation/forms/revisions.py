@@ -1,0 +1,76 @@
+"""The form that publishes an older revision again: what agents would do is shown before (decisions 9)."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from django import forms
+
+from automation.selectors.revisions import goal_version
+from automation.serializers.automation_config import present_plan
+from automation.services.automation_config import automation_config_restore
+from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.console.ages import time_words
+from opsapi.console.display import cut, more_words
+from opsapi.console.forms import ConsoleForm
+
+_MOST_SHOWN = 200
+
+
+class RestoreForm(ConsoleForm):
+    """Remembers upon which version it was shown what would happen: upon another one nothing is done."""
+
+    template = "console/restore_fields.html"
+
+    version = forms.IntegerField(min_value=0, max_value=10**9, widget=forms.HiddenInput)
+
+    def stored(self) -> Mapping[str, Any]:
+        """The version there is now."""
+        return {"version": goal_version(self.row.group_id)}
+
+    def tell(self, refusal: ApiError) -> None:
+        """Once told that there is another version by now, one sees what would happen upon that."""
+        super().tell(refusal)
+        if refusal.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION:
+            self.data = {**self.data, **self.stored()}
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """What it would do: the first of `diffs`, `effects` and `warnings`; or the `refusal`, in words.
+
+        `more` says of each of them how many are left out.
+        """
+        now = clock.now()
+        try:
+            made = automation_config_restore(
+                group_id=self.row.group_id,
+                number=self.row.number,
+                version=None,
+                if_match=None,
+                dry_run=True,
+                actor=self.operator.actor(),
+                now=now,
+            )
+        except ApiError as refusal:
+            return {"refusal": _in_words(refusal)}
+        told = present_plan(made, now)
+        told["effects"] = [_at_in_words(one) for one in told["effects"]]
+        shown = {name: cut(rows, _MOST_SHOWN) for name, rows in told.items()}
+        return {
+            **{name: rows for name, (rows, _) in shown.items()},
+            "more": {name: more_words(left_out) for name, (_, left_out) in shown.items()},
+            "is_same": not made.changes_something,
+        }
+
+
+def _at_in_words(effect: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**effect, "at": time_words(clock.parse_time(effect["at"]))} if "at" in effect else effect
+
+
+def _in_words(refusal: ApiError) -> list[str]:
+    document = refusal.document()
+    faults = [f"{fault['field']}: {fault['message']}" for fault in document.get("badFields", ())]
+    shown, left_out = cut(faults, _MOST_SHOWN)
+    return [*shown, *([more_words(left_out)] if left_out else [])] or [document["detail"]]

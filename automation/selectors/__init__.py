@@ -1,0 +1,1 @@
+"""Reading the fleet and its automation configuration."""

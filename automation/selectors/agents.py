@@ -1,0 +1,49 @@
+"""Reading agents."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Lower
+
+from automation.choices import AgentType
+from automation.models import (
+    Agent,
+)
+from events.facts import EventFacts
+from opsapi.fields import WireTime
+
+AgentRow = dict[str, Any]
+
+
+def agent_rows(group_id: str) -> QuerySet[Agent, Any]:
+    """The agents of a project, by type and hostname."""
+    agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+    return agents.values(
+        "agent_type",
+        "hostname",
+        "version",
+        "down",
+        wire_created=WireTime("created"),
+        wire_last_report=WireTime("last_report"),
+    )
+
+
+def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySet[Agent]:
+    """The agent of a project that is called so, whose name counts without regard to case; one at most."""
+    agents = Agent.objects.filter(group_id=group_id, agent_type=agent_type.value)
+    # PostgreSQL refuses a NUL, and no name holds one.
+    return agents.alias(key=Lower("hostname")).filter(key=hostname.lower().replace("\0", "/"))
+
+
+def facts_of_agent(agent: Agent) -> EventFacts:
+    """An agent as events name it."""
+    return EventFacts(hostname=agent.hostname, source_type_name=agent.agent_type)
+
+
+def agent_state(agent: Agent) -> dict[str, Any]:
+    """An agent's state under the wire names, as alerting takes it."""
+    return {
+        **facts_of_agent(agent).document(),
+        "down": agent.down,
+        "versionBehind": agent.version_behind,
+    }

@@ -1,0 +1,98 @@
+"""Reading hosts, and what was measured of them."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Lower
+
+from automation.models import (
+    Host,
+    Measurement,
+)
+from automation.reports import Address
+from events.facts import EventFacts
+from opsapi.fields import Among, WireTime
+
+HostRow = dict[str, Any]
+
+
+def host_rows(group_id: str) -> QuerySet[Host, Any]:
+    """The hosts of a project, by hostname and port."""
+    hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
+    return hosts.values(
+        "id",
+        "group_id",
+        "hostname",
+        "port",
+        "type_name",
+        "down",
+        "version",
+        "replica_set_name",
+        "cluster_name",
+        "cluster_id",
+        "shard_name",
+        "uptime_seconds",
+        wire_created=WireTime("created"),
+        wire_last_report=WireTime("last_report"),
+    )
+
+
+def host_row(host_id: str, *, group_id: str) -> HostRow | None:
+    """One host of a project; None when there is none."""
+    return host_rows(group_id).filter(id=host_id).first()
+
+
+def host_row_at(address: Address, *, group_id: str) -> HostRow | None:
+    """The host of a project at an address, whose name counts without regard to case."""
+    name, port = address.key
+    return host_rows(group_id).alias(key=Lower("hostname")).filter(key=name, port=port).first()
+
+
+def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Those of the addresses, as (lower-case hostname, port), at which the project has a host."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    return set(named.values_list(Lower("hostname"), "port")).intersection(keys)
+
+
+def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
+    """The hosts of a project at these addresses, by them, taken in one order for update."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    hosts = named.order_by("id").select_for_update(of=("self",))
+    return {host.address.key: host for host in hosts if host.address.key in keys}
+
+
+def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[Host]:
+    hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
+    return hosts.filter(Among("key", {name for name, _ in keys}))
+
+
+def facts_of_host(host: Host) -> EventFacts:
+    """A host as events name it."""
+    return EventFacts(
+        cluster_id=host.cluster_id,
+        cluster_name=host.cluster_name,
+        host_id=host.id,
+        hostname=host.hostname,
+        port=host.port,
+        replica_set_name=host.replica_set_name,
+        shard_name=host.shard_name,
+    )
+
+
+def host_state(host: Host) -> dict[str, Any]:
+    """A host's state as signals carry it, under the wire names."""
+    return {
+        **facts_of_host(host).document(),
+        "typeName": host.type_name,
+        "reachable": not host.down,
+        "versionBehind": host.version_behind,
+    }
+
+
+def newest_measurements(host_ids: Iterable[str]) -> dict[str, Measurement]:
+    """The newest measurement of each host that has one, by host id."""
+    # One look into the index per host; DISTINCT ON would read all that was ever measured.
+    of_host = Measurement.objects.filter(host=OuterRef("pk")).order_by("-reported", "-id")
+    newest = Host.objects.filter(Among("id", host_ids)).values(newest=Subquery(of_host.values("id")[:1]))
+    return {one.host_id: one for one in Measurement.objects.filter(id__in=newest)}

@@ -1,0 +1,18 @@
+"""What the console's start page shows of the fleet. Read every ten seconds: first rows, bounded counts."""
+
+from automation.models import Agent, Host
+from opsapi.api.principal import Reach
+from opsapi.console.first_rows import FirstRows, first_rows, in_reach
+
+
+def hosts_down(reach: Reach) -> FirstRows[Host]:
+    """Hosts that are down, by project and name."""
+    # A deleted project is gone for everybody, though its hosts are taken away later.
+    down = Host.objects.filter(down=True, group__deleted=None).select_related("group")
+    return first_rows(in_reach(down, reach).order_by("group_id", "hostname", "port"))
+
+
+def agents_silent(reach: Reach) -> FirstRows[Agent]:
+    """Agents that have fallen silent, by project, type and name."""
+    silent = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
+    return first_rows(in_reach(silent, reach).order_by("group_id", "agent_type", "hostname"))

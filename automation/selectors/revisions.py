@@ -1,0 +1,73 @@
+"""Reading the automation configuration, its revisions, and how far the processes have come with it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from automation.document.publishing import NEW_PROJECT
+from automation.document.text import read
+from automation.models import (
+    AutomationRevision,
+    ProcessStatus,
+)
+from automation.rules.processes import ProcessState, process_states
+from automation.rules.silence import SILENCE
+from opsapi.encryption import decrypt
+from opsapi.fields import Among, WireTime
+
+RevisionRow = dict[str, Any]
+
+
+def revision_rows(group_id: str) -> QuerySet[AutomationRevision, Any]:
+    """The revisions of a project's automation configuration, newest first, without their documents."""
+    revisions = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
+    return revisions.values(
+        "group_id",
+        "number",
+        "changes",
+        "restored_from",
+        "actor_kind",
+        "actor_id",
+        "actor_name",
+        wire_created=WireTime("created"),
+    )
+
+
+def goal_version(group_id: str) -> int:
+    """The version of a project's automation configuration; 0 before anything was published."""
+    newest = revision_rows(group_id).values_list("number", flat=True).first()
+    return newest or 0
+
+
+def goal_document(group_id: str) -> Mapping[str, Any]:
+    """A project's automation configuration as it is, in full."""
+    newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number").first()
+    return revision_document(newest) if newest else NEW_PROJECT
+
+
+def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
+    """The document of that version, in full; None when there is none. 0 is what a project starts from."""
+    if number == NEW_PROJECT["version"]:
+        return NEW_PROJECT
+    revision = AutomationRevision.objects.filter(group_id=group_id, number=number).first()
+    return revision_document(revision) if revision else None
+
+
+def revision_document(revision: AutomationRevision) -> Mapping[str, Any]:
+    """The document of a revision, in full."""
+    return read(decrypt(revision.document or "", owner=revision.id))
+
+
+def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:
+    """The version wanted, and how far each process has come.
+
+    One that the document does not name counts while it is still being reported.
+    """
+    newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
+    version, wanted = newest.values_list("number", "processes").first() or (0, [])
+    is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - SILENCE)
+    told = ProcessStatus.objects.filter(is_meant, group_id=group_id)
+    reported = told.values_list("name", "hostname", "goal_version", "error")
+    return version, process_states(wanted, (ProcessState(*one) for one in reported))

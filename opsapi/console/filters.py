@@ -1,0 +1,67 @@
+"""What lists can be filtered by beside their fields."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from django.contrib.admin import FieldListFilter, ListFilter
+from django.contrib.admin.utils import get_fields_from_path
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter
+from unfold.contrib.filters.forms import AutocompleteDropdownForm
+
+
+class ChoiceFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
+    """One of a closed set; anything else finds nothing.
+
+    `title` and `parameter_name` are Django's, `offered` the values with what people read.
+    """
+
+    offered: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """All of them."""
+        return list(self.offered)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows of the chosen one."""
+        value = self.value()
+        if not value:
+            return queryset
+        return self.chosen(queryset, value) if value in dict(self.offered) else queryset.none()
+
+    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Those of one of `offered`."""
+        raise NotImplementedError
+
+
+class _InReach(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is not typed
+    """Shows the name of what is chosen only to who may read it: the theme's takes any id there is."""
+
+    def __init__(self, request: HttpRequest, name: str, *args: Any, **options: Any) -> None:
+        super().__init__(request, name, *args, **options)
+        pages = options["model_admin"].admin_site.get_model_admin(options["field"].remote_field.model)
+        self.fields[name].queryset = pages.get_queryset(request)
+
+
+class RelatedFilter(AutocompleteSelectFilter):  # type: ignore[misc]  # the theme is not typed
+    """One related row, found by typing, of those the operator may read."""
+
+    form_class = _InReach
+
+
+def expected_parameters(pages: Any, request: HttpRequest) -> Iterator[str | None]:
+    """What the filters of a list take of its address, by name."""
+    for declared in pages.get_list_filter(request):
+        yield from _made(declared, pages, request).expected_parameters()
+
+
+def _made(declared: Any, pages: Any, request: HttpRequest) -> ListFilter:
+    """As Django's list makes it: of a class, of a field with a class, or of a field alone."""
+    if callable(declared):
+        made: ListFilter = declared(request, {}, pages.model, pages)
+        return made
+    path, kind = declared if isinstance(declared, tuple) else (declared, FieldListFilter.create)
+    field = get_fields_from_path(pages.model, path)[-1]
+    of_field: ListFilter = kind(field, request, {}, pages.model, pages, field_path=path)
+    return of_field

@@ -1,0 +1,123 @@
+// Draws the measurements of a page, out of the page's JSON. Without it the page says them in words.
+"use strict";
+
+(() => {
+  const canvas = document.getElementById("plot");
+  const data = document.getElementById("plot-data");
+  if (!canvas || !data || !window.Chart) {
+    return;
+  }
+  const plot = JSON.parse(data.textContent);
+  const LINE = "#2f8fd0";
+  const LIMIT = "#dc2626";
+  const GREY = "#8a94a3";
+  const MINUTE = 60 * 1000;
+  const DAY = 24 * 60 * MINUTE;
+  const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => minutes * MINUTE);
+  const TICKS = canvas.clientWidth < 500 ? 4 : 8;
+
+  // Times of UTC, as everywhere in the console; with the day where there are several.
+  const clock = (moment, whole) => {
+    const text = new Date(moment).toISOString();
+    const time = whole ? text.slice(11, 19) : text.slice(11, 16);
+    return whole || plot.until - plot.since > DAY ? `${text.slice(5, 10)} ${time}Z` : `${time}Z`;
+  };
+  const number = (value) => `${value.toLocaleString("en-US")} ${plot.units}`.trim();
+
+  // Whole minutes, hours, days instead of whole numbers of milliseconds.
+  const ticksOf = () => {
+    const length = plot.until - plot.since;
+    const step = STEPS.find((one) => length / one <= TICKS) ?? STEPS[STEPS.length - 1];
+    const ticks = [];
+    for (let at = Math.ceil(plot.since / step) * step; at <= plot.until; at += step) {
+      ticks.push({ value: at });
+    }
+    return ticks;
+  };
+
+  const datasets = [
+    {
+      label: plot.label,
+      data: plot.points.map(([x, y]) => ({ x, y })),
+      borderColor: LINE,
+      backgroundColor: LINE,
+      borderWidth: 2,
+      pointRadius: plot.points.length < 60 ? 2 : 0,
+    },
+  ];
+  if (plot.threshold !== null) {
+    datasets.push({
+      label: "threshold",
+      data: [plot.since, plot.until].map((x) => ({ x, y: plot.threshold })),
+      borderColor: LIMIT,
+      backgroundColor: LIMIT,
+      borderDash: [6, 4],
+      borderWidth: 2,
+      pointRadius: 0,
+    });
+  }
+
+  // Upright lines where it began and ended, with their words beside them.
+  const marks = {
+    id: "marks",
+    afterDatasetsDraw: ({ ctx, chartArea, scales }) => {
+      for (const [moment, words] of [[plot.began, "began"], [plot.ended, "ended"]]) {
+        if (moment === null || moment < plot.since || moment > plot.until) {
+          continue;
+        }
+        const x = scales.x.getPixelForValue(moment);
+        ctx.save();
+        ctx.strokeStyle = ctx.fillStyle = GREY;
+        ctx.setLineDash([3, 3]);
+        ctx.beginPath();
+        ctx.moveTo(x, chartArea.top);
+        ctx.lineTo(x, chartArea.bottom);
+        ctx.stroke();
+        const isRight = x > (chartArea.left + chartArea.right) / 2;
+        ctx.textAlign = isRight ? "right" : "left";
+        ctx.fillText(words, isRight ? x - 4 : x + 4, chartArea.top + 10);
+        ctx.restore();
+      }
+    },
+  };
+
+  const axis = { ticks: { color: GREY }, grid: { color: "rgba(138, 148, 163, 0.2)" } };
+  new window.Chart(canvas, {
+    type: "line",
+    data: { datasets },
+    plugins: [marks],
+    options: {
+      animation: false,
+      maintainAspectRatio: false,
+      parsing: false,
+      interaction: { mode: "nearest", axis: "x", intersect: false },
+      plugins: {
+        legend: { labels: { color: GREY, usePointStyle: true, pointStyle: "line" } },
+        tooltip: {
+          callbacks: {
+            title: (items) => (items.length ? clock(items[0].parsed.x, true) : ""),
+            label: (item) => `${item.dataset.label}: ${number(item.parsed.y)}`,
+          },
+        },
+      },
+      scales: {
+        x: {
+          ...axis,
+          type: "linear",
+          min: plot.since,
+          max: plot.until,
+          afterBuildTicks: (scale) => {
+            scale.ticks = ticksOf();
+          },
+          ticks: { ...axis.ticks, maxRotation: 0, callback: (value) => clock(value) },
+        },
+        y: {
+          ...axis,
+          beginAtZero: true,
+          grace: "5%",
+          title: { display: plot.units !== "", text: plot.units, color: GREY },
+        },
+      },
+    },
+  });
+})();

@@ -1,0 +1,6 @@
+"""Moments of tests that move the clock."""
+
+from datetime import UTC, datetime
+
+# Ahead of the present: nonces from before the database was made are stale.
+NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)

@@ -1,0 +1,231 @@
+"""The page of the account: what people do to their own."""
+
+import re
+
+import pytest
+from django.conf import LazySettings
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+
+from accesslist.models import Project, SecondFactor, User
+from accesslist.selectors.second_factors import factor_state, has_second_factor
+from events.types import EventType
+from opsapi.console.first_rows import MOST_SHOWN
+from opsapi.roles import Role
+from tests.admin.logging_in import (
+    ACCOUNT,
+    BEGIN,
+    CHANGE,
+    LOGIN,
+    REMOVE,
+    RENEW,
+    SESSIONS,
+    SETUP,
+    errors_of,
+    type_code,
+    type_password,
+)
+from tests.admin.moments import NOON
+from tests.admin.reading import is_in, text_of
+from tests.admin.writing import leaves_events, post
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team
+from tests.factories.second_factors import begin_second_factor, code_at, make_second_factor
+
+OTHER = "quite another passphrase"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
+
+
+def test_everybody_who_may_enter_has_an_account_page(client: Client, project: Project) -> None:
+    user = UserFactory.create(username="bob")
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    client.force_login(user)
+    for url in (ACCOUNT, BEGIN, RENEW, REMOVE, CHANGE, SESSIONS):
+        assert client.get(url).status_code == 200, url
+    assert f'href="{ACCOUNT}"' in text_of(client.get(reverse("admin:index")))
+
+
+def test_nobody_else_has_one(client: Client, project: Project) -> None:
+    for url in (ACCOUNT, BEGIN, SETUP, RENEW, REMOVE, CHANGE, SESSIONS):
+        for answer in (client.get(url), client.post(url)):
+            assert answer.status_code == 302
+            assert answer["Location"].startswith(LOGIN)
+
+
+def test_it_says_how_the_account_stands(console: Client, operator: User) -> None:
+    assert "whoever knows your password can log in" in text_of(console.get(ACCOUNT))
+    make_second_factor(operator, NOON)
+    operator.refresh_from_db()
+    console.force_login(operator)
+    page = text_of(console.get(ACCOUNT))
+    assert "On since" in page
+    assert "10 recovery codes left" in page
+
+
+def test_it_says_which_roles_one_has(client: Client, project: Project) -> None:
+    user, elsewhere = UserFactory.create(), ProjectFactory.create(name="<b>billing</b>")
+    user.grants.create(role=Role.ORG_MEMBER.value, org=project.org)
+    user.grants.create(role=Role.GROUP_OWNER.value, project=elsewhere)
+    user.grants.create(role=Role.GLOBAL_READ_ONLY.value)
+    team = make_team(project, user, UserFactory.create())
+    UserFactory.create().grants.create(role=Role.GLOBAL_OWNER.value)
+    client.force_login(user)
+    assert re.findall("<li>((?:GLOBAL|ORG|GROUP)_.*)</li>", text_of(client.get(ACCOUNT))) == [
+        f"ORG_MEMBER in the organization {project.org}",
+        "GROUP_OWNER in the project &lt;b&gt;billing&lt;/b&gt;",
+        "GLOBAL_READ_ONLY over the installation",
+        f"GROUP_READ_ONLY in the project {project}, by the team {team}",
+    ]
+
+
+def test_of_many_roles_it_says_how_many_more(client: Client, db: None) -> None:
+    user = UserFactory.create()
+    for place in ProjectFactory.create_batch(MOST_SHOWN + 2):
+        user.grants.create(role=Role.GROUP_READ_ONLY.value, project=place)
+    client.force_login(user)
+    page = text_of(client.get(ACCOUNT))
+    assert len(re.findall("<li>(?:GLOBAL|ORG|GROUP)_", page)) == MOST_SHOWN
+    assert "and 2 more" in page
+
+
+def test_setting_one_up(console: Client, operator: User) -> None:
+    with leaves_events(operator, EventType.USER_SECOND_FACTOR_BEGUN_AUDIT):
+        begun = post(console, BEGIN, password=PASSWORD)
+    assert begun["Location"] == SETUP
+    page = console.get(SETUP)
+    state = factor_state(operator.id)
+    assert state.setup
+    secret = state.setup.secret
+    assert secret in text_of(page)
+    assert re.search(r'role="img" aria-label="QR code[^"]*"><svg ', text_of(page))
+    with leaves_events(operator, EventType.USER_SECOND_FACTOR_ADDED_AUDIT):
+        shown = post(console, SETUP, code=code_at(secret, NOON))
+    codes = re.findall(r"<li><code>([0-9a-z-]{19})</code></li>", text_of(shown))
+    assert len(codes) == 10
+    assert "no-store" in shown["Cache-Control"]
+    assert is_in(console)
+    other = Client()
+    type_password(other)
+    assert type_code(other, codes[0]).status_code == 302
+
+
+def test_the_secret_and_the_codes_are_shown_once(console: Client, operator: User) -> None:
+    secret = begin_second_factor(operator, NOON)
+    shown = post(console, SETUP, code=code_at(secret, NOON))
+    (code, *_) = re.findall(r"<li><code>([0-9a-z-]{19})</code></li>", text_of(shown))
+    for url in (ACCOUNT, RENEW, REMOVE, "/admin/accesslist/secondfactor/", "/admin/events/event/"):
+        assert secret not in text_of(console.get(url)), url
+        assert code not in text_of(console.get(url)), url
+    assert console.get(SETUP)["Location"] == BEGIN
+    decoded = str([row.get_decoded() for row in Session.objects.all()])
+    assert secret not in decoded
+    assert code not in decoded
+
+
+def test_other_sessions_end_when_one_is_set_up(console: Client, operator: User) -> None:
+    other = Client()
+    type_password(other)
+    secret = begin_second_factor(operator, NOON)
+    assert is_in(other)
+    post(console, SETUP, code=code_at(secret, NOON))
+    assert is_in(console)
+    assert not is_in(other)
+
+
+def test_setting_up_needs_the_password_and_a_right_code(console: Client, operator: User) -> None:
+    with leaves_events(operator):
+        refused = post(console, BEGIN, password="wrong")
+    assert refused.status_code == 200
+    assert list(errors_of(refused)) == ["password"]
+    assert not SecondFactor.objects.exists()
+    begin_second_factor(operator, NOON)
+    with leaves_events(operator):
+        refused = post(console, SETUP, code="000000")
+    assert list(errors_of(refused)) == ["code"]
+    assert not has_second_factor(operator.id)
+
+
+def test_new_recovery_codes_take_a_code(
+    console: Client, operator: User, factor: tuple[str, list[str]]
+) -> None:
+    operator.refresh_from_db()
+    console.force_login(operator)
+    with leaves_events(operator):
+        assert list(errors_of(post(console, RENEW, code="000000"))) == ["code"]
+    with leaves_events(operator, EventType.USER_RECOVERY_CODES_MADE_AUDIT):
+        shown = post(console, RENEW, code=code_at(factor[0], NOON))
+    codes = re.findall(r"<li><code>([0-9a-z-]{19})</code></li>", text_of(shown))
+    assert len(codes) == 10
+    assert not {*codes} & {*factor[1]}
+
+
+def test_removing_it_takes_a_code(console: Client, operator: User, factor: tuple[str, list[str]]) -> None:
+    operator.refresh_from_db()
+    console.force_login(operator)
+    with leaves_events(operator):
+        assert list(errors_of(post(console, REMOVE, code="000000"))) == ["code"]
+    assert has_second_factor(operator.id)
+    with leaves_events(operator, EventType.USER_SECOND_FACTOR_REMOVED_AUDIT):
+        assert post(console, REMOVE, code=code_at(factor[0], NOON))["Location"] == ACCOUNT
+    assert not has_second_factor(operator.id)
+    assert "log in with your password alone now" in text_of(console.get(ACCOUNT))
+
+
+def test_changing_the_password(console: Client, operator: User) -> None:
+    other = Client()
+    type_password(other)
+    with leaves_events(operator, EventType.USER_PASSWORD_CHANGED_AUDIT):
+        answer = post(console, CHANGE, oldPassword=PASSWORD, password=OTHER, again=OTHER)
+    assert answer["Location"] == ACCOUNT
+    assert is_in(console)
+    assert not is_in(other)
+    assert type_password(Client(), OTHER).status_code == 302
+    assert type_password(Client(), PASSWORD).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "told"),
+    [
+        ({"oldPassword": "wrong"}, "oldPassword", "This is not your password."),
+        ({"oldPassword": ""}, "oldPassword", "This field is required."),
+        ({"again": "another one"}, "again", "not the same"),
+        ({"password": "short", "again": "short"}, "password", "too short"),
+        ({"password": "lovelace", "again": "lovelace"}, "password", "too similar"),
+        ({"password": "\0" * 12, "again": "\0" * 12}, "password", "Null characters"),
+        ({"password": "x" * 1001, "again": "x" * 1001}, "password", "at most 1000"),
+    ],
+    ids=["old wrong", "old empty", "not the same", "short", "similar", "NUL", "long"],
+)
+def test_a_password_that_is_refused_is_told_beside_its_field(
+    typed: dict[str, str], field: str, told: str, console: Client, operator: User
+) -> None:
+    values = {"oldPassword": PASSWORD, "password": OTHER, "again": OTHER, **typed}
+    with leaves_events(operator):
+        answer = post(console, CHANGE, **values)
+    if answer.status_code == 404:
+        assert "\0" in values["password"]
+    else:
+        assert answer.status_code == 200
+        assert told in str(errors_of(answer)[field])
+    assert User.objects.get(id=operator.id).check_password(PASSWORD)
+
+
+def test_ending_the_other_sessions(console: Client, operator: User) -> None:
+    other = Client()
+    type_password(other)
+    with leaves_events(operator, EventType.USER_SESSIONS_ENDED_AUDIT):
+        assert post(console, SESSIONS)["Location"] == ACCOUNT
+    assert is_in(console)
+    assert not is_in(other)
+
+
+@pytest.mark.parametrize(
+    ("url", "field"), [(BEGIN, "password"), (CHANGE, "oldPassword"), (REMOVE, "code"), (RENEW, "code")]
+)
+def test_guessing_on_the_account_page_counts_as_at_the_login(
+    url: str, field: str, console: Client, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    typed = {field: "wrong", **({"password": OTHER, "again": OTHER} if url == CHANGE else {})}
+    assert [post(console, url, **typed).status_code for _ in range(3)] == [200, 200, 429]
+    assert type_password(Client()).status_code == 429

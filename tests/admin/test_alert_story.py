@@ -1,0 +1,102 @@
+"""The page of an alert: its story, and what of it is whose business."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accesslist.models import Project
+from alerting.models import NotificationAttempt
+from automation.models import Measurement
+from integrations.choices import DeliveryStatus
+from opsapi import clock
+from opsapi.clock import wire_time
+from tests.admin.alert_pages import ALERTS, alert_page
+from tests.admin.reading import shown
+from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config, make_notification
+from tests.factories.automation import make_host
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_a_page_tells_the_story(console: Client, project: Project) -> None:
+    config = make_config(project, notifications=[EMAIL])
+    alert = make_alert(project, config_id=config.id)
+    told = make_notification(project, alert=alert, status="DELIVERED", attempts=1, latency_ms=84)
+    now = clock.now()
+    attempt = {"status": DeliveryStatus.DELIVERED.value, "latency_ms": 84, "ended": now}
+    NotificationAttempt.objects.create(notification=told, number=1, **attempt)
+    due = now + HOUR
+    make_notification(project, alert=alert, due=due, kind="alert.update", setting_id=config.settings.get().id)
+    text = shown(console, alert_page(alert))
+    assert "oncall@example.com by EMAIL was told that it opened: attempt 1, 84 ms." in text
+    assert "is told that it is still open" in text
+    assert reverse("admin:alerting_alertconfig_change", args=[config.id]) in text
+    assert "by nobody" in text
+
+
+def test_the_measurements_are_there_for_the_script_and_in_words(console: Client, project: Project) -> None:
+    host = make_host(project)
+    alert = make_alert(project, facts={"hostId": host.id, "hostname": HOSTILE, "port": 1})
+    taken = [wire_time(clock.now()), 5.5]
+    Measurement.objects.create(host=host, reported=clock.now(), metrics={"CONNECTIONS": [taken]})
+    text = shown(console, alert_page(alert))
+    assert '<script id="plot-data" type="application/json">' in text
+    assert "CONNECTIONS: lowest 5.5, highest 5.5, last 5.5." in text
+    assert "console/plot.js" in text
+
+
+def test_without_measurements_there_is_no_plot(console: Client, project: Project) -> None:
+    assert "plot-data" not in shown(console, alert_page(make_alert(project)))
+
+
+def test_hostile_names_are_shown_as_they_are(console: Client, project: Project) -> None:
+    Project.objects.filter(id=project.id).update(name=HOSTILE)
+    matchers = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": HOSTILE}]
+    config = make_config(project, matchers=matchers, notifications=[EMAIL])
+    alert = make_alert(
+        project,
+        config_id=config.id,
+        facts={"hostname": HOSTILE, "port": 1},
+        tags=[HOSTILE],
+        acknowledged_until=clock.now() + HOUR,
+        acknowledging_username=HOSTILE,
+        acknowledgement_comment=HOSTILE,
+    )
+    make_notification(
+        project, alert=alert, recipient=HOSTILE, reason=HOSTILE, status="FAILED", created=clock.now()
+    )
+    for url in (alert_page(alert), ALERTS, alert_page(alert, "acknowledge"), alert_page(alert, "window")):
+        text = shown(console, url)
+        assert "&lt;script&gt;alert(1)" in text
+        assert HOSTILE not in text
+
+
+def test_whom_a_global_configuration_tells_is_not_the_projects_business(
+    monitor: Client, console: Client, project: Project
+) -> None:
+    config = make_global_config(notifications=[EMAIL])
+    alert = make_alert(project, config_id=config.id, is_global=True)
+    one = make_notification(project, alert=alert, status="FAILED")
+    secret = ("oncall@example.com", config.id, one.id)
+    for_all, for_them = shown(console, alert_page(alert)), shown(monitor, alert_page(alert))
+    assert [text in for_all for text in secret] == [True] * 3
+    assert [text in for_them for text in secret] == [False] * 3
+    assert "only those see who may read global configurations" in for_them
+
+
+def test_whom_a_global_configuration_tells_of_events_is_not_either(
+    monitor: Client, console: Client, project: Project
+) -> None:
+    own = make_config(project, eventTypeName="NEW_HOST", notifications=[EMAIL])
+    make_notification(project, event_id="a" * 24, recipient="theirs@example.com")
+    make_notification(
+        project, event_id="a" * 24, recipient="ours@example.com", setting_id=own.settings.get().id
+    )
+    listed = shown(monitor, "/admin/alerting/notification/")
+    assert ("ours@example.com" in listed, "theirs@example.com" in listed) == (True, False)
+    assert "theirs@example.com" in shown(console, "/admin/alerting/notification/")

@@ -1,0 +1,65 @@
+"""A maintenance window made from an alert."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from alerting.models import MaintenanceWindow
+from events.types import EventType
+from tests.admin.alert_pages import alert_page, window_values
+from tests.admin.reading import shown
+from tests.admin.writing import confirm, leaves_events
+from tests.factories.alerting import (
+    make_alert,
+)
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+
+
+def test_the_form_of_a_window_is_filled_from_the_alert(console: Client, project: Project) -> None:
+    form = shown(console, alert_page(make_alert(project), "window"))
+    assert "HOST_DOWN of db1.example.com:27017" in form
+    ticked = re.findall(r'<input[^>]*name="alertTypeNames"[^>]*\bchecked\b[^>:]*>', form)
+    assert len(ticked) == 1
+    assert 'value="HOST"' in ticked[0]
+
+
+def test_a_window_is_made_in_its_project(console: Client, operator: User, project: Project) -> None:
+    alert = make_alert(project)
+    with leaves_events(operator, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT):
+        answer = confirm(console, alert_page(alert, "window"), **window_values())
+    assert answer["Location"] == alert_page(alert)
+    window = MaintenanceWindow.objects.get()
+    assert (window.group_id, window.alert_types, window.description) == (
+        project.id,
+        ["HOST"],
+        "two\nlines",
+    )
+    assert window.end - window.start == HOUR
+    assert "holds notifications back" in shown(console, alert_page(alert))
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"endDate": "2020-01-01T00:00"}, "must be later than startDate"),
+        ({"startDate": ""}, "This field is required"),
+        ({"startDate": "now"}, "must be an ISO 8601 date-time"),
+        ({"alertTypeNames": []}, "This field is required"),
+        ({"alertTypeNames": ["WEATHER"]}, "not one of the available choices"),
+        ({"description": "x" * 1001}, "must have 1 to 1000 characters"),
+    ],
+)
+def test_a_wrong_window_is_told_and_not_made(
+    console: Client, operator: User, project: Project, changes: dict[str, Any], told: str
+) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, alert_page(make_alert(project), "window"), **window_values(**changes))
+    assert told in answer.content.decode()
+    assert not MaintenanceWindow.objects.exists()

@@ -1,0 +1,126 @@
+"""Making API keys in the console: the roles chosen, and the private part that is told once."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accesslist.models import ApiKey, Project, User
+from events.types import EventType
+from opsapi.roles import Role
+from tests.admin.operators import operator_with, page_of
+from tests.admin.writing import confirm, leaves_events
+from tests.client import ApiClient
+from tests.factories.accesslist import Key, ProjectFactory
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/accesslist/apikey/add/"
+
+
+def test_a_key_is_made_and_its_private_part_shown_once(
+    console: Client, operator: User, project: Project
+) -> None:
+    with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT) as events:
+        answer = confirm(
+            console,
+            ADD,
+            desc="agents",
+            project=project.id,
+            project_roles=["GROUP_AGENT", "GROUP_READ_ONLY"],
+        )
+    key = ApiKey.objects.get(desc="agents")
+    private = answer.context["private_key"]
+    page = answer.content.decode()
+    assert page.count(private) == 1
+    assert 'data-copy="#private-key"' in page
+    assert "no-store" in answer["Cache-Control"]
+    assert not any(private in str(cookie) for cookie in console.cookies.values())
+    assert private not in str(dict(console.session))
+    assert events[0].group_id == project.id
+    assert private not in str((events[0].details, events[0].diffs, events[0].raw))
+    assert ApiClient(Key(key.id, key.public_key, private)).get(f"/groups/{project.id}").status_code == 200
+    page = console.get(page_of(key)).content.decode()
+    assert private not in page
+    assert "******" + private[-4:] in page
+
+
+def test_a_key_has_the_roles_chosen_where_they_were_chosen(
+    console: Client, operator: User, project: Project
+) -> None:
+    confirm(
+        console,
+        ADD,
+        desc="mixed",
+        project=project.id,
+        project_roles=["GROUP_OWNER"],
+        org=project.org_id,
+        org_roles=["ORG_MEMBER"],
+        global_roles=["GLOBAL_READ_ONLY"],
+    )
+    grants = ApiKey.objects.get(desc="mixed").grants.order_by("id")
+    assert list(grants.values_list("role", "org_id", "project_id")) == [
+        ("GROUP_OWNER", None, project.id),
+        ("ORG_MEMBER", project.org_id, None),
+        ("GLOBAL_READ_ONLY", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"desc": "", "global_roles": ["GLOBAL_OWNER"]}, "This field is required."),
+        ({"desc": "a\x07b", "global_roles": ["GLOBAL_OWNER"]}, "must not hold control characters"),
+        ({"desc": "none"}, "A key needs at least one role."),
+        ({"desc": "nowhere", "project_roles": ["GROUP_OWNER"]}, "A project and roles in it go together."),
+        ({"desc": "nowhere", "org_roles": ["ORG_OWNER"]}, "An organization and roles in it go together."),
+        ({"desc": "mixed", "global_roles": ["GROUP_OWNER"]}, "Select a valid choice"),
+    ],
+)
+def test_a_wrong_key_is_not_made(values: dict[str, Any], told: str, console: Client, operator: User) -> None:
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **values)
+    assert told in answer.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_place_without_roles_is_refused(console: Client, operator: User, project: Project) -> None:
+    answer = confirm(console, ADD, desc="x", project=project.id, global_roles=["GLOBAL_OWNER"])
+    assert "A project and roles in it go together." in answer.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [
+        (Role.GROUP_USER_ADMIN, True),
+        (Role.GROUP_OWNER, True),
+        (Role.GROUP_AUTOMATION_ADMIN, False),
+        (Role.GROUP_READ_ONLY, False),
+    ],
+)
+def test_who_makes_keys_of_a_project(role: Role, may: bool, project: Project) -> None:
+    user, browser = operator_with(role, project=project)
+    made = [EventType.API_KEY_CREATED_AUDIT] if may else []
+    with leaves_events(user, *made, as_owner=False):
+        answer = confirm(browser, ADD, desc="mine", project=project.id, project_roles=["GROUP_READ_ONLY"])
+    assert answer.status_code == (200 if may else 403)
+    assert ApiKey.objects.filter(desc="mine").exists() is may
+
+
+def test_nobody_makes_a_key_in_a_project_they_do_not_administer(project: Project) -> None:
+    other = ProjectFactory.create()
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, ADD, desc="x", project=other.id, project_roles=["GROUP_READ_ONLY"])
+    assert "GROUP_OWNER or GROUP_USER_ADMIN would do" in answer.content.decode()
+    assert not ApiKey.objects.exists()
+
+
+def test_a_role_that_is_not_held_is_refused_beside_its_box(project: Project) -> None:
+    user, browser = operator_with(Role.GROUP_USER_ADMIN, project=project)
+    with leaves_events(user, as_owner=False):
+        answer = confirm(browser, ADD, desc="x", project=project.id, project_roles=["GROUP_OWNER"])
+    assert "GROUP_OWNER cannot be granted" in str(answer.context["form"].errors["project_roles"])
+    assert not ApiKey.objects.exists()

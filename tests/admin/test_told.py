@@ -1,0 +1,58 @@
+"""What is told of an action when it is done, and what its button says."""
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from tests.admin.operators import action_url
+from tests.admin.writing import confirm, post
+from tests.factories.accesslist import OrganizationFactory
+from tests.factories.alerting import make_config
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/accesslist/organization/add/"
+CONFIGS = "/admin/alerting/alertconfig/"
+
+
+def told(console: Client, location: str) -> str:
+    """The page that follows."""
+    return console.get(location).content.decode()
+
+
+def test_what_was_made_is_told_by_its_name(console: Client) -> None:
+    answer = confirm(console, ADD, name="finance")
+    assert "Made: finance." in told(console, answer["Location"])
+
+
+def test_what_was_changed_is_told_by_its_new_name(console: Client) -> None:
+    org = OrganizationFactory.create(name="finance")
+    answer = confirm(console, action_url(org, "rename"), name="accounting <b>")
+    assert "Changed: accounting &lt;b&gt;." in told(console, answer["Location"])
+
+
+def test_what_is_gone_is_told_by_the_name_it_had(console: Client) -> None:
+    org = OrganizationFactory.create(name="finance")
+    answer = confirm(console, action_url(org, "delete"))
+    assert "Deleted: finance." in told(console, answer["Location"])
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1, "Disabled: {}."), (2, "Disabled: 2 alert configurations.")]
+)
+def test_of_many_rows_their_number_is_told(
+    number: int, expected: str, console: Client, project: Project
+) -> None:
+    rows = [make_config(project) for _ in range(number)]
+    chosen = [row.id for row in rows]
+    answer = post(console, CONFIGS, confirmed="yes", action="disable", _selected_action=chosen)
+    assert expected.format(rows[0]) in told(console, answer["Location"])
+
+
+def test_what_makes_something_is_saved_and_other_buttons_say_what_they_do(
+    console: Client, operator: User, project: Project
+) -> None:
+    page = console.get(ADD).content.decode()
+    assert "New organization</h2>" in page
+    assert ">Save</button>" in page
+    assert ">Change</button>" in console.get(action_url(project, "change")).content.decode()

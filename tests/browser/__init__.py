@@ -1,0 +1,1 @@
+"""The console in a real browser: what only a browser can tell."""

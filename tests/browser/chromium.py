@@ -1,0 +1,43 @@
+"""The machine's own Chromium, without a window, which reaches nothing but this machine."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, BrowserContext, StorageState, expect, sync_playwright
+
+from tests.browser.looks import Look
+
+DEADLINE = 20_000.0
+"""How long an action waits for what it acts on, and `expect` for what it expects, in milliseconds."""
+
+# Whatever a page asks for elsewhere is not found; that it asked at all is for `Faults` to tell.
+_NOWHERE_ELSE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """It runs until the end of the block."""
+    program = shutil.which("chromium")
+    assert program, "no chromium on PATH"
+    expect.set_options(timeout=DEADLINE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=[_NOWHERE_ELSE])
+        yield browser
+        browser.close()
+
+
+def new_context(
+    browser: Browser, url: str, look: Look, session: StorageState | None = None
+) -> BrowserContext:
+    """A browser that was never here before, or has the cookies of a session; paths are those below `url`."""
+    context = browser.new_context(
+        base_url=url,
+        storage_state=session,
+        color_scheme=look.color_scheme,
+        reduced_motion="reduce",
+        has_touch=look.has_touch,
+        viewport={"width": look.width, "height": look.height},
+    )
+    context.set_default_timeout(DEADLINE)
+    return context

@@ -1,0 +1,31 @@
+"""Logging in and out, as people do."""
+
+from playwright.sync_api import Locator, Page
+
+LOGIN = "/admin/login/"
+START = "/admin/"
+
+
+def log_in(page: Page, username: str, password: str) -> None:
+    """By the login page, to the start page."""
+    page.goto(LOGIN)
+    type_credentials(page, username, password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(START)
+
+
+def type_credentials(page: Page, username: str, password: str) -> None:
+    """Into the form of the login page."""
+    page.get_by_label("Username").fill(username)
+    page.get_by_label("Password").fill(password)
+
+
+def account_menu(page: Page) -> Locator:
+    """The button that opens the operator's menu."""
+    return page.get_by_role("button", name="Account of")
+
+
+def log_out(page: Page) -> None:
+    """By the operator's menu, which stands on every page."""
+    account_menu(page).click()
+    page.get_by_role("button", name="Log out").click()

@@ -1,0 +1,106 @@
+"""The form of an alert configuration: it shows what goes with the chosen types, by mouse and by keyboard."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from accesslist.models import Project
+from alerting.config_form.kinds import KINDS, event_kinds
+from alerting.config_form.labels import label_of
+from alerting.models import AlertConfig
+from alerting.selectors.configs import config_facts, config_rows
+from tests.browser.accessibility import tab_to
+from tests.factories.alerting import WEBHOOK, make_config
+
+pytestmark = pytest.mark.chromium
+
+ADD = "/admin/alerting/alertconfig/add/"
+PAGE = re.compile(r"/admin/alerting/alertconfig/[0-9a-f]{24}/change/(#.*)?$")
+
+
+def _row(page: Page, number: int) -> Locator:
+    return page.get_by_role("group", name=f"Notification {number}")
+
+
+def _of(row: Locator, name: str) -> Locator:
+    """The input of that name in a row."""
+    return row.locator(f'[name$=".{name}"]:not([type=hidden])')
+
+
+def test_a_notification_shows_the_inputs_of_its_type_alone(console: Page) -> None:
+    console.goto(f"{ADD}?group=global")
+    every = {one.name for kind in KINDS.values() for one in kind.inputs}
+    row = _row(console, 1)
+    for kind in KINDS.values():
+        _of(row, "typeName").select_option(kind.name)
+        own = {one.name for one in kind.inputs}
+        for name in every:
+            shown = _of(row, name).locator("visible=true")
+            if name in own:
+                expect(shown).not_to_have_count(0)
+            else:
+                expect(shown).to_have_count(0)
+
+
+def test_an_event_type_shows_the_parts_it_takes_alone(console: Page) -> None:
+    console.goto(f"{ADD}?group=global")
+    kinds = {one.name: one for one in event_kinds(is_global=True)}
+    for name in (
+        "HOST_DOWN",
+        "NO_PRIMARY",
+        "TOO_FEW_HEALTHY_MEMBERS",
+        "OUTSIDE_METRIC_THRESHOLD",
+        "JOINED_GROUP",
+    ):
+        console.get_by_label("Event type").select_option(name)
+        matchers = console.get_by_role("button", name="Add a matcher")
+        expect(matchers).to_be_visible(visible=bool(kinds[name].matcher_fields))
+        for part in ("metricThreshold", "threshold"):
+            legend = console.get_by_role("group", name=label_of(part), exact=True)
+            expect(legend).to_be_visible(visible=kinds[name].threshold == part)
+
+
+def test_a_global_one_is_asked_for_its_projects(console: Page, project: Project) -> None:
+    console.goto(ADD)
+    console.get_by_label("Project", exact=True).select_option(project.id)
+    expect(console.get_by_label("All projects")).to_be_hidden()
+    console.get_by_label("Project", exact=True).select_option("global")
+    expect(console.get_by_label("Projects", exact=True)).to_be_visible()
+    console.get_by_label("All projects").check()
+    expect(console.get_by_label("Projects", exact=True)).to_be_hidden()
+
+
+def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> None:
+    console.goto(ADD)
+    tab_to(console.get_by_role("link", name="Skip to the content"))
+    console.keyboard.press("Enter")
+    tab_to(console.get_by_label("Project", exact=True))
+    console.keyboard.type(project.name)
+    tab_to(console.get_by_label("Event type"))
+    console.keyboard.type("HOST_DOWN")
+    tab_to(_of(_row(console, 1), "typeName"))
+    console.keyboard.type("EMAIL")
+    tab_to(console.get_by_label("E-mail address"))
+    console.keyboard.type("oncall@example.com")
+    tab_to(console.get_by_role("button", name="Add a notification"))
+    console.keyboard.press("Enter")
+    expect(_of(_row(console, 2), "typeName")).to_be_focused()
+    console.keyboard.type("SMS")
+    tab_to(_of(_row(console, 2), "mobileNumber"))
+    console.keyboard.type("+12025550100")
+    console.keyboard.press("Enter")
+    expect(console).to_have_url(PAGE)
+    told = config_facts(config_rows(project.id).get())["notifications"]
+    assert [one["typeName"] for one in told] == ["EMAIL", "SMS"]
+
+
+def test_a_notification_is_taken_out(console: Page, project: Project) -> None:
+    config = make_config(project, notifications=[WEBHOOK, {**WEBHOOK, "delayMin": 9}])
+    console.goto(f"/admin/alerting/alertconfig/{config.id}/do/change/")
+    _row(console, 1).get_by_role("button", name="Remove").click()
+    expect(_row(console, 2)).to_have_count(0)
+    console.get_by_role("button", name="Change", exact=True).last.click()
+    expect(console).to_have_url(PAGE)
+    (left,) = AlertConfig.objects.get().settings.all()
+    assert left.delay_min == 9

@@ -1,0 +1,106 @@
+"""What operators come for, by mouse: from the alert on the start page to its end."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from accesslist.models import Project, User
+from alerting.models import Alert, AlertConfig, MaintenanceWindow
+from opsapi import clock
+from opsapi.console.places import list_url, page_url
+from opsapi.roles import Role
+from tests.admin.rows import record_event
+from tests.browser.people import START, log_in
+from tests.browser.sessions import enter
+from tests.browser.site import Site
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
+from tests.factories.alerting import make_alert, make_config
+
+pytestmark = pytest.mark.chromium
+
+COMMENT = "The disk is being replaced."
+
+
+def _alert(project: Project, hostname: str) -> Alert:
+    config = make_config(project)
+    return make_alert(project, config_id=config.id, facts={"hostname": hostname, "port": 27017})
+
+
+def _part(page: Page, name: str) -> Locator:
+    return page.get_by_role("region", name=name)
+
+
+def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, project: Project) -> None:
+    alert = _alert(project, "db1.example.com")
+    log_in(page, operator.username, PASSWORD)
+    row = _part(page, "Alerts open or tracking").get_by_role("row").filter(has_text="db1.example.com")
+    row.get_by_role("link", name="Host down").click()
+    expect(page).to_have_url(page_url(alert))
+
+    page.get_by_role("link", name="Acknowledge").click()
+    page.get_by_label("4 hours").check()
+    page.get_by_label("Comment").fill(COMMENT)
+    page.get_by_role("button", name="Acknowledge").click()
+    expect(_part(page, "Summary")).to_contain_text("by ada until")
+    happened = _part(page, "What happened")
+    expect(happened).to_contain_text(COMMENT)
+    expect(happened).to_contain_text("by ada")
+
+    page.get_by_role("link", name="Make a maintenance window").click()
+    page.get_by_role("button", name="Make a maintenance window").click()
+    expect(page.get_by_text(f"Maintenance window made: HOST of {project.name}")).to_be_visible()
+    window = MaintenanceWindow.objects.get(group=project)
+    assert window.alert_types == ["HOST"]
+    assert window.start <= clock.now() < window.end
+
+
+def test_a_configuration_is_disabled(console: Page, project: Project) -> None:
+    config, other = make_config(project), make_config(project)
+    console.goto(page_url(config))
+    console.get_by_role("link", name="Disable").click()
+    console.get_by_role("button", name="Disable").click()
+    expect(console).to_have_url(page_url(config))
+    expect(console.get_by_role("link", name="Enable")).to_be_visible()
+    assert list(AlertConfig.objects.filter(enabled=True)) == [other]
+
+
+def test_filtered_events_are_downloaded(console: Page, project: Project) -> None:
+    event = record_event(project, "db1.example.com")
+    record_event(project, "db2.example.com")
+    console.goto(START)
+    console.get_by_role("link", name="Events", exact=True).click()
+    expect(console.get_by_role("cell", name="db2.example.com")).to_be_visible()
+    console.get_by_label("Host name").fill("db1.example.com")
+    console.get_by_role("button", name="Filter").click()
+    expect(console.get_by_role("cell", name="db2.example.com")).to_have_count(0)
+    with console.expect_download() as downloading:
+        console.get_by_role("link", name="Download as CSV").click()
+    (row,) = _rows(Path(downloading.value.path()))
+    assert event.id in row.values()
+    assert downloading.value.suggested_filename.endswith(".csv")
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_project_reader_sees_theirs_and_changes_nothing(page: Page, site: Site, project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    alert, foreign = _alert(project, "db1.example.com"), _alert(other, "foreign.example.com")
+    reader: User = UserFactory.create()
+    reader.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    enter(page.context, site.url, reader)
+    for address in (START, list_url(Alert)):
+        page.goto(address)
+        expect(page.get_by_role("main").get_by_text("db1.example.com").first).to_be_visible()
+        expect(page.get_by_text("foreign.example.com")).to_have_count(0)
+    for address in (page_url(alert), page_url(AlertConfig.objects.get(group=project)), list_url(AlertConfig)):
+        page.goto(address)
+        expect(page).to_have_url(address)
+        for name in ("Acknowledge", "Make a maintenance window", "Change", "Disable", "Delete", "New"):
+            expect(page.get_by_role("main").get_by_role("link", name=name)).to_have_count(0)
+    page.goto(page_url(foreign))
+    expect(page).to_have_url(START)

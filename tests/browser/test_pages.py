@@ -1,0 +1,97 @@
+"""Every kind of page, in every look: no serious fault, and no wider than its window."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db.models import Model
+from playwright.sync_api import Page, expect
+
+from accesslist.models import AccessListEntry, ApiKey, Project, User
+from alerting.models import Alert, AlertConfig, MaintenanceWindow
+from automation.models import AutomationRevision, Host
+from events.models import Event
+from integrations.models import Integration
+from opsapi.console.places import list_url, page_url
+from tests.admin.operators import action_url
+from tests.admin.rows import fill, record_event
+from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.looks import LOOKS, Look
+from tests.browser.people import START
+from tests.factories.accesslist import PASSWORD
+
+pytestmark = pytest.mark.chromium
+
+LISTED: tuple[type[Model], ...] = (Alert, Event, ApiKey)
+ROWS: tuple[type[Model], ...] = (
+    Alert,
+    AlertConfig,
+    MaintenanceWindow,
+    Event,
+    Host,
+    Integration,
+    ApiKey,
+    User,
+    AccessListEntry,
+    AutomationRevision,
+)
+
+
+def _addresses(project: Project) -> Iterator[str]:
+    """Of pages that are there to be read, and of forms."""
+    yield START
+    for model in LISTED:
+        yield list_url(model)
+    for model in ROWS:
+        yield page_url(model._default_manager.latest("pk"))
+    alert = Alert.objects.get()
+    yield action_url(alert, "acknowledge")
+    yield action_url(alert, "window")
+    yield action_url(AutomationRevision.objects.latest("pk"), "restore")
+    yield f"/admin/integrations/integration/add/?group={project.id}&type=SCRAPER"
+    yield "/admin/accesslist/accesslistentry/add/"
+    yield "/admin/account/"
+
+
+def _is_for_everybody(page: Page) -> Iterator[str]:
+    """What is wrong with the page that is open."""
+    for check in (no_serious_faults, fits_its_window):
+        try:
+            check(page)
+        except AssertionError as fault:
+            yield str(fault)
+
+
+def _fill_config_form(page: Page) -> None:
+    page.goto("/admin/alerting/alertconfig/add/")
+    page.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
+    page.get_by_role("button", name="Add a matcher").click()
+    page.get_by_role("group", name="Notification 1").get_by_label("Type").select_option("GROUP")
+
+
+def _make_key(page: Page) -> None:
+    page.goto("/admin/accesslist/apikey/add/")
+    page.get_by_label("Description").fill("pipeline")
+    page.get_by_label("GLOBAL_READ_ONLY").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("button", name="Copy the private key")).to_be_visible()
+
+
+def _set_up_second_factor(page: Page) -> None:
+    page.goto("/admin/account/second-factor/")
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("img", name="QR code of the key below")).to_be_visible()
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_every_page_is_for_everybody(look: Look, console: Page, project: Project) -> None:
+    fill(project)
+    record_event(project)
+    faults: list[str] = []
+    for address in _addresses(project):
+        console.goto(address)
+        faults.extend(_is_for_everybody(console))
+    for lead_to in (_fill_config_form, _make_key, _set_up_second_factor):
+        lead_to(console)
+        faults.extend(_is_for_everybody(console))
+    assert not faults, "\n".join(faults)

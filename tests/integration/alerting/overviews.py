@@ -1,0 +1,40 @@
+"""What the start page shows a row of."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow
+from automation.models import Agent
+from opsapi.api.principal import Reach
+from tests.factories.alerting import make_alert
+
+NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+ALL = Reach(everything=True)
+
+
+def aged(project: Project, age: timedelta, **changes: Any) -> Alert:
+    """An open alert that was opened so long ago."""
+    return make_alert(project, created=NOW - age, opens=NOW - age, **changes)
+
+
+def make_window(project: Project, start: timedelta, end: timedelta) -> MaintenanceWindow:
+    """A window for hosts, its ends told from now."""
+    return MaintenanceWindow.objects.create(
+        group=project, alert_types=["HOST"], start=NOW + start, end=NOW + end, created=NOW, updated=NOW
+    )
+
+
+def make_agent(project: Project, hostname: str, **changes: Any) -> Agent:
+    """A monitoring agent that has fallen silent."""
+    values = {"agent_type": "MONITORING", "version": "1.0", "created": NOW, "last_report": NOW, "down": True}
+    return Agent.objects.create(group=project, hostname=hostname, **(values | changes))
+
+
+def ids(rows: Sequence[Any]) -> list[Any]:
+    """The primary keys."""
+    return [one.pk for one in rows]

@@ -1,0 +1,60 @@
+"""What the console's own inputs show and ask."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from django import forms
+
+from opsapi.console.fields import MomentField, SecretField
+
+NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
+
+
+class _Form(forms.Form):
+    at = MomentField(required=False)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (NOON, "2099-11-21T12:00:07"),
+        (NOON.astimezone(timezone(timedelta(hours=2))), "2099-11-21T12:00:07"),
+        ("2099-11-21T12:00", "2099-11-21T12:00"),
+    ],
+)
+def test_a_moment_is_shown_as_pickers_take_it(stored: Any, shown: str) -> None:
+    page = str(_Form(initial={"at": stored})["at"])
+    assert 'type="datetime-local"' in page
+    assert 'step="1"' in page
+    assert f'value="{shown}"' in page
+
+
+def test_a_typed_moment_stays_as_it_was_typed() -> None:
+    form = _Form({"at": "next week"})
+    assert form.is_valid()
+    assert form.cleaned_data == {"at": "next week"}
+    assert 'value="next week"' in str(form["at"])
+
+
+@pytest.mark.parametrize(
+    ("required", "stored", "asked"), [(True, None, True), (True, "****", False), (False, None, False)]
+)
+def test_a_secret_has_to_be_typed_where_there_is_none(
+    required: bool, stored: str | None, asked: bool
+) -> None:
+    assert SecretField(required=required, stored=stored).required is asked
+
+
+def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
+    field = SecretField(label="Token", stored="<****ab>", note=" Take care.")
+    assert field.widget.render("token", "typed") == field.widget.render("token", None)
+    assert field.widget.attrs["placeholder"] == "unchanged"
+    assert field.help_text == "Stored: <code>&lt;****ab&gt;</code>. Empty: it stays. Take care."
+    assert field.removal().label == "Remove the stored “Token”"
+
+
+def test_of_a_new_secret_nothing_is_told() -> None:
+    field = SecretField(label="Token", note=" Take care.", help_text="From the service.")
+    assert "placeholder" not in field.widget.attrs
+    assert field.help_text == "From the service."

@@ -1,0 +1,60 @@
+"""How values look in the console."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils.html import strip_tags
+
+from opsapi import clock
+from opsapi.console.ages import time_words
+from opsapi.console.display import EMPTY, LONGEST, ago, cut, link, more_words, short
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [("", ("", 0)), ("abc", ("abc", 0)), ("abcd", ("abc", 1)), ("abcdef", ("abc", 3))],
+    ids=["none", "as many as fit", "one more", "more"],
+)
+def test_a_list_is_cut_and_says_how_many_are_left_out(rows: str, found: tuple[str, int]) -> None:
+    assert cut(rows, 3) == found
+
+
+@pytest.mark.parametrize(
+    ("left_out", "at_least", "words"),
+    [
+        (0, False, ""),
+        (0, True, ""),
+        (1, False, "… and 1 more"),
+        (1234, False, "… and 1,234 more"),
+        (991, True, "… and at least 991 more"),
+    ],
+)
+def test_what_is_left_out_is_told(left_out: int, at_least: bool, words: str) -> None:
+    assert more_words(left_out, at_least=at_least) == words
+
+
+@pytest.mark.parametrize("text", [None, "", "x" * LONGEST])
+def test_a_value_that_fits_stays(text: str | None) -> None:
+    assert short(text) == text
+
+
+def test_a_long_value_is_cut_and_stands_whole_in_its_tooltip() -> None:
+    text = HOSTILE + "x" * LONGEST
+    shown = str(short(text))
+    assert "<script>" not in shown
+    assert shown.count("x" * LONGEST) == 1
+    assert shown.endswith("…</span>")
+
+
+def test_a_link_escapes_what_it_says() -> None:
+    assert "<script>" not in link("/a?b=1&c=2", HOSTILE)
+    assert 'href="/a?b=1&amp;c=2"' in link("/a?b=1&c=2", HOSTILE)
+
+
+def test_how_long_ago_bears_the_time_itself() -> None:
+    moment = clock.now() - timedelta(minutes=5, seconds=30)
+    assert ago(None) == EMPTY
+    assert f'title="{time_words(moment)}"' in ago(moment)
+    assert strip_tags(ago(moment)) == "5 min ago"

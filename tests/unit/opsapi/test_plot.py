@@ -1,0 +1,30 @@
+"""A plot as its script takes it."""
+
+from datetime import UTC, datetime, timedelta
+
+from opsapi.console.parts import Plot
+
+NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def test_times_are_milliseconds_and_what_is_not_there_is_null() -> None:
+    plot = Plot(label="CONNECTIONS", units="", since=NOON - HOUR, until=NOON, points=[(NOON, 3.5)])
+    noon = round(NOON.timestamp()) * 1000
+    assert plot.data() == {
+        "label": "CONNECTIONS",
+        "units": "",
+        "since": noon - 3_600_000,
+        "until": noon,
+        "points": [[noon, 3.5]],
+        "threshold": None,
+        "began": None,
+        "ended": None,
+    }
+
+
+def test_what_is_marked_is_given() -> None:
+    data = Plot(
+        label="", units="", since=NOON, until=NOON, points=[], threshold=2.0, began=NOON - HOUR, ended=NOON
+    ).data()
+    assert (data["threshold"], data["ended"] - data["began"]) == (2.0, 3_600_000)
