@@ -291,9 +291,10 @@ LOGGING = {
     "formatters": {"line": {"()": "opsapi.logs.LineFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": OPSAPI_LOG_LEVEL},
-    # The request log of the platform says more than these two would.
+    # The request log of the platform says more than these would.
     "loggers": {
         "django.request": {"level": "CRITICAL"},
+        "django.security": {"level": "CRITICAL"},
         "django.server": {"level": "CRITICAL"},
     },
 }

@@ -18,7 +18,7 @@ from django.utils.http import urlencode
 from events.admin.links import row_links
 from events.admin.shown import group_names, shown_events
 from events.csv import events_csv
-from events.csv_downloads import FULL_RETRY_SECONDS, MOST_AT_ONCE, download
+from events.csv_downloads import FULL_RETRY_SECONDS, download
 from events.diff_rows import changed_resources
 from events.forms import EventFilters, Last
 from events.models import Event
@@ -115,7 +115,6 @@ class EventAdmin(ConsoleAdmin):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "Too many files at a time",
-            "most": MOST_AT_ONCE,
             "seconds": FULL_RETRY_SECONDS,
             "csv_url": _with(filters),
             "list_url": _with(filters, url=self.list_url()),

@@ -1,10 +1,9 @@
 """Doing an action to many rows of a list."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -26,25 +25,15 @@ def to_many(name: str, action: Action) -> DoToMany:
         # In one order: services take locks, and two operators may act at once.
         rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
         if not rows:
-            return refused(request, NONE_LEFT)
+            return _refused(request, NONE_LEFT)
         if len(rows) > MOST_ROWS:
-            return refused(request, f"At most {MOST_ROWS} at once.")
+            return _refused(request, f"At most {MOST_ROWS} at once.")
         return ActionPage(admin, request, action, rows, name=name).answer()
 
     return do
 
 
-def refused(request: HttpRequest, reason: str) -> HttpResponse:
+def _refused(request: HttpRequest, reason: str) -> HttpResponse:
     """Back to the list, with the reason."""
     messages.error(request, reason)
     return redirect(request.get_full_path())
-
-
-def are_keys(key: "models.Field[Any, Any]", texts: Iterable[str]) -> bool:
-    """Whether each could be a row's; the database takes nothing else."""
-    try:
-        for text in texts:
-            key.run_validators(key.to_python(text))
-    except ValidationError:
-        return False
-    return True

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
@@ -24,7 +23,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import Reach
 from opsapi.console.action_pages import ActionPage
 from opsapi.console.actions import Action, operator_of
-from opsapi.console.bulk import NONE_LEFT, are_keys, refused, to_many
+from opsapi.console.bulk import to_many
 from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY
 from opsapi.console.filters import expected_parameters
@@ -176,13 +175,6 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             for name, action in self.actions_of_row.items()
             if action.bulk and action.is_allowed_somewhere(operator)
         }
-
-    def response_action(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> HttpResponse | None:
-        """To the chosen rows; what can be no key is none of a row."""
-        if not are_keys(self.opts.pk, request.POST.getlist(ACTION_CHECKBOX_NAME)):
-            return refused(request, NONE_LEFT)
-        answer: HttpResponse | None = super().response_action(request, queryset)
-        return answer
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         """What this operator can do to this row now: the buttons of its page."""

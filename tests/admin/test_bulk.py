@@ -52,7 +52,7 @@ def test_rows_that_are_gone_are_told(
 
 @pytest.mark.parametrize("key", ["x", "", "9" * 40, "-1", "1.5"])
 @pytest.mark.parametrize("confirmed", [{}, {"confirmed": "yes"}])
-def test_keys_that_are_no_numbers_are_of_no_row(
+def test_odd_keys_are_of_no_row(
     key: str, confirmed: dict[str, str], console: Client, project: Project
 ) -> None:
     name = next(name for name, action in AgentAdmin.actions_of_row.items() if action.bulk)

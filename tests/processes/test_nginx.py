@@ -13,11 +13,18 @@ from requests.auth import HTTPDigestAuth
 
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
+from tests.deployment import NGINX
+from tests.documents import ROOT, blocks
 from tests.eventually import eventually
 from tests.integration.embedded.sql import tell
+from tests.processes import deployed
+from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
 
 SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
+WEB_NAME = "web.internal.example.com"
+"""In the certificate of web machines, as the guide has it."""
 START_SECONDS = 60.0
 USER = {
     "username": "ada@example.com",
@@ -151,6 +158,41 @@ def test_without_web_processes_it_answers_as_the_platform_would(tmp_path: Path) 
         "detail": "The service is not available right now: no web process answers.",
         "parameters": ["no web process answers"],
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [(WEB_NAME, 200), ("another.example.com", 503)], ids=["its name", "another name"]
+)
+def test_it_speaks_tls_to_web_machines_as_the_guide_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, status: int
+) -> None:
+    (tmp_path / "web").mkdir()
+    certificate, key = make_certificate(tmp_path / "web", name)
+    monkeypatch.setattr(deployed, "NGINX", _with_tls_behind(tmp_path / "tls.conf", certificate))
+    made = Deployed(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
+    with (tmp_path / "opsapi.env").open("a") as settings:
+        settings.write(f"OPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
+    with made.running("opsapi-web.service"), made.nginx(), _session(made) as session:
+        direct = f"https://127.0.0.1:{made.web_port}/health/live"
+        eventually(lambda: _answers(direct, certificate), START_SECONDS, message="web process")
+        assert session.get(f"{made.url}/health/live").status_code == status
+
+
+def _with_tls_behind(path: Path, certificate: Path) -> Path:
+    """The shipped file, changed as the guide says."""
+    (lines,) = (block.text for block in blocks(GUIDE) if block.language == "nginx")
+    assert f" {WEB_NAME};" in lines
+    ours = lines.replace("/etc/nginx/tls/web-ca.crt", str(certificate))
+    text = NGINX.read_text().replace("proxy_pass http:", "proxy_pass https:")
+    path.write_text(text.replace("    proxy_http_version 1.1;\n", f"    proxy_http_version 1.1;\n{ours}"))
+    return path
+
+
+def _answers(url: str, certificate: Path) -> bool:
+    try:
+        return requests.get(url, verify=str(certificate), timeout=10).ok
+    except requests.ConnectionError:
+        return False
 
 
 def _session(site: Deployed) -> requests.Session:
