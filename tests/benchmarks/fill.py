@@ -144,9 +144,9 @@ def _facts(event_type: str, host: Host) -> dict[str, str | int]:
     if event_type == "NO_PRIMARY":
         return {**cluster, "clusterId": new_id()}
     if event_type == "MONITORING_AGENT_DOWN":
-        return {"hostname": "agent1.example.com", "sourceTypeName": "MONITORING"}
+        return {"hostname": "agent1.example.com"}
     where: dict[str, str | int] = {"hostId": host.id, "hostname": host.hostname, "port": host.port}
-    return {**where, **cluster, "sourceTypeName": host.type_name}
+    return {**where, **cluster}
 
 
 def _events(project: Project, hosts: list[Host], count: int, now: datetime) -> Iterator[Event]:
