@@ -12,7 +12,6 @@ from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
 from accesslist.rules.second_factor import NEVER
-from opsapi.console.ages import time_words
 from opsapi.fields import CidrField, PrimaryIdField, SealedField
 from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
 
@@ -260,42 +259,3 @@ class AccessListEntry(models.Model):
 
     def __str__(self) -> str:
         return str(self.cidr_block)
-
-
-class DigestUse(models.Model):
-    """A (nonce, nc) that was used: a second use is a replay. UNLOGGED (migration 0002); rows live minutes."""
-
-    id = models.BigAutoField(primary_key=True)
-    nonce = models.CharField(max_length=32, db_collation="C")
-    nc = models.CharField(max_length=8, db_collation="C")
-    used = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(name="digest_use_once", fields=["nonce", "nc"])]
-
-    def __str__(self) -> str:
-        return f"{self.nonce}:{self.nc}"
-
-
-class DigestEpoch(models.Model):
-    """Since when used nonces are remembered. UNLOGGED like them (migration 0003).
-
-    A crash empties both tables, and so does a failover: nonces from before the row are stale.
-    """
-
-    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    started = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return time_words(self.started)
-
-
-class RateWindow(models.Model):
-    """How often something was done in the running window. UNLOGGED (migration 0002)."""
-
-    bucket = models.CharField(max_length=200, primary_key=True, db_collation="C")
-    started = models.DateTimeField()
-    count = models.PositiveIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.bucket}: {self.count}"

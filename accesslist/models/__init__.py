@@ -1,0 +1,29 @@
+"""Who holds which roles where, and what authentication remembers of calls."""
+
+from accesslist.models.holders import (
+    AccessListEntry,
+    ApiKey,
+    Organization,
+    Project,
+    RoleGrant,
+    SecondFactor,
+    Team,
+    User,
+    username_key,
+)
+from accesslist.models.remembered import DigestEpoch, DigestUse, RateWindow
+
+__all__ = [
+    "AccessListEntry",
+    "ApiKey",
+    "DigestEpoch",
+    "DigestUse",
+    "Organization",
+    "Project",
+    "RateWindow",
+    "RoleGrant",
+    "SecondFactor",
+    "Team",
+    "User",
+    "username_key",
+]
