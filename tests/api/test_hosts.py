@@ -91,8 +91,9 @@ class TestMaking:
     def test_the_same_address_in_another_project_is_another_host(
         self, owner: ApiClient, project: Project
     ) -> None:
-        made(owner, project)
-        made(owner, ProjectFactory.create())
+        first, second = made(owner, project), made(owner, ProjectFactory.create())
+        assert first["id"] != second["id"]
+        assert (first["hostname"], first["port"]) == (second["hostname"], second["port"])
 
     @pytest.mark.parametrize(
         ("body", "field", "code"),
