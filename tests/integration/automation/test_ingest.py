@@ -1,6 +1,7 @@
 """What an agent's report leaves behind, and what that costs."""
 
 from datetime import UTC, datetime, timedelta
+from operator import sub
 from typing import Any
 
 import pytest
@@ -145,26 +146,32 @@ class TestCost:
         assert Database.objects.count() == 6
 
     @pytest.mark.django_db(transaction=True)
-    def test_heartbeats_touch_no_index(self, project: Project) -> None:
-        tables = ("automation_host", "automation_agent")
-        before = [self.updates(table) for table in tables]
-        for minute in range(20):
+    @pytest.mark.parametrize("table", ["automation_host", "automation_agent"])
+    def test_heartbeats_touch_no_index(self, project: Project, table: str) -> None:
+        ingest(project, *self.hosts(200), now=clock.now())
+        rounds = []
+        for minute in range(1, 16):
+            before = self.updates(table)
             ingest(project, *self.hosts(200), now=clock.now() + minute * MINUTE)
-        for table, (old_all, old_hot) in zip(tables, before, strict=True):
-            updates, without_index = self.updates(table)
-            assert updates - old_all >= 19, table
-            # With full pages it is about a quarter.
-            assert without_index - old_hot >= 0.75 * (updates - old_all), table
+            rounds.append(tuple(map(sub, self.updates(table), before)))
+        for changed, moved, without_index in rounds:
+            assert changed >= 1
+            assert changed == moved + without_index
+        # Room in the pages comes back once nobody sees the old rows, which PostgreSQL's own work on the
+        # tables puts off: then a whole report fits. With full pages that takes more rounds than these.
+        assert any(changed == without_index for changed, _moved, without_index in rounds)
 
-    def updates(self, table: str) -> tuple[int, int]:
-        """All updates of the table's rows so far, and those that touched no index."""
+    def updates(self, table: str) -> tuple[int, int, int]:
+        """All updates of the table's rows so far, those that left their page, those that touched no index."""
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")
             cursor.execute(
-                "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %s", [table]
+                "SELECT n_tup_upd, n_tup_newpage_upd, n_tup_hot_upd FROM pg_stat_user_tables"
+                " WHERE relname = %s",
+                [table],
             )
-            updates, without_index = cursor.fetchone()
-        return updates, without_index
+            changed, moved, without_index = cursor.fetchone()
+        return changed, moved, without_index
 
 
 class TestEvents:
