@@ -30,10 +30,10 @@ run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
 test: install-dev ## run the test suite
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: install-dev ## the long runs: hostile requests, workers killed; tells how many requests were answered
-	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile tests/hostile tests/processes/test_killed_workers.py $(ARGS)
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/hostile tests/processes/test_killed_workers.py $(ARGS)
 
 check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check
 	$(BIN)/ruff format --check .

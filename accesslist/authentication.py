@@ -5,6 +5,7 @@ against them. Whatever is wrong with the credentials, the answer is the same 401
 """
 
 import hashlib
+import logging
 import os
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +18,6 @@ from rest_framework.request import Request
 from accesslist import digest, nonces
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.metrics import FailedAuthentication, count_failure
-from accesslist.nonces import NonceVerdict
 from accesslist.principal import KeyPrincipal
 from accesslist.rules.ranges import counted_range
 from accesslist.rules.reaching import verdict
@@ -26,7 +26,9 @@ from opsapi import clock
 from opsapi.api.addresses import client_address, is_exempt, is_forwarded
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.encryption import decrypt, encrypt
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt
+
+logger = logging.getLogger("opsapi.authentication")
 
 _DUMMY_OWNER = "no key"
 
@@ -68,7 +70,7 @@ class DigestAuthentication(BaseAuthentication):
         )
         if not _proves_the_key(credentials, record, http_request):
             raise refused(http_request, now, FailedAuthentication.WRONG_CREDENTIALS)
-        _refuse_used_nonce(credentials, record, http_request, now)
+        _refuse_invalid_nonce(credentials, record, now)
         principal = KeyPrincipal(
             record,
             credentials.username,
@@ -109,27 +111,41 @@ def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -
 
 def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, request: HttpRequest) -> bool:
     """Whether the response is right and meant for this request; the same work for an unknown key."""
-    sealed, owner = record.sealed_ha1, record.key_id
-    if sealed is None or owner is None:
-        sealed, owner = _dummy_ha1(settings.OPSAPI_ENCRYPTION_KEYS[0]), _DUMMY_OWNER
-    right = digest.verify(credentials, decrypt(sealed, owner=owner), request.method or "")
+    ha1 = _ha1(credentials, record)
+    right = digest.verify(credentials, ha1 or _dummy(), request.method or "")
     target = request.META.get("RAW_URI") or request.get_full_path()
     meant = credentials.uri == target and credentials.realm == digest.REALM
-    return right and meant and record.key_id is not None
+    return right and meant and ha1 is not None
 
 
-def _refuse_used_nonce(
-    credentials: digest.Credentials, record: CallerRecord, request: HttpRequest, now: datetime
-) -> None:
-    """A forged nonce is a plain 401; an expired or used one tells the client to try again with a new one."""
+def _ha1(credentials: digest.Credentials, record: CallerRecord) -> str | None:
+    """The key's; None for an unknown one, and for one that cannot be read, which operators are to know."""
+    if record.sealed_ha1 is None or record.key_id is None:
+        return None
+    try:
+        return decrypt(record.sealed_ha1, owner=record.key_id)
+    except CannotDecryptError as error:
+        logger.error("API key %s cannot authenticate: %s", credentials.username, error)
+        return None
+
+
+def _dummy() -> str:
+    """One that nobody knows the password of, opened like a real one."""
+    return decrypt(_dummy_ha1(settings.OPSAPI_ENCRYPTION_KEYS[0]), owner=_DUMMY_OWNER)
+
+
+def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:
+    """Who proved the key with a nonce that is expired, used or none of ours, tries again with a new one.
+
+    RFC 7616 3.3: stale=true where the digest is right and the nonce is not valid. It tells nothing that a
+    nonce of ours would not: a wrong response never comes here, and counts, whatever its nonce.
+    """
     if record.remembered_since is None:
         begin_remembering(now)
-    verdict = nonces.check(
+    is_valid = nonces.is_valid(
         credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.remembered_since or now
     )
-    if verdict is NonceVerdict.FORGED:
-        raise refused(request, now, FailedAuthentication.FORGED_NONCE)
-    if verdict is NonceVerdict.EXPIRED or not use_nonce(credentials.nonce, credentials.nc, now):
+    if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
         raise unauthorized(now, stale=True)
 
 

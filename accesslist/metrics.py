@@ -10,7 +10,6 @@ class FailedAuthentication(StrEnum):
 
     MALFORMED = "malformed"
     WRONG_CREDENTIALS = "wrong_credentials"
-    FORGED_NONCE = "forged_nonce"
     SCRAPER_CREDENTIALS = "scraper_credentials"
     CONSOLE_CREDENTIALS = "console_credentials"
     SECOND_FACTOR = "second_factor"

@@ -10,7 +10,6 @@ import hmac
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 LIFETIME: Final = timedelta(seconds=300)
@@ -27,14 +26,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
-class NonceVerdict(StrEnum):
-    """What a nonce is worth."""
-
-    VALID = "VALID"
-    EXPIRED = "EXPIRED"
-    FORGED = "FORGED"
-
-
 def mint(key: bytes, now: datetime, random: bytes | None = None) -> str:
     """Make a nonce of this moment; `now` bears a zone, `random` is 6 octets, drawn when left out."""
     drawn = secrets.token_bytes(_RANDOM_LENGTH) if random is None else random
@@ -44,29 +35,20 @@ def mint(key: bytes, now: datetime, random: bytes | None = None) -> str:
     return base64.urlsafe_b64encode(body + _mac(key, body)).decode("ascii")
 
 
-def check(nonce: str, key: bytes, now: datetime, not_before: datetime | None = None) -> NonceVerdict:
-    """Judge a nonce at `now`.
+def is_valid(nonce: str, key: bytes, now: datetime, not_before: datetime | None = None) -> bool:
+    """Whether a nonce is of this key, and neither too old at `now` nor born more than SKEW after it.
 
-    FORGED: not of this key, or born more than SKEW after `now`. EXPIRED: LIFETIME is over, or born
-    before `not_before`, the start of the database that remembers which nonces were used.
+    `not_before` is the start of the database that remembers which nonces were used: older ones are too old.
     """
     if not _SHAPE.fullmatch(nonce):
-        return NonceVerdict.FORGED
+        return False
     octets = base64.urlsafe_b64decode(nonce)
     body, mac = octets[:_BODY_LENGTH], octets[_BODY_LENGTH:]
     if not hmac.compare_digest(_mac(key, body), mac):
-        return NonceVerdict.FORGED
-    return _judge_age(int.from_bytes(body[:_TIME_LENGTH], "big"), now, not_before)
-
-
-def _judge_age(born: int, now: datetime, not_before: datetime | None) -> NonceVerdict:
-    if born > _milliseconds(now + SKEW):
-        return NonceVerdict.FORGED
-    if born <= _milliseconds(now - LIFETIME):
-        return NonceVerdict.EXPIRED
-    if not_before is not None and born < _milliseconds(not_before):
-        return NonceVerdict.EXPIRED
-    return NonceVerdict.VALID
+        return False
+    born = int.from_bytes(body[:_TIME_LENGTH], "big")
+    is_remembered = not_before is None or born >= _milliseconds(not_before)
+    return is_remembered and _milliseconds(now - LIFETIME) < born <= _milliseconds(now + SKEW)
 
 
 def _mac(key: bytes, body: bytes) -> bytes:

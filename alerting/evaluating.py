@@ -7,6 +7,7 @@ from datetime import datetime
 
 from alerting.models import Alert
 from alerting.observing import observations_of
+from alerting.passing_on import is_passed_on, pass_on
 from alerting.rules.observations import Observation
 from alerting.rules.transition import Action, AlertView, ConfigView, Decision, step, target_of
 from alerting.selectors.config_views import concerned_configs, single_config
@@ -43,6 +44,9 @@ def evaluate(signal: Signal, *, now: datetime) -> None:
     It counts from the time it was written, so that delays are those of what happened; a changed
     configuration is held against the fleet as it is now.
     """
+    if signal.group_id is None:
+        pass_on(signal)
+        return
     if signal.kind == SignalKind.VERSIONS.value:
         versions_weigh(group_id=signal.group_id, now=now)
         return
@@ -53,10 +57,12 @@ def evaluate(signal: Signal, *, now: datetime) -> None:
     if signal.kind == SignalKind.CONFIG.value:
         since = now
         configs = single_config(signal.payload["alertConfigId"], group_id=signal.group_id)
-        observations = observations_of(signal) if configs else []
+        observations = observations_of(signal, group_id=signal.group_id) if configs else []
     else:
-        observations = observations_of(signal)
+        observations = observations_of(signal, group_id=signal.group_id)
         configs = concerned_configs(signal.group_id, {one.event_type for one in observations})
+        if is_passed_on(signal):
+            configs = [config for config in configs if not config.is_global]
     cases = _cases(configs, observations)
     alerts = _active_alerts(signal.group_id, {case.target for case in cases})
     evaluation = _Evaluation(signal, since, alerts)

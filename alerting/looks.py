@@ -75,12 +75,17 @@ def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
     return WINDOW_WORDS[state], _WINDOW_TONES[state]
 
 
+def alert_words(alert: Alert) -> str:
+    """What it is: `Outside metric threshold: CONNECTIONS`."""
+    metric = f": {alert.metric_name}" if alert.metric_name else ""
+    return in_words(alert.event_type) + metric
+
+
 def alert_cells(alert: Alert, now: datetime) -> tuple[Cell, Cell, Cell]:
     """What it is about, how it stands, how old it is: in lists of active alerts."""
-    metric = f": {alert.metric_name}" if alert.metric_name else ""
     word, tone = alert_state(alert, now)
     return (
-        Cell(in_words(alert.event_type) + metric, page_url(alert)),
+        Cell(alert_words(alert), page_url(alert)),
         Cell(word, tone=tone),
         Cell(age_words(now - alert.created)),
     )

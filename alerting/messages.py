@@ -13,7 +13,7 @@ from alerting.rules.wording import target_of
 from alerting.selectors.alerts import alert_row
 from alerting.serializers.alerts import present_alert
 from events.models import Event
-from events.selectors import event_row
+from events.selectors import EventRow, event_row
 from events.serializers import GLOBAL_EVENTS, present_event
 from integrations.choices import MessageKind
 from integrations.messages import Message
@@ -58,11 +58,10 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
 
 
 def _of_event(notification: Notification) -> Message:
-    row = event_row(notification.event_id or "", group_id=notification.group_id)
+    row = event_row(notification.event_id or "")
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
-    among = f"/groups/{notification.group_id}/events" if notification.group_id else GLOBAL_EVENTS
-    document = present_event(row, _links(), among=among)
+    document = present_event(row, _links(), among=_found_among(row))
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
@@ -70,14 +69,21 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
-        project_name=_project_name(notification.group_id),
+        project_name=_project_name(row["group_id"]),
         target=target_of(document),
         link=document["links"][0]["href"],
     )
 
 
+def _found_among(row: EventRow) -> str:
+    """The list an event is found in: its project's or organization's, else that of all."""
+    if row["group_id"]:
+        return f"/groups/{row['group_id']}/events"
+    return f"/orgs/{row['org_id']}/events" if row["org_id"] else GLOBAL_EVENTS
+
+
 def _project_name(group_id: str | None) -> str | None:
-    """None for what happened in no project: the test of a global configuration."""
+    """None for what happened without a project, though the configuration of one tells of it."""
     return Project.with_deleted.values_list("name", flat=True).get(id=group_id) if group_id else None
 
 

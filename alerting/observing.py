@@ -14,44 +14,44 @@ from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target
 
+Payload = Mapping[str, Any]
 Samples = Mapping[str, Sequence[float]]
 
 
-def observations_of(signal: Signal) -> list[Observation]:
-    """The observations of a signal; of a configuration's, what the fleet says now."""
+def observations_of(signal: Signal, *, group_id: str) -> list[Observation]:
+    """The observations of a project's signal; of a configuration's, what the fleet says now."""
     match SignalKind(signal.kind):
         case SignalKind.EVENT:
-            return _of_event(signal)
+            return _of_event(signal.payload, group_id)
         case SignalKind.HOSTS:
-            return _of_report(signal)
+            return _of_report(signal.payload, group_id)
         case SignalKind.CONFIG:
-            return _of_fleet(signal.group_id)
+            return _of_fleet(group_id)
         case SignalKind.VERSIONS:
             return []
 
 
-def _of_event(signal: Signal) -> list[Observation]:
+def _of_event(payload: Payload, group_id: str) -> list[Observation]:
     """An event of a known host or agent that is gone begins nothing; what happened is told all the same."""
-    seen = of_event(signal.payload)
+    seen = of_event(payload)
     begins = any(one.condition is Condition.HOLDS for one in seen)
-    return [] if begins and _is_gone(signal) else seen
+    return [] if begins and _is_gone(payload, group_id) else seen
 
 
-def _is_gone(signal: Signal) -> bool:
-    payload = signal.payload
+def _is_gone(payload: Payload, group_id: str) -> bool:
     if EventType(payload["eventTypeName"]).spec.target is Target.AGENT:
         agent_type = AgentType(payload["sourceTypeName"])
-        return not agents_named(signal.group_id, agent_type, payload["hostname"]).exists()
+        return not agents_named(group_id, agent_type, payload["hostname"]).exists()
     return payload.get("hostId") is not None and not _of_hosts_still_there([payload])
 
 
-def _of_report(signal: Signal) -> list[Observation]:
-    states = _of_hosts_still_there(signal.payload["hosts"])
+def _of_report(payload: Payload, group_id: str) -> list[Observation]:
+    states = _of_hosts_still_there(payload["hosts"])
     ids = [state["measurementId"] for state in states if state["measurementId"] is not None]
-    measured = Measurement.objects.in_bulk(ids) if ids and _metrics_matter(signal.group_id) else {}
+    measured = Measurement.objects.in_bulk(ids) if ids and _metrics_matter(group_id) else {}
     seen = _of_states((state, measured.get(state["measurementId"])) for state in states)
     # Signals written by an older version have none.
-    return [*seen, *_of_each(of_replica_set, signal.payload.get("replicaSets", ()))]
+    return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
 def _of_hosts_still_there(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -115,7 +115,7 @@ def _notifications(reach: Reach, now: datetime) -> Panel:
 def _notification(one: Notification, now: datetime) -> Sequence[Cell]:
     return [
         Cell(f"{one.type_name} {one.recipient}".strip(), page_url(one)),
-        Cell(one.group.name, page_url(one.group)),
+        Cell(one.group.name, page_url(one.group)) if one.group else Cell("none"),
         _outcome(one, now),
         Cell(f"{one.attempts:,}"),
         Cell(one.reason or ""),

@@ -1,6 +1,7 @@
 """From signal to notification, in the order things happen (architecture, "the way of a signal").
 
-    collect ─► decide ─► apply            `evaluate_signals`: one project at a time, in one transaction
+    collect ─► decide ─► apply            `evaluate_signals`: one project, or what happened without one,
+                                          at a time, in one transaction
     open                                  `open_tracked`: alerts whose delay has passed
     claim ─► judge ─► deliver ─► record   `deliver_due`: one notification at a time
 
@@ -9,12 +10,14 @@ Each is called again and again by the worker and answers whether it found work.
 
 import logging
 import time
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import Exists, Min, OuterRef
+from django.db.models import Exists, Min, OuterRef, QuerySet
 
 from accesslist.models import Project
+from alerting.answering import Answering
 from alerting.choices import AlertStatus
 from alerting.delivering import Clock, deliver_claimed
 from alerting.evaluating import evaluate
@@ -43,16 +46,16 @@ _GROUPS_TRIED = 50
 
 @transaction.atomic
 def evaluate_signals(*, now: datetime) -> bool:
-    """Evaluate the oldest signals of one project that no other worker has in hand."""
-    group_id = _claim_group()
-    if group_id is None:
+    """Evaluate the oldest signals of one project, or of none, that no other worker has in hand."""
+    source = _claim_source()
+    if source is None:
         return False
-    if not Project.objects.filter(id=group_id).exists():
+    if source.is_deleted():
         # Deleted after they were written: nobody is to be told, and the purge takes them away.
-        delete_batch(Signal.objects.filter(group_id=group_id), SIGNALS_DROPPED_AT_ONCE)
+        delete_batch(source.signals(), SIGNALS_DROPPED_AT_ONCE)
         return True
     until = time.monotonic() + EVALUATION_SECONDS
-    for signal in Signal.objects.filter(group_id=group_id, failed=None).order_by("id")[:SIGNALS_AT_ONCE]:
+    for signal in source.signals().filter(failed=None).order_by("id")[:SIGNALS_AT_ONCE]:
         if _evaluated(signal, now):
             signal.delete()
         if time.monotonic() > until or signal.kind == SignalKind.VERSIONS.value:
@@ -61,8 +64,21 @@ def evaluate_signals(*, now: datetime) -> bool:
     return True
 
 
-def _claim_group() -> str | None:
-    """A project with signals whose lock nobody holds; held until the transaction ends.
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where signals come from: a project, or None for what happened without a project."""
+
+    group_id: str | None
+
+    def signals(self) -> QuerySet[Signal]:
+        return Signal.objects.filter(group_id=self.group_id)
+
+    def is_deleted(self) -> bool:
+        return self.group_id is not None and not Project.objects.filter(id=self.group_id).exists()
+
+
+def _claim_source() -> _Source | None:
+    """Where there are signals and nobody holds the lock; held until the transaction ends.
 
     None while a global configuration is written: it may concern every project.
     """
@@ -71,7 +87,7 @@ def _claim_group() -> str | None:
     groups = list(oldest_first)
     if not groups or not global_configs_try_share():
         return None
-    return next((group_id for group_id in groups if project_try_lock(group_id)), None)
+    return next((_Source(group_id) for group_id in groups if project_try_lock(group_id)), None)
 
 
 def _evaluated(signal: Signal, now: datetime) -> bool:
@@ -116,13 +132,16 @@ def open_tracked(*, now: datetime) -> bool:
 # --- claim, judge, deliver, record --------------------------------------------------------------
 
 
-def deliver_due(*, clock: Clock, only_answering: bool = False) -> bool:
+def deliver_due(*, clock: Clock, answering: Answering, only_answering: bool = False) -> bool:
     """Send the notification that is due longest, if it is to be sent, and write down what became of it.
 
-    With `only_answering` receivers that fail are left to others.
+    `answering` is what this process knows of receivers. With `only_answering` those that fail, or were not
+    heard of yet, are left to others.
     """
-    claim = notification_claim(now=clock(), only_answering=only_answering)
+    claim = notification_claim(now=clock(), known_to_answer=answering.keys(), only_answering=only_answering)
     if claim is None:
         return False
-    deliver_claimed(claim, clock=clock)
+    outcome = deliver_claimed(claim, clock=clock)
+    if outcome is not None:
+        answering.note(claim.notification.receiver, answered=not outcome.unavailable)
     return True

@@ -13,6 +13,7 @@ from django.db import transaction
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
+from alerting.rules.sending import SECRETS_SEALED
 from alerting.selectors.configs import config_found
 from alerting.selectors.credentials import NoCredentialsError, address_config, setting_credentials
 from alerting.selectors.people import addresses_of
@@ -132,8 +133,8 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Pla
     except NoCredentialsError as error:
         return _Plan([], error.reason)
     except CannotDecryptError as error:
-        logger.exception("the test of notification %s cannot be sent", setting.id)
-        return _Plan([], f"the message cannot be made: {type(error).__name__}")
+        logger.error("the test of notification %s cannot be sent: %s", setting.id, error)
+        return _Plan([], SECRETS_SEALED)
     return _Plan([_Receiver(kind.channels[0], config)])
 
 

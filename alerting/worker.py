@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.services.housekeeping import traces_trim
+from alerting.answering import Answering
 from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.purge import deleted_project_purge
@@ -28,6 +29,7 @@ from automation.services.measurements import measurements_trim
 from automation.services.silence import silence_sweep
 from events.services import WAKE_CHANNEL
 from opsapi import clock
+from opsapi.faults import first_line
 
 logger = logging.getLogger("opsapi.worker")
 
@@ -69,6 +71,7 @@ class Worker:
         self.name = name
         self._stopping = threading.Event()
         self._wakeups = Wakeups()
+        self._answering = Answering()
 
     def run(self, stop_within: Callable[[float], object] | None = None) -> None:
         """Work until told to stop; returns when everything in hand is finished.
@@ -83,7 +86,7 @@ class Worker:
             threading.Thread(target=self._every, args=(SWEEP_SECONDS, _look_for_silence), name="sweep"),
         ]
         threads += [
-            threading.Thread(target=self._repeat, args=(_sender(number),), name=f"send-{number}")
+            threading.Thread(target=self._repeat, args=(self._sender(number),), name=f"send-{number}")
             for number in range(settings.OPSAPI_SENDERS)
         ]
         if settings.OPSAPI_DB_POOLER != "transaction":
@@ -102,6 +105,11 @@ class Worker:
         """Finish what is in hand and return from `run`."""
         self._stopping.set()
         self._wakeups.wake()
+
+    def _sender(self, number: int) -> Step:
+        """The last of several is kept for receivers that answer: however many others hang, those are told."""
+        only_answering = 0 < number == settings.OPSAPI_SENDERS - 1
+        return partial(deliver_due, clock=clock.now, answering=self._answering, only_answering=only_answering)
 
     def _repeat(self, step: Step) -> None:
         """Step after step; when there is nothing to do, at the next wake-up or poll."""
@@ -123,7 +131,7 @@ class Worker:
         try:
             return step()
         except (DatabaseError, InterfaceError) as error:
-            logger.error("%s: the database failed: %s", threading.current_thread().name, _first_line(error))
+            logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
         except Exception:
             logger.exception("%s: a step failed", threading.current_thread().name)
         connection.close()
@@ -139,7 +147,7 @@ class Worker:
             try:
                 self._listen_until_stopped()
             except psycopg.Error as error:
-                logger.warning("listening failed, polling meanwhile: %s", _first_line(error))
+                logger.warning("listening failed, polling meanwhile: %s", first_line(error))
                 self._stopping.wait(POLL_SECONDS)
 
     def _listen_until_stopped(self) -> None:
@@ -201,13 +209,3 @@ def _look_for_silence() -> bool:
     """All who are silent by now: it answers that there is no more to do."""
     silence_sweep(clock=clock.now)
     return False
-
-
-def _sender(number: int) -> Step:
-    """The last of several is kept from receivers that fail: however many they are, others are told."""
-    only_answering = 0 < number == settings.OPSAPI_SENDERS - 1
-    return partial(deliver_due, clock=clock.now, only_answering=only_answering)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0]

@@ -1,31 +1,12 @@
-"""Names of machines and addresses of hosts, read strictly into one form (decisions 8 "hosts"). Pure."""
+"""Addresses of hosts, read strictly into one form (decisions 8 "hosts"). Pure."""
 
 import re
-from ipaddress import IPv6Address, ip_address
 
 from automation.reports import Address
+from opsapi.hostnames import canonical_hostname
 
-LONGEST_NAME = 253
-"""Characters of a host name (RFC 1035 2.3.4)."""
-
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _HIGHEST_PORT = 65_535
-
-
-def canonical_hostname(text: str) -> str | None:
-    """The name of RFC 1123 or the IP address in the one form it is kept in; None when it is neither.
-
-    IPv6 is written as RFC 5952 says, without a zone, and IPv4 in it as IPv4; a dot at the end of a
-    name is left out. Dotted numbers are an IP address or nothing (RFC 1123 2.1).
-    """
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return _canonical_name(text)
-    if isinstance(address, IPv6Address) and address.scope_id is not None:
-        return None
-    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def read_address(text: str) -> Address | None:
@@ -37,11 +18,3 @@ def read_address(text: str) -> Address | None:
     if hostname is None or not _PORT.fullmatch(port) or int(port) > _HIGHEST_PORT:
         return None
     return Address(hostname, int(port))
-
-
-def _canonical_name(text: str) -> str | None:
-    name = text.removesuffix(".")
-    labels = name.split(".")
-    is_name = len(name) <= LONGEST_NAME and all(_LABEL.fullmatch(label) for label in labels)
-    is_numbers = len(labels) > 1 and all(label.isdigit() for label in labels)
-    return name if is_name and not is_numbers else None

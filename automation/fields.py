@@ -4,9 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from automation.addresses import LONGEST_NAME, canonical_hostname
 from opsapi.api.documents import invalid
 from opsapi.api.fields import Text, Whole
+from opsapi.hostnames import LONGEST_NAME, canonical_hostname
+
+# Browsers and most clients do so even where the dots are percent-encoded.
+_DOT_SEGMENTS = frozenset({".", ".."})
 
 
 class Hostname(Text):
@@ -20,6 +23,20 @@ class Hostname(Text):
         name = canonical_hostname(super().run_validation(data))
         if name is None:
             raise invalid("must be a host name (RFC 1123) or an IP address")
+        return name
+
+
+class DatabaseName(Text):
+    """What a database is called: anything but what clients take out of a path (RFC 3986, 5.2.4)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=200, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The name."""
+        name = super().run_validation(data)
+        if name in _DOT_SEGMENTS:
+            raise invalid('must not be "." or "..": no URL can name it')
         return name
 
 

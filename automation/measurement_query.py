@@ -101,8 +101,8 @@ def _out_of_bounds(
     name: str, length: timedelta, span: timedelta, retention: timedelta | None
 ) -> Iterator[BadField]:
     wrong = ErrorCode.INVALID_QUERY_PARAMETER
-    if length <= timedelta():
-        yield BadField(name, wrong, "must be before end, and before now where end is left out")
+    if length < timedelta():
+        yield BadField(name, wrong, "must not be after end, nor after now where end is left out")
     if length > MOST_POINTS * span:
         yield BadField(name, wrong, f"asks for more than {MOST_POINTS} buckets of that granularity")
     elif retention is not None and length > retention:

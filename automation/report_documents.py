@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from automation.choices import AgentType, HostType
-from automation.fields import Hostname, Port
+from automation.fields import DatabaseName, Hostname, Port
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.reports import Address, EventReport, HostReport, ProcessReport, Report, Samples
 from automation.units import Unit, convert
@@ -24,6 +24,11 @@ NEWEST = timedelta(minutes=5)
 _METRICS = [metric.value for metric in Metric]
 _UNITS = [unit.value for unit in Unit]
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
+_STAYS = "Left out it stays, unless the host has become STANDALONE and is reachable."
+_OF_DATA = ("database", "collection", "opType")
+_ABOUT_DATA = (
+    "Kept for " + " and ".join(one.name for one in EVENT_TYPES.values() if one.about_data) + " only."
+)
 _HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
 
 
@@ -67,7 +72,7 @@ class SampleDocument(Document):
 class ReportedDatabaseDocument(Document):
     """A database of a host."""
 
-    databaseName = Text(max_length=200)
+    databaseName = DatabaseName()
     measurements = ListOf(SampleDocument(), max_length=10_000, required=False)
 
 
@@ -79,9 +84,9 @@ class ReportedHostDocument(Document):
     typeName = OneOf(_HOST_TYPES)
     reachable = Flag()
     version = Text(max_length=50, required=False)
-    replicaSetName = Text(max_length=200, required=False)
-    clusterName = Text(max_length=200, required=False)
-    shardName = Text(max_length=200, required=False)
+    replicaSetName = Text(max_length=200, required=False, help_text=_STAYS)
+    clusterName = Text(max_length=200, required=False, help_text=_STAYS)
+    shardName = Text(max_length=200, required=False, help_text=_STAYS)
     uptimeSeconds = Whole(max_value=10**12, required=False)
     databases = ListOf(
         ReportedDatabaseDocument(),
@@ -108,10 +113,20 @@ class ReportedEventDocument(Document):
     clusterName = Text(max_length=200, required=False)
     shardName = Text(max_length=200, required=False)
     sourceTypeName = Text(max_length=200, required=False)
-    database = Text(max_length=200, required=False)
-    collection = Text(max_length=255, required=False)
-    opType = Text(max_length=50, required=False)
+    database = Text(max_length=200, required=False, help_text=_ABOUT_DATA)
+    collection = Text(max_length=255, required=False, help_text=_ABOUT_DATA)
+    opType = Text(max_length=50, required=False, help_text=_ABOUT_DATA)
     created = RecentMoment(required=False)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """A database, a collection and an operation are left out where they are not what it is about.
+
+        Refused, they would take the whole report with them, and with it the sign that the agent is up.
+        """
+        if "eventTypeName" in values and not EventType(values["eventTypeName"]).spec.about_data:
+            for name in _OF_DATA:
+                values.pop(name, None)
+        return ()
 
 
 class ReportedProcessDocument(Document):

@@ -1,7 +1,8 @@
 """How many CSV files are written at a time, as each holds a thread of its web process to the last byte."""
 
 from collections.abc import Generator
-from threading import BoundedSemaphore
+from enum import StrEnum
+from threading import RLock
 from weakref import finalize
 
 from django.conf import settings
@@ -9,7 +10,41 @@ from django.conf import settings
 MOST_AT_ONCE = max(1, settings.OPSAPI_THREADS // 4)
 """So many in one web process; the other threads are for everybody else."""
 FULL_RETRY_SECONDS = 30
-_places = BoundedSemaphore(MOST_AT_ONCE)
+
+
+class Full(StrEnum):
+    """Why a file has to wait; the value is how it is told."""
+
+    OF_ALL = "As many files are being written as can be at a time."
+    OF_ONE = "A file is being written for you already, and each operator has one at a time."
+
+
+class Places:
+    """The places of a process for files: `most`, and one at the most for each operator."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held_by: set[str] = set()
+        # A download that is forgotten gives its place back wherever its thread happens to be.
+        self._lock = RLock()
+
+    def take(self, user_id: str) -> Full | None:
+        """A place for the operator; or why there is none."""
+        with self._lock:
+            if user_id in self._held_by:
+                return Full.OF_ONE
+            if len(self._held_by) >= self._most:
+                return Full.OF_ALL
+            self._held_by.add(user_id)
+            return None
+
+    def give_back(self, user_id: str) -> None:
+        """The operator's place is free again."""
+        with self._lock:
+            self._held_by.remove(user_id)
+
+
+_places = Places(MOST_AT_ONCE)
 
 
 class Download:
@@ -18,9 +53,9 @@ class Download:
     One that nobody closes gives it back when it is forgotten, also unread.
     """
 
-    def __init__(self, parts: Generator[str], places: BoundedSemaphore) -> None:
+    def __init__(self, parts: Generator[str], places: Places, user_id: str) -> None:
         self._parts = parts
-        self._give_back = finalize(self, places.release)
+        self._give_back = finalize(self, places.give_back, user_id)
 
     def __iter__(self) -> "Download":
         return self
@@ -36,6 +71,6 @@ class Download:
             self._give_back()
 
 
-def download(parts: Generator[str]) -> Download | None:
-    """The file in a place of its own; None when this process writes MOST_AT_ONCE already."""
-    return Download(parts, _places) if _places.acquire(blocking=False) else None
+def download(parts: Generator[str], *, user_id: str) -> Download | Full:
+    """The file in a place of the operator; or why this process does not write it now."""
+    return _places.take(user_id) or Download(parts, _places, user_id)

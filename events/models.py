@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import F
 
 from events.expressions import HOSTNAME, REMOTE_ADDRESS, WHO, present
-from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
+from opsapi.fields import OptionalIdField, PrimaryIdField
 
 
 class Event(models.Model):
@@ -65,12 +65,13 @@ class Signal(models.Model):
     """The outbox: something alerting has to look at, written in the transaction it happened in.
 
     Deleted by the worker in the transaction that applies what follows from it, so a signal is
-    evaluated exactly once. Those of one project are evaluated in the order of their ids.
+    evaluated exactly once. Those of one project are evaluated in the order of their ids, and so are those
+    without a project.
     """
 
     id = models.BigAutoField(primary_key=True)
     created = models.DateTimeField()
-    group_id = IdField()
+    group_id = OptionalIdField(help_text="None: it happened to an organization or to the installation.")
     kind = models.CharField(max_length=16)
     payload = models.JSONField()
     failed = models.DateTimeField(null=True, help_text="Could not be evaluated and was set aside.")

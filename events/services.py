@@ -29,11 +29,11 @@ class NewEvent:
     signals: bool = True
     signal_facts: Mapping[str, Any] | None = None
 
-    @property
-    def is_signal(self) -> bool:
-        """Whether alerting has to look at it."""
+    def is_signal(self, group_id: str | None) -> bool:
+        """Whether alerting has to look at it; without a project nothing opens or closes."""
         spec = EVENT_TYPES[self.event_type]
-        return self.signals and self.alert_id is None and (spec.alertable or bool(spec.closes))
+        concerned = spec.told_once or (group_id is not None and (spec.alertable or spec.closes))
+        return self.signals and self.alert_id is None and concerned
 
 
 def event_record(
@@ -52,7 +52,7 @@ def event_record(
 ) -> Event:
     """Record what happened, now or when `happened` says; the only writer of events.
 
-    An event that can open or close an alert also becomes a signal, unless it tells of an alert
+    An event that is told, or can open or close an alert, also becomes a signal, unless it tells of an alert
     itself, or `signals` is False because another signal carries the state it is an edge of;
     `signal_facts` are what alerting has to know beside the event's own facts, under their wire names.
     Has to be called inside the transaction of what it records.
@@ -67,26 +67,35 @@ def event_record(
         signals=signals,
         signal_facts=signal_facts,
     )
-    event = _event(about, actor, now)
-    event.group_id, event.org_id = group_id, org_id
+    event = _event(about, actor, now, group_id, org_id)
     event.save(force_insert=True)
-    if group_id and about.is_signal:
-        _signal(about, event, group_id, now).save(force_insert=True)
+    if about.is_signal(group_id):
+        _signal(about, event, now).save(force_insert=True)
         wake_workers()
     return event
 
 
-def events_record(*, events: Sequence[NewEvent], actor: Actor, now: datetime, group_id: str) -> None:
-    """As `event_record`, for many events of one project at once, with as many statements as for one."""
-    groups_events_record(events=[(group_id, about) for about in events], actor=actor, now=now)
+def events_record(
+    *,
+    events: Iterable[NewEvent],
+    actor: Actor,
+    now: datetime,
+    group_id: str | None = None,
+    org_id: str | None = None,
+) -> None:
+    """As `event_record`, for many events of one place at once, with as many statements as for one."""
+    _record([(about, _event(about, actor, now, group_id, org_id)) for about in events], now)
 
 
 def groups_events_record(*, events: Iterable[tuple[str, NewEvent]], actor: Actor, now: datetime) -> None:
     """As `events_record`, for many pairs of a project and an event."""
+    _record([(about, _event(about, actor, now, group_id)) for group_id, about in events], now)
+
+
+def _record(made: Sequence[tuple[NewEvent, Event]], now: datetime) -> None:
     _needs_transaction()
-    made = [(group_id, about, _event(about, actor, now, group_id)) for group_id, about in events]
-    signals = [_signal(about, event, group_id, now) for group_id, about, event in made if about.is_signal]
-    Event.objects.bulk_create([event for _, _, event in made], batch_size=ROWS_AT_ONCE)
+    signals = [_signal(about, event, now) for about, event in made if about.is_signal(event.group_id)]
+    Event.objects.bulk_create([event for _, event in made], batch_size=ROWS_AT_ONCE)
     Signal.objects.bulk_create(signals, batch_size=ROWS_AT_ONCE)
     if signals:
         wake_workers()
@@ -100,9 +109,9 @@ def signal_record(*, group_id: str, kind: SignalKind, payload: Mapping[str, Any]
 
 
 def signals_record(
-    *, kind: SignalKind, payloads: Iterable[tuple[str, Mapping[str, Any]]], now: datetime
+    *, kind: SignalKind, payloads: Iterable[tuple[str | None, Mapping[str, Any]]], now: datetime
 ) -> None:
-    """As `signal_record`, for many pairs of a project and a payload."""
+    """As `signal_record`, for many pairs of a project, or None for no project, and a payload."""
     _needs_transaction()
     rows = [
         Signal(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
@@ -119,13 +128,17 @@ def wake_workers() -> None:
         cursor.execute(f"NOTIFY {WAKE_CHANNEL}")
 
 
-def _event(about: NewEvent, actor: Actor, now: datetime, group_id: str | None = None) -> Event:
+def _event(
+    about: NewEvent, actor: Actor, now: datetime, group_id: str | None = None, org_id: str | None = None
+) -> Event:
     known = _known(about)
     category = EVENT_TYPES[about.event_type].category
     return Event(
-        created=about.happened or now,
+        # Whole seconds, as it is shown: within one the ids tell the order (decisions 1).
+        created=(about.happened or now).replace(microsecond=0),
         event_type=about.event_type.value,
         group_id=group_id,
+        org_id=org_id,
         alert_id=about.alert_id,
         diffs=list(about.diffs),
         details={**_acting(actor), **known},
@@ -133,12 +146,14 @@ def _event(about: NewEvent, actor: Actor, now: datetime, group_id: str | None = 
     )
 
 
-def _signal(about: NewEvent, event: Event, group_id: str, now: datetime) -> Signal:
+def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
     named = {"eventId": event.id, "eventTypeName": about.event_type.value}
     payload = {**(about.signal_facts or {}), **_known(about), **named}
+    if event.group_id is None and event.org_id is not None:
+        payload["orgId"] = event.org_id
     # A reporter's clock may be ahead of ours; alerts do not begin in the future.
     seen = min(about.happened or now, now)
-    return Signal(created=seen, group_id=group_id, kind=SignalKind.EVENT.value, payload=payload)
+    return Signal(created=seen, group_id=event.group_id, kind=SignalKind.EVENT.value, payload=payload)
 
 
 def _known(about: NewEvent) -> dict[str, Any]:

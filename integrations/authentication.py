@@ -2,6 +2,7 @@
 
 import base64
 import hmac
+import logging
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +20,10 @@ from integrations.selectors import integration_values, live_integration
 from opsapi import clock
 from opsapi.api.addresses import client_address
 from opsapi.api.principal import Principal
+from opsapi.encryption import CannotDecryptError
 from opsapi.ids import is_id
+
+logger = logging.getLogger("opsapi.authentication")
 
 _NOBODY: Mapping[str, str] = {"username": secrets.token_hex(), "password": secrets.token_hex()}
 
@@ -70,7 +74,16 @@ def _scraper(group_id: str | None) -> Integration | None:
 
 def _known(scraper: Integration | None, username: str, password: str) -> bool:
     """Whether these are its credentials, in constant time; the same comparisons where there is none."""
-    known: Mapping[str, Any] = integration_values(scraper) if scraper else _NOBODY
+    known = _NOBODY if scraper is None else _credentials(scraper)
     right_name = hmac.compare_digest(known["username"].encode(), username.encode())
     right_password = hmac.compare_digest(known["password"].encode(), password.encode())
     return right_name and right_password
+
+
+def _credentials(scraper: Integration) -> Mapping[str, Any]:
+    """Nobody's where the installation cannot read them any more, which is its operators' to know."""
+    try:
+        return integration_values(scraper)
+    except CannotDecryptError as error:
+        logger.error("the scraper of project %s cannot authenticate: %s", scraper.group_id, error)
+        return _NOBODY

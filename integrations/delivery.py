@@ -12,6 +12,7 @@ from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message
 from opsapi.metric_series import counter, histogram
+from opsapi.outbound.errors import UNREACHABLE
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +43,15 @@ class Outcome:
     latency_ms: int
     retry_after: int | None = None
     unavailable: bool = False
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it may be kept how long the attempt took, and when it ended.
+
+        A refused address, a filtered port and a time-out read the same (decisions 7): the time would tell
+        them apart.
+        """
+        return self.reason != UNREACHABLE
 
 
 def deliver(

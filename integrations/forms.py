@@ -13,6 +13,7 @@ from rest_framework import serializers
 from accesslist.forms import InProjectForm
 from integrations.choices import IntegrationType, SecretKind
 from integrations.labels import LABELS
+from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from integrations.types.base import IntegrationField, IntegrationKind
@@ -97,7 +98,7 @@ class IntegrationForm(_TypedForm):
 
 
 def read_integration(
-    integration_type: IntegrationType, body: Mapping[str, Any], secrets: Mapping[str, str]
+    integration_type: IntegrationType, body: Mapping[str, Any], secrets: Secrets
 ) -> Mapping[str, Any]:
     """The checked values of a document, given the stored secrets.
 

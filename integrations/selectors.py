@@ -1,15 +1,16 @@
 """Integrations of a project; only what is sent to the outside sees their secrets."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
 from integrations.choices import IntegrationType
 from integrations.models import Integration
+from integrations.redaction import Secrets
 from integrations.types import INTEGRATION_TYPES
-from opsapi.encryption import decrypt
+from opsapi.encryption import CannotDecryptError, decrypt
 
 IntegrationRow = dict[str, Any]
 
@@ -44,13 +45,37 @@ def stored_integration(group_id: str, integration_type: IntegrationType) -> Inte
     return Integration.objects.filter(group_id=group_id, type=integration_type.value).first()
 
 
-def integration_secrets(integration: Integration) -> Mapping[str, str]:
-    """The secrets in full, by field."""
-    sealed = integration.secrets
-    opened: dict[str, str] = json.loads(decrypt(sealed, owner=integration.id)) if sealed else {}
-    return opened
+def integration_secrets(integration: Integration) -> Secrets:
+    """The secrets in full, by field; None where the key that sealed them is not configured any more."""
+    names = INTEGRATION_TYPES[IntegrationType(integration.type)].secret_fields
+    return readable(names, integration.fields, lambda: _opened(integration))
+
+
+def readable(
+    names: Collection[str], shown: Collection[str], opened: Callable[[], Mapping[str, Any]]
+) -> Secrets:
+    """Stored secrets in full, by field; None for each whose key is not configured any more.
+
+    `names`: which fields are secret. `shown`: the fields that are stored. `opened` answers their values in
+    full, or raises CannotDecryptError.
+    """
+    try:
+        values: Mapping[str, Any] = opened()
+    except CannotDecryptError:
+        values = dict.fromkeys(shown)
+    return {name: values[name] for name in names if name in values}
 
 
 def integration_values(integration: Integration) -> Mapping[str, Any]:
-    """All fields in full: the configuration as it was given."""
-    return {**integration.fields, **integration_secrets(integration)}
+    """All fields in full: the configuration as it was given.
+
+    Raises:
+        CannotDecryptError: the key that sealed its secrets is not configured any more.
+    """
+    return {**integration.fields, **_opened(integration)}
+
+
+def _opened(integration: Integration) -> Mapping[str, str]:
+    sealed = integration.secrets
+    opened: dict[str, str] = json.loads(decrypt(sealed, owner=integration.id)) if sealed else {}
+    return opened

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
 _NONCE_BYTES = 12
+KEY_ID_LENGTH = 8
 
 
 class CannotDecryptError(Exception):
@@ -23,7 +24,7 @@ class CannotDecryptError(Exception):
 @lru_cache(maxsize=16)
 def _cipher(key: str) -> tuple[str, AESGCM]:
     digest = hashlib.sha256(b"opsapi field encryption\0" + key.encode()).digest()
-    return hashlib.sha256(digest).hexdigest()[:8], AESGCM(digest)
+    return hashlib.sha256(digest).hexdigest()[:KEY_ID_LENGTH], AESGCM(digest)
 
 
 def encrypt(plaintext: str, *, owner: str) -> str:
@@ -41,14 +42,19 @@ def decrypt(sealed: str, *, owner: str) -> str:
         CannotDecryptError: see there.
     """
     key_id, _, body = sealed.partition(".")
-    raw = base64.urlsafe_b64decode(body)
     for known_id, cipher in map(_cipher, settings.OPSAPI_ENCRYPTION_KEYS):
         if known_id == key_id:
             try:
+                raw = base64.urlsafe_b64decode(body)
                 return cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner.encode()).decode()
-            except InvalidTag:
+            except (InvalidTag, ValueError):  # the latter: shorter than anything sealed, or no base64 at all
                 break
     raise CannotDecryptError(f"a sealed value of {owner} cannot be opened with the configured keys")
+
+
+def known_key_ids() -> list[str]:
+    """What texts begin with that the configured keys sealed, KEY_ID_LENGTH characters each."""
+    return [_cipher(key)[0] for key in settings.OPSAPI_ENCRYPTION_KEYS]
 
 
 def is_current(sealed: str) -> bool:

@@ -6,14 +6,17 @@ docs/reference/settings.md is made of both.
 """
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 _env = environ.Env()
+_OF_URL = re.compile(r"[A-Za-z0-9._~:/\[\]@!$&'()*+,;=%-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,29 @@ def bind(name: str, default: str) -> tuple[str, int]:
 
 
 def url(name: str, default: str = "") -> str:
-    """An http or https URL without the slash at its end; empty where none is needed."""
+    """An http or https URL to add paths to, without the slash at its end; empty where none is needed."""
     value = text(name, default, allowed="http or https URL").rstrip("/")
-    if value and not value.startswith(("http://", "https://")):
-        raise ImproperlyConfigured(f"{name}: {value!r} is not an http or https URL")
+    if value and (fault := _url_fault(value)):
+        raise ImproperlyConfigured(f"{name}: {fault}")
     return value
+
+
+def _url_fault(value: str) -> str | None:
+    """What keeps paths from being added to the URL, as a sentence of it; a password in it is not shown."""
+    try:
+        parts = urlsplit(value)
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if is_whole and "@" in parts.netloc:
+        return "must not carry a user name or password"
+    if not is_whole or not value.startswith(("http://", "https://")):
+        return f"{value!r} is not an http or https URL"
+    if "?" in value or "#" in value:
+        return f"{value!r} must end with its path, without query and fragment"
+    if not _OF_URL.fullmatch(value):
+        return f"{value!r} must hold no blanks and nothing else that is to be escaped"
+    return None
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -62,12 +62,12 @@ OPSAPI_EMBEDDED_DATABASE = not _database_url
 if OPSAPI_EMBEDDED_DATABASE:
     _database = Layout(OPSAPI_DATA_DIR).django_database()
 else:
+    if _database_url.partition("://")[0].lower() not in {"postgresql", "postgres", "psql", "pgsql"}:
+        raise ImproperlyConfigured("DATABASE_URL: only postgresql:// is supported")
     try:
         _database = dict(environ.Env.db_url_config(_database_url))
     except (ValueError, ImproperlyConfigured):
         raise ImproperlyConfigured("DATABASE_URL: not a database URL") from None
-    if _database.get("ENGINE") != "django.db.backends.postgresql":
-        raise ImproperlyConfigured("DATABASE_URL: only postgresql:// is supported")
 _prepared = {} if OPSAPI_DB_POOLER == "transaction" else {"server_side_binding": True, "prepare_threshold": 3}
 DATABASES = {
     "default": {
@@ -177,7 +177,7 @@ MIDDLEWARE = [
     "opsapi.api.middleware.DatabaseUnavailable",
     "opsapi.api.middleware.trailing_slash",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "opsapi.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "opsapi.console.session_limits.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -9,12 +9,20 @@ from accesslist.models import Project
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
+from tests.middlewares import loaded_once
 
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_passwords() -> Iterator[None]:
     """Every person a test makes has a password: at the cost of service that is most of a run."""
     with override_settings(PASSWORD_HASHERS=["tests.passwords.QuickArgon2Hasher"]):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def middlewares() -> Iterator[None]:
+    """Loaded for the first client of many."""
+    with loaded_once():
         yield
 
 

@@ -20,7 +20,7 @@ T = TypeVar("T")
 PAUSE = 0.02
 
 
-def eventually(condition: Callable[[], T], deadline: float = 20.0, *, message: str = "") -> T:
+def eventually(condition: Callable[[], T], deadline: float = 120.0, *, message: str = "") -> T:
     """Returns the first true answer of `condition`, asked again and again for `deadline` seconds.
 
     Raises AssertionError with `message` and the last answer when none came.

@@ -65,6 +65,11 @@ def grants_asked(asked: Iterable[AskedRole], *, here: Scope = INSTALLATION) -> l
     return list(dict.fromkeys(one for one in placed if isinstance(one, Grant)))
 
 
+def placing_faults(asked: Iterable[AskedRole]) -> list[BadField]:
+    """What `grants_asked` refuses over the installation, for a body that has other faults to tell of too."""
+    return [fault for one in asked if isinstance(fault := _grant(one, INSTALLATION), BadField)]
+
+
 def refuse_roles_not_held(
     added: Iterable[Grant], *, by: Sequence[Grant], orgs_of_groups: Mapping[str, str]
 ) -> None:

@@ -47,20 +47,34 @@ class ListWriter:
         return not self.is_exempt and self.actor.kind is ActorKind.KEY and is_theirs
 
 
-def entries_of_query(values: Iterable[str]) -> list[NewEntry]:
-    """Entries for the values of endpoint 5's `accessList`, each range once.
+def read_asked_range(text: str) -> str:
+    """The canonical form of a range that is asked for in a query, where several may stand.
 
     Raises:
-        ApiError: INVALID_QUERY_PARAMETER, when one of them is no range.
+        ValueError: which one, and the reason.
     """
-    ranges: dict[str, None] = {}
+    try:
+        return read_range(text)
+    except ValueError as error:
+        raise ValueError(f"{text[:50]!r} {error}") from None
+
+
+def read_asked_ranges(values: Iterable[str]) -> list[str]:
+    """The canonical forms of all that are asked for.
+
+    Raises:
+        ApiError: INVALID_QUERY_PARAMETER, with every one that is no range in `badFields`.
+    """
+    ranges: list[str] = []
+    bad: list[BadField] = []
     for value in values:
         try:
-            ranges[read_range(value)] = None
+            ranges.append(read_asked_range(value))
         except ValueError as error:
-            fault = BadField("accessList", ErrorCode.INVALID_QUERY_PARAMETER, f"{value[:50]!r} {error}")
-            raise ApiError.of_fields([fault]) from None
-    return [NewEntry(cidr_block) for cidr_block in ranges]
+            bad.append(BadField("accessList", ErrorCode.INVALID_QUERY_PARAMETER, str(error)))
+    if bad:
+        raise ApiError.of_fields(bad)
+    return ranges
 
 
 def refuse_keys_beyond(held: Iterable[tuple[Grant, Scope]], *, by: Iterable[Grant]) -> None:

@@ -31,6 +31,7 @@ class CodeFault(StrEnum):
 
     WRONG = "This is not right. Codes change every 30 seconds."
     USED = "This was used already. Wait for the next one."
+    UNREADABLE = "Codes by time cannot be checked here any more. Use a recovery code, or have it reset."
 
 
 def new_secret() -> str:

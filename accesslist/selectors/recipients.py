@@ -16,9 +16,9 @@ RecipientRow = dict[str, Any]
 Recipients = QuerySet[User, Any]
 
 
-def global_owners() -> Recipients:
-    """Users who hold GLOBAL_OWNER."""
-    return _holders(RoleGrant.objects.filter(role=Role.GLOBAL_OWNER.value, org=None, project=None))
+def administrators() -> Recipients:
+    """Users who hold a global role, whichever."""
+    return _holders(RoleGrant.objects.filter(org=None, project=None))
 
 
 def project_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
@@ -37,6 +37,11 @@ def project_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients
 def org_recipients(group_id: str, roles: Collection[str] = ()) -> Recipients:
     """Users with one of these roles, or without `roles` any, in the organization of the project."""
     return _holders(RoleGrant.objects.filter(_named(roles), org_id__in=_org_of(group_id)))
+
+
+def org_role_recipients(org_id: str, roles: Collection[str] = ()) -> Recipients:
+    """As `org_recipients`, where the organization itself is named."""
+    return _holders(RoleGrant.objects.filter(_named(roles), org_id=org_id))
 
 
 def user_recipient(username: str, *, group_id: str | None) -> Recipients:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from accesslist.models import SecondFactor
 from accesslist.rules.second_factor import setup_uri
-from opsapi.encryption import decrypt
+from opsapi.encryption import CannotDecryptError, decrypt
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,23 @@ def factor_state(user_id: str) -> FactorState:
     if factor is None:
         return FactorState()
     if factor.confirmed is None:
-        secret = secret_of(factor)
-        return FactorState(setup=Setup(secret, setup_uri(secret, factor.user.username)))
+        return FactorState(setup=_setup(factor))
     return FactorState(factor.confirmed, len(factor.recovery_hashes))
 
 
 def secret_of(factor: SecondFactor) -> str:
-    """The secret, opened."""
+    """The secret, opened.
+
+    Raises:
+        CannotDecryptError: the key that sealed it is not configured any more.
+    """
     return decrypt(str(factor.secret), owner=factor.id)
+
+
+def _setup(factor: SecondFactor) -> Setup | None:
+    """None where its secret cannot be read any more: it has to be begun anew."""
+    try:
+        secret = secret_of(factor)
+    except CannotDecryptError:
+        return None
+    return Setup(secret, setup_uri(secret, factor.user.username))

@@ -33,6 +33,11 @@ def user_rows(orgs: Orgs = None) -> QuerySet[User, Any]:
     )
 
 
+def any_user_exists() -> bool:
+    """Whether the first user was made."""
+    return User.objects.exists()
+
+
 def organizations_of(grants: Iterable[Grant]) -> Orgs:
     """The organizations in which, or in a project of which, one of the grants is held.
 

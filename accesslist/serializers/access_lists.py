@@ -10,12 +10,13 @@ from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
 from accesslist.selectors.access_lists import EntryRow
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, invalid
+from opsapi.api.documents import Document, InvalidField, LinkDocument, invalid
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Text
+from opsapi.api.fields import Moment, Text, VisibleText
 
 GLOBAL_TYPE = "GLOBAL_ROLE"
 KEY_TYPE = "API_KEY"
+_TIME = Moment()
 
 
 class RangeField(Text):
@@ -58,12 +59,10 @@ class AccessListEntryDocument(Document):
         "lastUsed": None,
         "links": [LinkDocument.example],
     }
-    # Being used between reading and writing back is no change of the one who writes.
-    ignored = frozenset({"links", "lastUsed"})
 
     cidrBlock = RangeField()
     created = serializers.DateTimeField(read_only=True)
-    description = Text(max_length=250, required=False)
+    description = VisibleText(max_length=250, required=False)
     id = serializers.CharField(read_only=True)
     type = serializers.CharField(read_only=True)
     updated = serializers.DateTimeField(read_only=True, help_text="When the range was last changed.")
@@ -73,11 +72,21 @@ class AccessListEntryDocument(Document):
     )
     links = LinkDocument(many=True, read_only=True)
 
+    def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
+        # Being used between reading and writing back is no change of the one who writes: any time is taken.
+        if name != "lastUsed":
+            return super()._read_only_faults(name, raw)
+        try:
+            _TIME.run_validation(raw)
+        except InvalidField as error:
+            return [one.below(name) for one in error.bad_fields]
+        return ()
+
 
 class AccessListEntryInput(AccessListEntryDocument):
     """What makes an entry of the global access list."""
 
-    description = Text(max_length=250)
+    description = VisibleText(max_length=250)
 
 
 class AccessListEntryChange(AccessListEntryDocument):
@@ -99,15 +108,15 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
     ipAddress = serializers.CharField(required=False, help_text="Where the range is one address.")
 
 
-class KeyAccessListEntryInput(Document):
+class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     """What makes one: an address or a range."""
 
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
-    example = {"ipAddress": "192.0.2.7", "description": "build server"}
+    request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
 
     ipAddress = AddressField(required=False, help_text="This or cidrBlock.")
     cidrBlock = RangeField(required=False, help_text="This or ipAddress.")
-    description = Text(max_length=250, required=False)
+    description = VisibleText(max_length=250, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """Exactly one of the two."""

@@ -10,7 +10,7 @@ from accesslist.serializers.roles import RoleDocument, RoleField
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import BadField
-from opsapi.api.fields import ListOf, Text
+from opsapi.api.fields import ListOf, VisibleText
 from opsapi.redaction import MASK
 
 MOST_ROLES = 1000
@@ -34,7 +34,7 @@ class ApiKeyDocument(Document):
     }
 
     id = serializers.CharField(read_only=True)
-    desc = Text(max_length=250)
+    desc = VisibleText(max_length=250)
     publicKey = serializers.CharField(read_only=True)
     privateKey = serializers.CharField(read_only=True)
     roles = serializers.ListField(child=RoleDocument())
@@ -50,7 +50,7 @@ class ApiKeyInput(ApiKeyDocument):
 class ApiKeyChange(ApiKeyDocument):
     """What changes a key; what is left out stays as it is."""
 
-    desc = Text(max_length=250, required=False)
+    desc = VisibleText(max_length=250, required=False)
     roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, required=False, clearable=True)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:

@@ -37,4 +37,4 @@ class RoleField(serializers.JSONField):
             return _ROLE.run_validation({"roleName": data})
         if isinstance(data, dict):
             return _ROLE.run_validation(data)
-        raise invalid("must be a role name or an object with roleName")
+        raise invalid("must be a role name or an object with roleName", allowed=ROLE_NAMES)

@@ -1,17 +1,22 @@
 """Users as the API shows and takes them (contract 2.13, endpoint 5; decisions 3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from rest_framework import serializers
 
+from accesslist.models import User
+from accesslist.rules.granting import AskedRole, asked_roles, placing_faults
 from accesslist.selectors.users import UserRow, user_facts
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
+from accesslist.services.user_checks import password_fault, username_fault
 from accesslist.services.users import NewUser
 from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.errors import BadField
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import EmailAddress, ListOf, MobileNumber, Text
+from opsapi.api.fields import EmailAddress, ListOf, MobileNumber, Text, VisibleText
 from opsapi.api.links import Links
 
 
@@ -42,7 +47,7 @@ class UserDocument(Document):
 
 
 class UserInput(Document):
-    """What makes a user: endpoint 5, and user admins."""
+    """What makes a user."""
 
     example = {
         "username": "ada@example.com",
@@ -52,13 +57,36 @@ class UserInput(Document):
         "mobileNumber": "+12025550100",
     }
 
-    username = Text(max_length=254)
+    id = serializers.CharField(read_only=True)
+    username = VisibleText(max_length=254)
     password = Text(max_length=1000, single_line=False)
-    firstName = Text(max_length=100)
-    lastName = Text(max_length=100)
+    firstName = VisibleText(max_length=100)
+    lastName = VisibleText(max_length=100)
     emailAddress = EmailAddress(required=False)
     mobileNumber = MobileNumber(required=False)
     roles = ListOf(RoleField(), max_length=100, required=False)
+    teamIds = serializers.ListField(child=serializers.CharField(), read_only=True)
+    links = LinkDocument(many=True, read_only=True)
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """The name by the setting, the password beside what is known of the user, and where roles hold."""
+        if "username" in values and (fault := username_fault(values["username"])):
+            yield fault
+        if "password" in values and (fault := password_fault(values["password"], _known_of(values))):
+            yield fault
+        yield from placing_faults(self.placed(asked_roles(values.get("roles", ()))))
+
+    def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
+        """The roles that are to be given."""
+        return asked
+
+
+class FirstUserInput(UserInput):
+    """What makes a user without a key (endpoint 5)."""
+
+    def placed(self, asked: Sequence[AskedRole]) -> Sequence[AskedRole]:
+        """Global ones where the literal reading is restored; the service refuses others, placed or not."""
+        return [one for one in asked if one.role.is_global and settings.OPSAPI_UNAUTH_GLOBAL_ROLES]
 
 
 class UserRolesInput(UserDocument):
@@ -77,6 +105,15 @@ class NewUserDocument(Document):
 
     user = UserDocument()
     programmaticApiKey = ApiKeyDocument(required=False)
+
+
+def _known_of(values: Mapping[str, Any]) -> User:
+    """What a password must not resemble, as far as the body tells it well."""
+    return User(
+        username=values.get("username", ""),
+        first_name=values.get("firstName", ""),
+        last_name=values.get("lastName", ""),
+    )
 
 
 def present_user(row: UserRow, links: Links) -> dict[str, Any]:

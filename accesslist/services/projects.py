@@ -12,6 +12,7 @@ from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Project, User
 from accesslist.selectors.projects import project_facts, project_row
 from accesslist.services.grants import grants_create
+from accesslist.services.key_events import key_changed
 from accesslist.services.locks import organization_hold
 from accesslist.services.organizations import organization_create
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
@@ -141,6 +142,8 @@ def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime
     grants_create([owner], holder=maker)
     if isinstance(maker, User):
         role_changes_record(user=maker, old=(), new=[owner], actor=actor, now=now)
+    else:
+        key_changed(key=maker, old_desc=maker.desc, before=(), after=[owner], actor=actor, now=now)
 
 
 def _facts(project: Project) -> Mapping[str, Any]:

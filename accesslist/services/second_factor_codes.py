@@ -1,5 +1,6 @@
 """Using up codes of a second factor: each counts once, however many requests bring it at a time."""
 
+import logging
 from datetime import datetime
 
 from django.db import transaction
@@ -13,6 +14,9 @@ from events.choices import DiffType
 from events.diffs import diff
 from events.types import EventType
 from opsapi.api.principal import Actor
+from opsapi.encryption import CannotDecryptError
+
+logger = logging.getLogger("opsapi.authentication")
 
 
 @transaction.atomic
@@ -39,7 +43,12 @@ def timed_code_use(*, factor: SecondFactor, code: str, now: datetime) -> None:
     Raises:
         ApiError: as `second_factor_use`.
     """
-    step = step_of(code, secret=secret_of(factor), last_step=factor.last_step, now=now)
+    try:
+        secret = secret_of(factor)
+    except CannotDecryptError as error:
+        logger.error("the second factor of %s cannot be checked: %s", factor.user.username, error)
+        raise refused("code", CodeFault.UNREADABLE.value) from None
+    step = step_of(code, secret=secret, last_step=factor.last_step, now=now)
     if isinstance(step, CodeFault):
         raise refused("code", step.value)
     if not SecondFactor.objects.filter(id=factor.id, last_step__lt=step).update(last_step=step):

@@ -1,6 +1,6 @@
 """What the event log tells of teams: organizations of members, projects of roles (decisions 4)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +8,7 @@ from accesslist.models import Team, User
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.services import NewEvent, event_record, events_record
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.roles import Grant
@@ -20,27 +20,29 @@ def team_changed(
     *, team: Team, old: Facts | None = None, new: Facts | None = None, actor: Actor, now: datetime
 ) -> None:
     """The team was made (no `old`), changed or deleted (no `new`); nothing when both say the same."""
-    event_type = EventType.TEAM_CHANGED_AUDIT if old and new else EventType.TEAM_CREATED
-    changes = diff(DiffType.USERS, team.id, old=old, new=new)
-    if changes:
-        event_record(
-            event_type=event_type if new else EventType.TEAM_DELETED,
-            actor=actor,
-            now=now,
-            org_id=team.org_id,
-            facts=EventFacts(team_id=team.id),
-            diffs=changes,
-        )
+    events_record(events=_changes(team, old, new), actor=actor, now=now, org_id=team.org_id)
 
 
-def team_joined(*, team: Team, user: User, actor: Actor, now: datetime) -> None:
-    """The user is a member now."""
-    _membership(EventType.USER_ADDED_TO_TEAM, team, user, actor, now)
+def teams_deleted(*, deleted: Iterable[tuple[Team, Facts]], org_id: str, actor: Actor, now: datetime) -> None:
+    """These teams of the organization, with what they were, are deleted: an event for each."""
+    events = [event for team, facts in deleted for event in _changes(team, facts, None)]
+    events_record(events=events, actor=actor, now=now, org_id=org_id)
 
 
 def team_left(*, team: Team, user: User, actor: Actor, now: datetime) -> None:
     """The user is no member any longer."""
-    _membership(EventType.USER_REMOVED_FROM_TEAM_AUDIT, team, user, actor, now)
+    events_record(events=[member_removed(team, user)], actor=actor, now=now, org_id=team.org_id)
+
+
+def member_added(team: Team, user: User) -> NewEvent:
+    """What the organization's log says when the user is a member now."""
+    return _membership(EventType.USER_ADDED_TO_TEAM, team, user, {"new": {"username": user.username}})
+
+
+def member_removed(team: Team, user: User) -> NewEvent:
+    """What it says when the user is no member any longer."""
+    left = EventType.USER_REMOVED_FROM_TEAM_AUDIT
+    return _membership(left, team, user, {"old": {"username": user.username}})
 
 
 def team_roles_changed(
@@ -60,18 +62,19 @@ def team_roles_changed(
     )
 
 
-def _membership(event_type: EventType, team: Team, user: User, actor: Actor, now: datetime) -> None:
-    facts = {"username": user.username}
-    is_new = event_type is EventType.USER_ADDED_TO_TEAM
-    event_record(
+def _changes(team: Team, old: Facts | None, new: Facts | None) -> list[NewEvent]:
+    event_type = EventType.TEAM_CHANGED_AUDIT if old and new else EventType.TEAM_CREATED
+    changes = diff(DiffType.USERS, team.id, old=old, new=new)
+    event_type = event_type if new else EventType.TEAM_DELETED
+    told = NewEvent(event_type=event_type, facts=EventFacts(team_id=team.id), diffs=changes)
+    return [told] if changes else []
+
+
+def _membership(event_type: EventType, team: Team, user: User, sides: Mapping[str, Facts]) -> NewEvent:
+    return NewEvent(
         event_type=event_type,
-        actor=actor,
-        now=now,
-        org_id=team.org_id,
         facts=EventFacts(team_id=team.id, target_username=user.username),
-        diffs=diff(DiffType.USERS, user.id, new=facts)
-        if is_new
-        else diff(DiffType.USERS, user.id, old=facts),
+        diffs=diff(DiffType.USERS, user.id, **sides),
     )
 
 

@@ -17,8 +17,15 @@ from accesslist.selectors.teams import team_facts, team_rows
 from accesslist.selectors.users import Membership, Orgs, visible_user_rows
 from accesslist.services.grants import grants_create, grants_of
 from accesslist.services.locks import organization_hold
-from accesslist.services.team_events import team_changed, team_joined, team_left, team_roles_changed
-from accesslist.services.user_roles import role_changes_record
+from accesslist.services.team_events import (
+    member_added,
+    member_removed,
+    team_changed,
+    team_roles_changed,
+    teams_deleted,
+)
+from accesslist.services.user_roles import role_changes
+from events.services import NewEvent, events_record
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, found
 from opsapi.api.principal import Actor
@@ -114,13 +121,13 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
 def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     """Delete every team of an organization that is locked and has no project left to hold roles in.
 
-    As `team_delete`, with no more than one statement for each team: the event.
+    As `team_delete`, with as many statements for all of them as for one.
     """
     facts = {row["id"]: team_facts(row) for row in team_rows(org_id)}
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
     for team in teams:
         team_deleting.send(sender=Team, team=team, actor=actor, now=now)
-        team_changed(team=team, old=facts[team.id], actor=actor, now=now)
+    teams_deleted(deleted=[(team, facts[team.id]) for team in teams], org_id=org_id, actor=actor, now=now)
     teams.delete()
 
 
@@ -217,13 +224,15 @@ def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> N
     held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
     members = set(held.values_list("user_id", flat=True))
     member = Grant(Role.ORG_MEMBER, org_id=team.org_id)
+    told: list[NewEvent] = []
     for user in users:
         if user.id not in members:
             grants_create([member], holder=user)
-            role_changes_record(user=user, old=(), new=[member], actor=actor, now=now)
-        team_joined(team=team, user=user, actor=actor, now=now)
+            told += role_changes(user, member.scope, old=(), new=[member])
+        told.append(member_added(team, user))
+    events_record(events=told, actor=actor, now=now, org_id=team.org_id)
 
 
 def _left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
-    for user in users:
-        team_left(team=team, user=user, actor=actor, now=now)
+    told = [member_removed(team, user) for user in users]
+    events_record(events=told, actor=actor, now=now, org_id=team.org_id)

@@ -16,20 +16,17 @@ from opsapi.roles import INSTALLATION, Grant, satisfies
 _LONGEST_KEY = 600
 
 
-def check_username(username: str) -> None:
-    """Refuse a name that OPSAPI_USERNAME_VALIDATION does not let pass, or that is too long.
-
-    Raises:
-        ApiError: INVALID_USERNAME.
-    """
+def username_fault(username: str) -> BadField | None:
+    """What keeps a name from being taken: OPSAPI_USERNAME_VALIDATION, or its length (decisions 3)."""
     # A few characters become many under NFKC; the unique index has to hold the result.
     if len(username_key(username)) > _LONGEST_KEY:
-        raise _bad_username("it is too long in its canonical form")
+        return _bad_username("it is too long in its canonical form")
     rule = settings.OPSAPI_USERNAME_VALIDATION
     if rule == "loose" and "." not in username.partition("@")[2]:
-        raise _bad_username("it must hold an @ and a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")
+        return _bad_username("it must hold an @ and a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")
     if rule == "strict" and as_email(username) is None:
-        raise _bad_username("it must be an e-mail address (OPSAPI_USERNAME_VALIDATION=strict)")
+        return _bad_username("it must be an e-mail address (OPSAPI_USERNAME_VALIDATION=strict)")
+    return None
 
 
 def as_email(username: str) -> str | None:
@@ -41,17 +38,34 @@ def as_email(username: str) -> str | None:
     return username
 
 
+def password_fault(password: str, user: User) -> BadField | None:
+    """Why Django's validators do not let a password of this user pass (decisions 3 "password")."""
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        return BadField("password", ErrorCode.WEAK_PASSWORD, " ".join(error.messages))
+    return None
+
+
 def check_password(password: str, user: User) -> None:
     """Refuse a password that Django's validators do not let pass.
 
     Raises:
         ApiError: WEAK_PASSWORD.
     """
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        fault = BadField("password", ErrorCode.WEAK_PASSWORD, " ".join(error.messages))
-        raise ApiError.of_fields([fault]) from None
+    if fault := password_fault(password, user):
+        raise ApiError.of_fields([fault])
+
+
+def check_new_user(password: str, user: User) -> None:
+    """Refuse a name or a password that is not as it has to be.
+
+    Raises:
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD; both stand in `badFields`.
+    """
+    faults = [username_fault(user.username), password_fault(password, user)]
+    if bad := [fault for fault in faults if fault]:
+        raise ApiError.of_fields(bad)
 
 
 def check_resets(user: User, by: Sequence[Grant]) -> None:
@@ -65,5 +79,5 @@ def check_resets(user: User, by: Sequence[Grant]) -> None:
         raise ApiError(ErrorCode.USER_UNAUTHORIZED, needed.value)
 
 
-def _bad_username(reason: str) -> ApiError:
-    return ApiError.of_fields([BadField("username", ErrorCode.INVALID_USERNAME, reason)])
+def _bad_username(reason: str) -> BadField:
+    return BadField("username", ErrorCode.INVALID_USERNAME, reason)

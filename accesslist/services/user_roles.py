@@ -14,7 +14,7 @@ from accesslist.services.grants import grants_admit, grants_of, grants_replace
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
@@ -76,18 +76,22 @@ def role_changes_record(
     """Tell each project, each organization and the installation of its own roles only."""
     for place in dict.fromkeys(grant.scope for grant in (*old, *new)):
         before, after = ([grant for grant in grants if grant.scope == place] for grants in (old, new))
-        if set(before) == set(after):
-            continue
-        for event_type in _told(place, before, after):
-            event_record(
-                event_type=event_type,
-                actor=actor,
-                now=now,
-                group_id=place.group_id,
-                org_id=place.org_id,
-                facts=EventFacts(target_username=user.username),
-                diffs=diff(DiffType.ROLES, user.id, old=_roles(before), new=_roles(after)),
-            )
+        events = role_changes(user, place, old=before, new=after)
+        events_record(events=events, actor=actor, now=now, group_id=place.group_id, org_id=place.org_id)
+
+
+def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequence[Grant]) -> list[NewEvent]:
+    """What the log of a place says when the user held those roles there and now holds these."""
+    if set(old) == set(new):
+        return []
+    return [
+        NewEvent(
+            event_type=event_type,
+            facts=EventFacts(target_username=user.username),
+            diffs=diff(DiffType.ROLES, user.id, old=_roles(old), new=_roles(new)),
+        )
+        for event_type in _told(place, old, new)
+    ]
 
 
 def _told(place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:

@@ -10,15 +10,15 @@ from django.db import IntegrityError, transaction
 
 from accesslist.hooks import user_deleting
 from accesslist.models import User, username_key
-from accesslist.rules.granting import RoleRequest, asked_roles
-from accesslist.rules.listing import AccessList, ListWriter, entries_of_query
-from accesslist.selectors.users import user_facts, user_rows
+from accesslist.rules.granting import RoleRequest, asked_roles, grants_asked
+from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.selectors.users import any_user_exists, user_facts, user_rows
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.locks import FIRST_USER_LOCK, advisory_lock
 from accesslist.services.team_events import team_left
-from accesslist.services.user_checks import as_email, check_password, check_username
+from accesslist.services.user_checks import as_email, check_new_user
 from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
 from events.choices import DiffType
 from events.diffs import diff
@@ -52,16 +52,16 @@ def unauth_user_create(
 ) -> tuple[User, NewKey | None]:
     """Make a user without a key of anyone: the first one becomes Global Owner and gets a key.
 
-    However many calls race, one of them makes the first user. `access_list` is looked at only then.
+    However many calls race, one of them makes the first user. Only then `access_list` counts: ranges for the
+    global one, in their canonical form.
 
     Raises:
-        ApiError: INVALID_USERNAME, WEAK_PASSWORD, INVALID_QUERY_PARAMETER, CANNOT_ADD_GLOBAL_ROLE,
-            ROLE_NOT_HELD, USER_ALREADY_EXISTS.
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD, CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD,
+            ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE, USER_ALREADY_EXISTS.
     """
     advisory_lock(FIRST_USER_LOCK)
-    first = not User.objects.exists()
+    first = not any_user_exists()
     grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
-    entries = entries_of_query(access_list) if first else []
     user = _insert(new, grants, now)
     # Nobody else acted: the event names the user who was made.
     is_owner = Grant(Role.GLOBAL_OWNER) in grants
@@ -71,6 +71,7 @@ def unauth_user_create(
         return user, None
     key = api_key_create(desc=_FIRST_KEY_DESC, grants=grants, actor=actor, now=now)
     of = AccessList(public_key=key.key.public_key)
+    entries = [NewEntry(cidr_block) for cidr_block in dict.fromkeys(access_list)]
     access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
     return user, key
 
@@ -127,7 +128,6 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime) -> User:
     """Make the row and its roles; refuses a bad name, a weak password, a name that is taken."""
-    check_username(new.username)
     user = User(
         username=new.username,
         username_key=username_key(new.username),
@@ -137,7 +137,7 @@ def _insert(new: NewUser, grants: Sequence[Grant], now: datetime) -> User:
         mobile_number=new.mobile_number,
         created=now,
     )
-    check_password(new.password, user)
+    check_new_user(new.password, user)
     user.set_password(new.password)
     try:
         with transaction.atomic():
@@ -160,10 +160,11 @@ def _record_created(user: User, actor: Actor, now: datetime) -> None:
 
 def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:
     """What may be given to a user nobody vouches for: nothing, unless the literal reading is restored."""
-    wanted = [Role(role["roleName"]) for role in roles]
-    for role in wanted:
-        if not role.is_global:
-            raise ApiError(ErrorCode.ROLE_NOT_HELD, role.value)
-        if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
-            raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, role.value)
-    return [Grant(role) for role in wanted]
+    asked = asked_roles(roles)
+    for one in asked:
+        if one.role.is_global and not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
+            raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, one.role.value)
+    for one in asked:
+        if not one.role.is_global:
+            raise ApiError(ErrorCode.ROLE_NOT_HELD, one.role.value)
+    return grants_asked(asked)

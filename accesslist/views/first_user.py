@@ -1,15 +1,17 @@
 """Endpoint 5: the first user of an installation (contract 2.13; decisions 3)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.rules.listing import read_asked_range
 from accesslist.rules.ranges import counted_range
-from accesslist.selectors.users import user_rows
+from accesslist.selectors.users import any_user_exists, user_rows
 from accesslist.serializers.keys import present_key
-from accesslist.serializers.users import NewUserDocument, UserInput, new_user, present_user
+from accesslist.serializers.users import FirstUserInput, NewUserDocument, new_user, present_user
 from accesslist.services.keys import NewKey
 from accesslist.services.users import unauth_user_create
 from accesslist.throttles import throttle
@@ -23,19 +25,20 @@ from opsapi.api.views import ApiViewSet
 
 ACCESS_LIST = Parameter(
     "accessList",
-    str,
+    read_asked_range,
     schema={"type": "string"},
     description="Address or range for the global access list; may be repeated; first user only.",
     repeatable=True,
 )
 OLDER_ACCESS_LIST = Parameter(
     "whitelist",
-    str,
+    read_asked_range,
     schema={"type": "string"},
     description="Older name of accessList.",
     repeatable=True,
     deprecated=True,
 )
+_ACCESS_LISTS = (ACCESS_LIST.name, OLDER_ACCESS_LIST.name)
 
 
 class FirstUserViewSet(ApiViewSet):
@@ -44,11 +47,16 @@ class FirstUserViewSet(ApiViewSet):
     authentication_classes = []
     access = {"create": OPEN}
     parameters = {"create": (ACCESS_LIST, OLDER_ACCESS_LIST)}
-    bodies = {"create": UserInput}
+    bodies = {"create": FirstUserInput}
     answers = {"create": NewUserDocument}
     statuses = {"create": 201}
     refusals = {
-        "create": (ErrorCode.RATE_LIMITED, ErrorCode.INVITATION_ONLY_MODE_OR_LDAP, *NEW_USER_REFUSALS),
+        "create": (
+            ErrorCode.RATE_LIMITED,
+            ErrorCode.INVITATION_ONLY_MODE_OR_LDAP,
+            *NEW_USER_REFUSALS,
+            ErrorCode.ROLE_NEEDS_NO_GROUP_ID,
+        ),
     }
 
     def check_throttles(self, request: Request) -> None:
@@ -61,13 +69,19 @@ class FirstUserViewSet(ApiViewSet):
         if not settings.OPSAPI_INVITATION_ONLY or settings.OPSAPI_LDAP:
             raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
 
+    def looked_at(self) -> Sequence[Parameter]:
+        """Once there is a user, what stands in `accessList` is no fault (decisions 3 "later")."""
+        return () if any_user_exists() else super().looked_at()
+
     def create(self, request: Request) -> Response:
         """The user, and with the first one a key that holds GLOBAL_OWNER."""
         body = self.body()
         address = client_address(self.http_request)
+        # Not read where there was a user already: theirs stays the first.
+        access_list = [one for name in _ACCESS_LISTS for one in self.query.get(name, ())]
         user, key = unauth_user_create(
             new=new_user(body),
-            access_list=[*self.query["accessList"], *self.query["whitelist"]],
+            access_list=access_list,
             remote_address=str(address) if address else None,
             now=self.now,
         )

@@ -86,5 +86,6 @@ OF_ALERT: Mapping[str, Action] = {
         access=WindowViewSet.access["create"],
         form=AlertWindowForm,
         icon="build_circle",
+        makes=True,
     ),
 }

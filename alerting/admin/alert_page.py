@@ -6,7 +6,7 @@ from datetime import datetime
 
 from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
-from alerting.looks import ALERT_TONES, MOMENTS, NOTIFICATION_TONES
+from alerting.looks import ALERT_TONES, MOMENTS, NOTIFICATION_TONES, alert_words
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.rules.around import Measured
 from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
@@ -55,6 +55,7 @@ class AlertPage:
     """What the template of an alert's page shows."""
 
     story: AlertStory
+    words: str
     target: str
     tone: Tone
     age: str
@@ -81,6 +82,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config))
     return AlertPage(
         story=story,
+        words=alert_words(alert),
         target=target_words(alert.facts),
         tone=ALERT_TONES[alert.status],
         age=_age(alert, now),

@@ -16,14 +16,14 @@ from alerting.admin.alert_filters import (
     TypeFilter,
 )
 from alerting.admin.alert_page import page_of
-from alerting.looks import ALERT_TONES
+from alerting.looks import ALERT_TONES, alert_words
 from alerting.models import Alert, Notification
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import alerts_matching
 from events.models import Event
 from opsapi import clock
 from opsapi.console.actions import operator_of
-from opsapi.console.display import ago, json_field, link, project, short
+from opsapi.console.display import ago, json_field, link, named, project, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import list_url
@@ -40,7 +40,7 @@ class AlertAdmin(ConsoleAdmin):
     actions_of_row = OF_ALERT
     change_form_template = "admin/alerting/alert/change_form.html"
 
-    list_display = ["event_type", "state", "target", project, "age", "acknowledged"]
+    list_display = ["event", "state", "target", project, "age", "acknowledged"]
     list_filter = [
         StatusFilter,
         ("group", RelatedFilter),
@@ -97,6 +97,11 @@ class AlertAdmin(ConsoleAdmin):
         """With the alert's story."""
         story = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": story}
+
+    @admin.display(description="type")
+    def event(self, alert: Alert) -> SafeString:
+        """Its event type, and the metric."""
+        return named(alert_words(alert), alert.event_type)
 
     @display(description="status", label=ALERT_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, alert: Alert) -> str:

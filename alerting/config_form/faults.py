@@ -4,10 +4,8 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 
-_TYPE_ANEW = "has to be typed anew: what it goes with was changed"
 _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 
 
@@ -32,7 +30,5 @@ def _beside(field: str, names: Collection[str]) -> str | None:
 
 
 def _sentence(bad: BadField) -> str:
-    # Nobody types a redacted value: it stood for a secret that was left as it is.
-    message = _TYPE_ANEW if bad.code is ErrorCode.REDACTED_VALUE_UNKNOWN else bad.message
     allowed = f" Allowed: {', '.join(bad.allowed)}." if bad.allowed else ""
-    return f"{message[:1].upper()}{message[1:]}.{allowed}"
+    return f"{bad.message[:1].upper()}{bad.message[1:]}.{allowed}"

@@ -8,6 +8,8 @@ from django.db.models.functions import Coalesce, Collate, Lower
 
 from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus
+from alerting.rules.wording import target_words
+from events.wording import in_words
 from opsapi.fields import IdField, PrimaryIdField
 
 TARGET_NAME = Collate(
@@ -89,4 +91,4 @@ class Alert(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_type} {self.status} ({self.id})"
+        return f"{in_words(self.event_type)}, {target_words(self.facts)}"

@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from accesslist.models import Project
 from alerting.choices import ConfigNotificationType
+from events.wording import in_words
 from opsapi.fields import IdField, PrimaryIdField, SealedField
 
 
@@ -82,7 +83,7 @@ class AlertConfig(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_type} ({self.id})"
+        return f"{in_words(self.event_type)} ({self.id})"
 
 
 class KeptSettingManager(models.Manager["NotificationSetting"]):

@@ -25,7 +25,12 @@ class Notification(models.Model):
 
     id = PrimaryIdField()
     group = models.ForeignKey(
-        Project, on_delete=models.CASCADE, related_name="notifications", verbose_name="project"
+        Project,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="notifications",
+        verbose_name="project",
+        help_text="None: a global configuration tells of what happened without a project.",
     )
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="What a notification told once is about.")
@@ -102,15 +107,19 @@ class Notification(models.Model):
 
 
 class NotificationAttempt(models.Model):
-    """One try to deliver a notification, with its outcome: written when it ended."""
+    """One try to deliver a notification, with its outcome: written when it ended.
+
+    Where the receiver could not be reached the time would tell why (decisions 7): then `latency_ms` is None
+    and `ended` is when it began.
+    """
 
     id = models.BigAutoField(primary_key=True)
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="tries")
     number = models.PositiveIntegerField()
-    ended = models.DateTimeField()
+    ended = models.DateTimeField("time", help_text="When it ended; without a latency, when it began.")
     status = models.CharField(max_length=10, choices=[(one.value, one.value) for one in DeliveryStatus])
     reason = models.CharField(max_length=300, null=True)
-    latency_ms = models.PositiveIntegerField()
+    latency_ms = models.PositiveIntegerField("latency (ms)", null=True)
 
     class Meta:
         ordering = ["notification", "number"]

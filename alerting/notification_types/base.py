@@ -8,6 +8,7 @@ from alerting.choices import ConfigNotificationType
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, IntegrationType, SecretKind
 from integrations.types.base import IntegrationField
+from opsapi.api.fields import ListOf
 
 DEFAULT_INTERVAL_MIN = 60
 
@@ -44,6 +45,11 @@ class NotificationType:
     def secret_fields(self) -> Mapping[str, NotificationField]:
         """The fields that are shown redacted, by name."""
         return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
+
+    @property
+    def arrays(self) -> frozenset[str]:
+        """The fields that answers always have, empty where nothing was sent (decisions 1 "absent values")."""
+        return frozenset(field.name for field in self.fields if isinstance(field.form, ListOf))
 
     @property
     def for_people(self) -> bool:

@@ -47,6 +47,7 @@ ORG = NotificationType(
     channels=_EMAIL_AND_SMS,
     fields=(_roles(ORG_ROLES), *_CHOSEN),
     example={"roles": [Role.ORG_OWNER.value], "emailEnabled": True, "smsEnabled": False},
+    most=1,
 )
 USER = NotificationType(
     type=ConfigNotificationType.USER,

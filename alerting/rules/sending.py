@@ -10,6 +10,7 @@ from integrations.choices import ENDS, TELLING, MessageKind
 _OF_A_RUNNING_ALERT = TELLING | {MessageKind.ACKNOWLEDGE}
 _END_OF = {AlertStatus.CLOSED: MessageKind.CLOSE, AlertStatus.CANCELLED: MessageKind.CANCEL}
 NO_OUTCOME = "no attempt came to an end"
+SECRETS_SEALED = "its secrets cannot be read: the key that sealed them is not in OPSAPI_ENCRYPTION_KEYS"
 
 
 class Step(StrEnum):

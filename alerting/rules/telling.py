@@ -33,13 +33,16 @@ _TOLD: Mapping[MomentKind, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try, by its number; `latency_ms` in milliseconds."""
+    """One try, by its number: when it ended, and how long it took in milliseconds.
+
+    `latency_ms` None: neither may be told (decisions 7), and `at` is when it began.
+    """
 
     number: int
-    ended: datetime
+    at: datetime
     outcome: DeliveryStatus
     reason: str | None
-    latency_ms: int
+    latency_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,17 +134,24 @@ def _tried(telling: Telling, alike: Sequence[Attempt]) -> Moment:
     """One attempt, or several in a row that ended the same way."""
     first, last = alike[0], alike[-1]
     kind = _kind_of(telling, last)
-    which = f"attempt {first.number}, {duration_words(first.latency_ms)}"
-    if len(alike) > 1:
-        longest = duration_words(max(one.latency_ms for one in alike))
-        which = f"attempts {first.number} to {last.number}, {longest} at most, until {time_words(last.ended)}"
     return Moment(
-        at=first.ended,
+        at=first.at,
         kind=kind,
-        text=f"{telling.whom} {_TOLD[kind]} {telling.that}: {which}.",
+        text=f"{telling.whom} {_TOLD[kind]} {telling.that}: {_which(alike)}.",
         reason=first.reason,
         notification_id=telling.id,
     )
+
+
+def _which(alike: Sequence[Attempt]) -> str:
+    """`attempt 3, 84 ms`; `attempts 1 to 2, 84 ms at most, until 12:00:02Z`."""
+    first, last = alike[0], alike[-1]
+    one = f"attempt {first.number}" if len(alike) == 1 else f"attempts {first.number} to {last.number}"
+    told = [attempt.latency_ms for attempt in alike if attempt.latency_ms is not None]
+    if not told:
+        return one
+    longest = f"{one}, {duration_words(max(told))}"
+    return longest if len(alike) == 1 else f"{longest} at most, until {time_words(last.at)}"
 
 
 def duration_words(milliseconds: int) -> str:

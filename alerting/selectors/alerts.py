@@ -16,7 +16,7 @@ from automation.metrics import Metric, base_unit
 AlertRow = dict[str, Any]
 
 # Times are formatted by PostgreSQL: per value far cheaper than in Python.
-_ROWS = """
+_COLUMNS = """
 SELECT id, group_id, config_id, is_global, event_type, status, facts, metric_name, current_value, tags,
        acknowledgement_comment, acknowledging_username,
        to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_created,
@@ -24,9 +24,17 @@ SELECT id, group_id, config_id, is_global, event_type, status, facts, metric_nam
        to_char(resolved AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_resolved,
        to_char(last_notified AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_last_notified,
        to_char(acknowledged_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-           AS wire_acknowledged_until
-  FROM alerting_alert
-"""
+           AS wire_acknowledged_until"""
+# What one alone leads to, as far as it is still there.
+_LEADS_TO = """,
+       EXISTS (SELECT FROM alerting_alertconfig AS config
+                WHERE config.id = alerting_alert.config_id AND config.deleted IS NULL) AS has_config,
+       EXISTS (SELECT FROM automation_host AS host
+                WHERE host.id = alerting_alert.facts ->> 'hostId'
+                  AND host.group_id = alerting_alert.group_id AND host.deleted IS NULL) AS has_host"""
+_FROM = " FROM alerting_alert"
+_ROWS = _COLUMNS + _FROM
+_ROW = _COLUMNS + _LEADS_TO + _FROM
 _COUNT = "SELECT COUNT(*) FROM alerting_alert"
 # Put together as asked, instead of one with `status IS NULL OR`: each has an index of its own.
 _IN_GROUP = " WHERE group_id = %(group_id)s"
@@ -75,8 +83,11 @@ class AlertRows:
 
 
 def alert_row(alert_id: str, *, group_id: str | None) -> AlertRow | None:
-    """One alert of a project, or with None one of a global configuration; None when there is none."""
-    rows = _fetch(_ROWS + _scope(group_id) + _ALONE, {"group_id": group_id, "id": alert_id})
+    """One alert of a project, or with None one of a global configuration; None when there is none.
+
+    Beside what a list has of it: `has_config` and `has_host`, whether those it names are still there.
+    """
+    rows = _fetch(_ROW + _scope(group_id) + _ALONE, {"group_id": group_id, "id": alert_id})
     return next(iter(rows), None)
 
 

@@ -8,12 +8,14 @@ from django.db.models.fields.json import KT
 
 from accesslist.models import Team
 from alerting.models import AlertConfig, NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.fields import JsonRows, WireTime
 
 ConfigRow = dict[str, Any]
+_ARRAYS = {kind.type.value: kind.arrays for kind in NOTIFICATION_TYPES.values()}
 T = TypeVar("T")
 
 
@@ -87,6 +89,7 @@ def _notification(setting: Mapping[str, Any]) -> dict[str, Any]:
         "typeName": setting["type_name"],
         "delayMin": setting["delay_min"],
         "intervalMin": setting["interval_min"],
+        **{name: [] for name in _ARRAYS[setting["type_name"]]},
         **setting["fields"],
         "teamName": setting["team_name"],
     }

@@ -84,7 +84,7 @@ def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -
     return Credentials(kind.channel_config(values, helping), _shown(setting, integration))
 
 
-def recipient_shown(setting: NotificationSetting, *, group_id: str) -> str:
+def recipient_shown(setting: NotificationSetting, *, group_id: str | None) -> str:
     """Whom a setting names that stands for no people, as the log shows it; empty where nobody is named."""
     return _shown(setting, _integration(setting, group_id))
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from alerting.choices import AlertStatus
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.rules.sending import DueNotification
-from alerting.selectors.people import Address, still_reached
+from alerting.selectors.people import Address, org_told_of, still_reached
 from alerting.selectors.settings import stands_for_people
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
@@ -40,4 +40,5 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
     if notification.channel is None or notification.kind in ENDS or not stands_for_people(notification):
         return True
     address = Address(ChannelType(notification.channel), notification.recipient)
-    return still_reached(setting, address, group_id=notification.group_id)
+    org_id = org_told_of(notification)
+    return still_reached(setting, address, group_id=notification.group_id, org_id=org_id)

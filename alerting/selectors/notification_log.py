@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
+from events.selectors import EventRow, event_row
 from opsapi.fields import JsonRows, WireTime
 
 LoggedRow = dict[str, Any]
@@ -24,11 +25,21 @@ def alert_notification(alert_id: str, notification_id: str) -> Notification | No
 
 
 def event_notifications(event_id: str, *, group_id: str) -> QuerySet[Notification, Any]:
-    """Those of a project's event that opens nothing, newest first, each with its attempts.
+    """Those of an event that opens nothing, of a project or told there, newest first, each with its attempts.
 
     `is_global` of a row tells that no notification of the project's own is known that it came from.
     """
     return _rows(Notification.objects.filter(event_id=event_id, group_id=group_id))
+
+
+def told_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
+    """An event of the project, or one of its organization that the project was told of; None for others."""
+    event = event_row(event_id, group_id=group_id)
+    if event is not None:
+        return event
+    # Its organization's other events are not the project's to know of.
+    told = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
+    return event_row(event_id, org_id=org_id) if told else None
 
 
 def of_own_configs(notifications: QuerySet[Notification]) -> QuerySet[Notification]:

@@ -1,20 +1,22 @@
 """Where the people a notification stands for are reached, as of now (decisions 5, 7)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from accesslist.selectors.recipients import (
     RecipientRow,
     Recipients,
-    global_owners,
+    administrators,
     org_recipients,
+    org_role_recipients,
     project_recipients,
     team_recipients,
     user_recipient,
 )
 from alerting.choices import ConfigNotificationType, DropReason
-from alerting.models import AlertConfig, NotificationSetting
+from alerting.models import AlertConfig, Notification, NotificationSetting
+from events.models import Event
 from integrations.choices import ChannelType
 
 MOST_PEOPLE = 1_000
@@ -49,12 +51,15 @@ class Addresses:
     cut: bool = False
 
 
-def addresses_of(setting: NotificationSetting, *, group_id: str | None) -> Addresses:
+def addresses_of(
+    setting: NotificationSetting, *, group_id: str | None, org_id: str | None = None
+) -> Addresses:
     """Where the people of a setting are reached.
 
-    `group_id` is the project it happened in: None for the test of a global configuration.
+    `group_id` is the project it happened in: None for the test of a global configuration, and for what
+    happened without a project but perhaps to an organization, `org_id`.
     """
-    recipients = _recipients(setting, group_id)
+    recipients = _recipients(setting, group_id, org_id)
     if recipients is None:
         return Addresses((), DropReason.NO_PROJECT)
     people = list(recipients[: MOST_PEOPLE + 1])
@@ -65,13 +70,23 @@ def addresses_of(setting: NotificationSetting, *, group_id: str | None) -> Addre
     return Addresses(found, None if found else DropReason.NO_ADDRESS, cut=len(people) > MOST_PEOPLE)
 
 
-def still_reached(setting: NotificationSetting, address: Address, *, group_id: str) -> bool:
-    """Whether one of the people of a setting is reached there, as of now."""
-    recipients = _recipients(setting, group_id)
+def still_reached(
+    setting: NotificationSetting, address: Address, *, group_id: str | None, org_id: str | None = None
+) -> bool:
+    """Whether one of the people of a setting is reached there, as of now; ids as for `addresses_of`."""
+    recipients = _recipients(setting, group_id, org_id)
     column = dict(_channels(setting.fields)).get(address.channel)
     if recipients is None or column is None:
         return False
     return recipients.filter(**{f"{column}__iexact": address.recipient}).exists()
+
+
+def org_told_of(notification: Notification) -> str | None:
+    """The organization a notification without a project tells of; None for the installation."""
+    if notification.group_id:
+        return None
+    events = Event.objects.filter(id=notification.event_id)
+    return events.values_list("org_id", flat=True).first()
 
 
 def unreachable(config: AlertConfig) -> dict[int, DropReason]:
@@ -98,23 +113,29 @@ def people_label(setting: NotificationSetting) -> str:
     return str(named or ", ".join(fields.get("roles", ())))
 
 
-def _recipients(setting: NotificationSetting, group_id: str | None) -> Recipients | None:
+def _recipients(setting: NotificationSetting, group_id: str | None, org_id: str | None) -> Recipients | None:
     """The people as of now; None where a project is missing to say who they are."""
     fields, kind = setting.fields, ConfigNotificationType(setting.type_name)
     # Whom a project's configuration names has to be of its organization still.
     within = None if setting.config.group_id is None else group_id
     match kind:
         case ConfigNotificationType.ADMIN:
-            return global_owners()
+            return administrators()
         case ConfigNotificationType.GROUP:
             return project_recipients(group_id, fields.get("roles", ())) if group_id else None
         case ConfigNotificationType.ORG:
-            return org_recipients(group_id, fields.get("roles", ())) if group_id else None
+            return _of_organization(group_id, org_id, fields.get("roles", ()))
         case ConfigNotificationType.USER:
             return user_recipient(fields["username"], group_id=within)
         case ConfigNotificationType.TEAM:
             return team_recipients(fields["teamId"], group_id=within)
     raise ValueError(f"{kind} stands for no people")
+
+
+def _of_organization(group_id: str | None, org_id: str | None, roles: Collection[str]) -> Recipients | None:
+    if group_id is not None:
+        return org_recipients(group_id, roles)
+    return org_role_recipients(org_id, roles) if org_id is not None else None
 
 
 def _channels(fields: dict[str, Any]) -> list[tuple[ChannelType, str]]:

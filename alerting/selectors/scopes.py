@@ -76,3 +76,36 @@ def is_concerned(group_id: str, event_type: EventType) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT EXISTS ({CONCERNED})", concerned_parameters(group_id, [event_type]))
         return bool(cursor.fetchone()[0])
+
+
+def projects_asking(event_type: EventType, org_id: str, *, after: str) -> QuerySet[AlertConfig, str]:
+    """The organization's projects that have an enabled configuration for the event type, by their ids.
+
+    `after`: only those whose ids are greater.
+    """
+    asking = AlertConfig.objects.filter(event_type=event_type.value, deleted=None, enabled=True)
+    # A deleted project has no organization.
+    within = asking.filter(group__org_id=org_id, group_id__gt=after)
+    return within.order_by("group_id").values_list("group_id", flat=True).distinct()
+
+
+_ASKING_WITHOUT_PROJECT = """
+SELECT id FROM alerting_alertconfig AS config
+ WHERE group_id IS NULL AND event_type = %(event_type)s AND deleted IS NULL AND enabled
+   AND (for_all_groups AND tags = '{}' OR EXISTS (
+       SELECT FROM accesslist_project AS project
+        WHERE project.org_id = %(org_id)s
+          AND (project.id = ANY(config.group_ids) OR project.tags && config.tags)))
+ ORDER BY id
+"""
+
+
+def configs_asking_without_project(event_type: EventType, org_id: str | None) -> list[str]:
+    """The enabled global configurations for an event of an organization: those covering one of its projects.
+
+    Those for all projects without a condition cover it even while it has none; they alone look at the
+    installation, for which `org_id` is None.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_ASKING_WITHOUT_PROJECT, {"event_type": event_type.value, "org_id": org_id})
+        return [config_id for (config_id,) in cursor.fetchall()]

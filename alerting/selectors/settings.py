@@ -11,7 +11,8 @@ from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from integrations.choices import IntegrationType
-from integrations.selectors import integration_row
+from integrations.redaction import Secrets
+from integrations.selectors import integration_row, readable
 from opsapi.encryption import decrypt
 
 
@@ -40,13 +41,12 @@ def setting_values(setting: NotificationSetting) -> dict[str, Any]:
     return type_of(setting).opened(setting.fields, secrets)
 
 
-def setting_secrets(setting: NotificationSetting) -> Mapping[str, str]:
-    """Its secrets in full, by field."""
-    values = setting_values(setting)
-    return {name: values[name] for name in type_of(setting).secret_fields if name in values}
+def setting_secrets(setting: NotificationSetting) -> Secrets:
+    """Its secrets in full, by field; None where the key that sealed them is not configured any more."""
+    return readable(type_of(setting).secret_fields, setting.fields, lambda: setting_values(setting))
 
 
-def config_secrets(config: AlertConfig) -> Mapping[str, Mapping[str, str]]:
+def config_secrets(config: AlertConfig) -> Mapping[str, Secrets]:
     """The secrets of all its notifications in full, by their ids."""
     return {setting.id: setting_secrets(setting) for setting in config.settings.all()}
 

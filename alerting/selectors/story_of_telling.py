@@ -78,7 +78,7 @@ def _telling(row: Any, with_recipient: bool, now: datetime) -> Telling:
 def _attempt(shown: dict[str, Any]) -> Attempt:
     return Attempt(
         number=shown["number"],
-        ended=datetime.fromisoformat(shown["ended"]),
+        at=datetime.fromisoformat(shown["ended"]),
         outcome=DeliveryStatus(shown["status"]),
         reason=shown["reason"],
         latency_ms=shown["latency_ms"],

@@ -137,14 +137,17 @@ def _metric(row: AlertRow) -> dict[str, Any]:
 
 
 def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
-    """What an alert alone leads to; a global configuration is nothing a project's readers could read."""
+    """What an alert alone leads to, of its configuration and host those that are still there.
+
+    A global configuration is nothing a project's readers could read.
+    """
     group = f"/groups/{row['group_id']}"
     relations = {"group": group}
-    if among == GLOBAL_ALERTS:
+    if among == GLOBAL_ALERTS and row["has_config"]:
         relations["alertConfig"] = f"/globalAlertConfigs/{row['config_id']}"
-    elif not row["is_global"]:
+    elif not row["is_global"] and row["has_config"]:
         relations["alertConfig"] = f"{group}/alertConfigs/{row['config_id']}"
-    if "hostId" in shown:
+    if "hostId" in shown and row["has_host"]:
         relations["host"] = f"{group}/hosts/{shown['hostId']}"
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
 

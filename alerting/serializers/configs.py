@@ -46,7 +46,7 @@ class AlertableType(OneOf):
 class AnyAlertConfigDocument(Document):
     """What alert configurations of both kinds have in common."""
 
-    ignored = Document.ignored | {"typeName"}
+    ignored = frozenset({"typeName"})
     deprecated = frozenset({"typeName"})
     refusals: ClassVar[Sequence[ErrorCode]] = (
         ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT,

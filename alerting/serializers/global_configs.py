@@ -6,7 +6,6 @@ from typing import Any
 from alerting.serializers.configs import AnyAlertConfigDocument
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, self_link
 from opsapi.api.fields import Flag, Identifier, ListOf, Text
@@ -81,20 +80,26 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         named = "groupIds" in values or "groupIds" in bad
         if values["forAllGroups"] and "groupIds" in values:
             yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "does not go with forAllGroups true")
-        elif not values["forAllGroups"] and not named and not self._stays_without_projects():
+        elif not values["forAllGroups"] and not named and not self._names_none():
             yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required where forAllGroups is false")
         if not values["forAllGroups"] and "tags" in values:
             yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "goes with forAllGroups true only")
 
-    def _stays_without_projects(self) -> bool:
-        """Whether the last project it named was deleted: what is stored can be written back."""
+    def _names_none(self) -> bool:
+        """Whether it is stored without projects, as an earlier version left it: what is read goes back."""
         stored = self.context["stored"]
         return stored.get("forAllGroups") is False and not stored["groupIds"]
 
 
-class GlobalAlertConfigSwitch(Document):
-    """What enables or disables a global alert configuration."""
+class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
+    """What enables or disables a global alert configuration; the rest of it may stand there as it is."""
 
-    example = {"enabled": False}
+    refusals = (ErrorCode.ATTRIBUTE_READ_ONLY,)
+    request_example = {"enabled": False}
+    writable = frozenset({"enabled"})
 
     enabled = Flag()
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Nothing: what is not stored so was refused."""
+        return ()

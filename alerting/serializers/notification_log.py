@@ -10,6 +10,8 @@ from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
 
+_NOT_TOLD = "Absent where the receiver could not be reached: it would tell why."
+
 
 class AttemptDocument(Document):
     """One try to deliver a notification."""
@@ -17,10 +19,10 @@ class AttemptDocument(Document):
     example = {"number": 1, "ended": A_TIME, "status": "DELIVERED", "latencyMs": 84}
 
     number = serializers.IntegerField()
-    ended = serializers.DateTimeField()
+    ended = serializers.DateTimeField(required=False, help_text=_NOT_TOLD)
     status = serializers.ChoiceField([status.name for status in DeliveryStatus])
     reason = serializers.CharField(required=False)
-    latencyMs = serializers.IntegerField()
+    latencyMs = serializers.IntegerField(required=False, help_text=_NOT_TOLD)
 
 
 class LoggedNotificationDocument(Document):
@@ -56,7 +58,9 @@ class LoggedNotificationDocument(Document):
     created = serializers.DateTimeField()
     due = serializers.DateTimeField(required=False, help_text="When it is tried, while it is PENDING.")
     delivered = serializers.DateTimeField(required=False)
-    latencyMs = serializers.IntegerField(required=False, help_text="Of the last attempt, in milliseconds.")
+    latencyMs = serializers.IntegerField(
+        required=False, help_text="Of the last attempt, in milliseconds; absent as there."
+    )
     attempts = AttemptDocument(many=True)
     links = LinkDocument(many=True, help_text="None: it has no address of its own.")
 
@@ -86,7 +90,7 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> dict[str, Any]:
 def _attempt(row: dict[str, Any]) -> dict[str, Any]:
     shown = {
         "number": row["number"],
-        "ended": row["wire_ended"],
+        "ended": None if row["latency_ms"] is None else row["wire_ended"],
         "status": DeliveryStatus(row["status"]).name,
         "reason": row["reason"],
         "latencyMs": row["latency_ms"],

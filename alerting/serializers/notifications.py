@@ -17,6 +17,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from alerting.selectors.settings import setting_secrets, team_name
 from alerting.serializers.notification_faults import Given, faults_of
+from integrations.redaction import Secrets
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, InvalidField, invalid
@@ -30,6 +31,7 @@ MOST_NOTIFICATIONS = 50
 MIN_INTERVAL = 5
 _LONGEST = 525_600  # a year of minutes
 _TYPE_NAMES = [kind.type.value for kind in NOTIFICATION_TYPES.values()]
+_FIELDS = frozenset(field.name for kind in NOTIFICATION_TYPES.values() for field in kind.fields)
 
 
 def _delay() -> Whole:
@@ -53,6 +55,7 @@ class TypedNotification(SecretDocument):
     """
 
     kind: ClassVar[NotificationType]
+    of_others = _FIELDS | {"teamName"}
     order: ClassVar[Sequence[str]] = ()
     """The names of the fields as the contract has them."""
     supplied: ClassVar[Sequence[str]] = ()
@@ -71,8 +74,8 @@ class TypedNotification(SecretDocument):
         given = Given(self.kind, values, bad, self.context["group_id"], self.context.get("settings", ()))
         return faults_of(given)
 
-    def _unknown(self, name: str) -> BadField:
-        fault = super()._unknown(name)
+    def _unknown_name(self, name: str) -> BadField:
+        fault = super()._unknown_name(name)
         message = f"does not go with {self.kind.type.value}"
         return BadField(fault.field, fault.code, message, fault.allowed)
 
@@ -89,14 +92,14 @@ class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-un
         kind = cast(TypedNotification, self.target).kind
         schema["properties"]["typeName"] = {"type": "string", "const": kind.type.value}
         required = [name for name in schema["required"] if name != "teamName"]
-        shown = ["delayMin", "id"] if direction == "response" else []
+        shown = ["delayMin", "id", *kind.arrays] if direction == "response" else []
         return {**schema, "required": sorted([*required, *shown])}
 
 
 class UntypedNotification(Document):
     """What can be said of a notification whose type is not known."""
 
-    ignored = Document.ignored | {field.name for kind in NOTIFICATION_TYPES.values() for field in kind.fields}
+    ignored = _FIELDS
 
     typeName = OneOf(_TYPE_NAMES)
     delayMin = _delay()
@@ -166,7 +169,7 @@ class NotificationDocument(ShapedDocument):
         """One of the documents, which typeName tells apart."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
-    def _secrets(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+    def _secrets(self, data: Mapping[str, Any]) -> Secrets:
         """Those of the stored notification of that id and type."""
         stored: Sequence[NotificationSetting] = self.context.get("settings", ())
         named = (one for one in stored if (one.id, one.type_name) == (data.get("id"), data["typeName"]))

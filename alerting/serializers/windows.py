@@ -13,7 +13,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import ListOf, Moment, OneOf, Text
+from opsapi.api.fields import ListOf, Moment, OneOf, VisibleText
 from opsapi.api.links import Links
 from opsapi.clock import parse_time
 
@@ -54,7 +54,7 @@ class WindowDocument(Document):
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME,
         help_text="Categories of event types, none of them twice.",
     )
-    description = Text(max_length=_LONGEST_DESCRIPTION, single_line=False, required=False)
+    description = VisibleText(max_length=_LONGEST_DESCRIPTION, single_line=False, required=False)
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:

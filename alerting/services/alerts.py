@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
@@ -16,7 +16,7 @@ from alerting.services.notifications import schedule_end, schedule_openings
 from events.choices import SignalKind
 from events.facts import EventFacts
 from events.models import Signal
-from events.services import NewEvent, events_record, groups_events_record
+from events.services import NewEvent, events_record, groups_events_record, wake_workers
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM, Actor
@@ -92,6 +92,20 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     told = [(alert.group_id, _told(alert, EventType(alert.event_type))) for alert in alerts]
     groups_events_record(events=told, actor=SYSTEM, now=now)
     schedule_openings(alerts=alerts, now=now)
+
+
+@transaction.atomic
+def alerts_delay(*, config_id: str, delay: timedelta) -> None:
+    """The smallest delay of a configuration is this now: its tracked alerts open by it, open ones stay so.
+
+    Where it has passed already, they open at the next look of the workers, who are woken. The caller
+    holds the configuration's lock.
+    """
+    opens = F("created") + delay
+    tracked = Alert.objects.filter(config_id=config_id, status=AlertStatus.TRACKING.value)
+    other = tracked.exclude(opens=opens).select_for_update().order_by("id").values("id")
+    if Alert.objects.filter(id__in=other).update(opens=opens):
+        wake_workers()
 
 
 @transaction.atomic

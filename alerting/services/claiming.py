@@ -1,10 +1,12 @@
 """Claiming a notification that is due, and writing down how its attempt ended (decisions 7)."""
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
@@ -12,15 +14,18 @@ from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.rules.sending import NO_OUTCOME, drop_reason
 from alerting.selectors.due import due_of
-from alerting.selectors.receivers import receivers_left_alone
+from alerting.selectors.receivers import failing_receivers, receivers_left_alone
 from alerting.services.notifications import schedule_follow_up
-from alerting.services.receivers import receiver_answered, receiver_failed, receiver_try
+from alerting.services.receivers import receiver_answered, receiver_claim, receiver_failed, receiver_try
 from integrations.choices import DeliveryStatus
 from integrations.delivery import Outcome
 from integrations.retry import RETRIES_LAST, next_attempt
 
 LEASE = timedelta(seconds=30)
 """Longer than any channel's time limit for one attempt (decisions 7)."""
+
+PASSED_OVER = timedelta(minutes=1)
+"""So long a message to a receiver that fails lets others go first: it may keep a sender to its time limit."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """So many attempts without an outcome, as fit into the hour of retries, and it is given up."""
@@ -44,14 +49,17 @@ class Claim:
 
 
 @transaction.atomic
-def notification_claim(*, now: datetime, only_answering: bool = False) -> Claim | None:
+def notification_claim(
+    *, now: datetime, known_to_answer: Collection[str] = (), only_answering: bool = False
+) -> Claim | None:
     """Take the notification that is due longest; None when none is due.
 
     Two workers never hold the same one; a lease that lapsed is work taken up again. Receivers that fail
-    are probed now and then, with `only_answering` left to others; so is, as long as another project has
-    something due, one that keeps all senders at work but one.
+    are probed now and then. `known_to_answer`: keys of receivers; with `only_answering` all others are left
+    to other senders, and so is, as long as another project has something due, one that keeps all senders at
+    work but one.
     """
-    due = _longest_due(now, only_answering)
+    due = _free_to_try(now, known_to_answer, only_answering)
     if due is None or not receiver_try(key=due.receiver, now=now):
         return None
     lapsed = due.lease_token is not None
@@ -67,15 +75,47 @@ def notification_claim(*, now: datetime, only_answering: bool = False) -> Claim 
     return claim
 
 
-def _longest_due(now: datetime, only_answering: bool) -> Notification | None:
-    alone = receivers_left_alone(now=now, only_answering=only_answering)
+def _free_to_try(
+    now: datetime, known_to_answer: Collection[str], only_answering: bool
+) -> Notification | None:
+    """The one due longest whose receiver no other sender begins to try at this moment."""
+    begun: list[str] = []
+    for _ in range(settings.OPSAPI_SENDERS):
+        due = _longest_due(now, known_to_answer, only_answering, begun)
+        if due is None or due.receiver in {"", *known_to_answer} or receiver_claim(key=due.receiver, now=now):
+            return due
+        begun.append(due.receiver)
+    return None
+
+
+def _longest_due(
+    now: datetime, known_to_answer: Collection[str], only_answering: bool, begun: Collection[str]
+) -> Notification | None:
+    alone = receivers_left_alone(now=now, known_to_answer=known_to_answer, only_answering=only_answering)
     due = Notification.objects.filter(status=NotificationStatus.PENDING.value, due__lte=now)
     free = due.filter(Q(lease_until=None) | Q(lease_until__lt=now))
-    wanted = free.exclude(receiver__in=alone.busy).exclude(receiver__in=alone.failing)
+    wanted = free.exclude(receiver__in=[*alone.busy, *begun]).exclude(receiver__in=alone.failing)
+    if only_answering:
+        # Looking people up tells nobody.
+        wanted = wanted.filter(Q(channel=None) | Q(receiver__in=list(known_to_answer)))
     if only_answering and alone.busy_projects:
-        others = wanted.exclude(group_id__in=alone.busy_projects)
+        others = wanted.exclude(_of_projects(alone.busy_projects))
         return _first(others) or _first(wanted)
-    return _first(wanted)
+    return _before_failing(wanted, now)
+
+
+def _before_failing(wanted: QuerySet[Notification], now: datetime) -> Notification | None:
+    """The first, unless its receiver fails, it is not due for long, and another one is due as well."""
+    first = _first(wanted)
+    if first is None or first.due <= now - PASSED_OVER or not failing_receivers([first.receiver]).exists():
+        return first
+    return _first(wanted.exclude(receiver__in=failing_receivers())) or first
+
+
+def _of_projects(ids: Collection[str | None]) -> Q:
+    """Those of the projects; what happened without a project, None, counts as one of them."""
+    named = Q(group_id__in=[one for one in ids if one is not None])
+    return named | Q(group_id=None) if None in ids else named
 
 
 def _first(rows: QuerySet[Notification]) -> Notification | None:
@@ -99,8 +139,11 @@ def notification_record(
     # Whoever closes the alert holds this lock too, so either they see the delivery or we see the end.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     changes = _changes(notification, alert, outcome, jitter, now)
-    told = {"recipient": notification.recipient, "receiver": notification.receiver}
-    if not notification_finish(notification, latency_ms=outcome.latency_ms, **told, **changes):
+    # One that could not be tried stays known by who it is.
+    receiver = {"receiver": notification.receiver} if notification.receiver else {}
+    told = {"recipient": notification.recipient, **receiver}
+    latency_ms = outcome.latency_ms if outcome.tells_time else None
+    if not notification_finish(notification, latency_ms=latency_ms, **told, **changes):
         return
     _record_attempt(notification, outcome, now)
     _record_receiver(notification.receiver, outcome, now)
@@ -137,13 +180,14 @@ def _next_attempt(
 
 
 def _record_attempt(notification: Notification, outcome: Outcome, ended: datetime) -> None:
+    began = ended - timedelta(milliseconds=outcome.latency_ms)
     NotificationAttempt.objects.create(
         notification_id=notification.id,
         number=notification.attempts,
-        ended=ended,
+        ended=ended if outcome.tells_time else began,
         status=outcome.status.value,
         reason=outcome.reason,
-        latency_ms=outcome.latency_ms,
+        latency_ms=outcome.latency_ms if outcome.tells_time else None,
     )
 
 

@@ -12,11 +12,11 @@ from events.diffs import diff
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
-from integrations.redaction import replaced_alike
+from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.principal import Actor
 
 Facts = Mapping[str, Any]
-Secrets = Mapping[str, Mapping[str, str]]
+ConfigSecrets = Mapping[str, Secrets]
 
 
 def stored_facts(config: AlertConfig) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def stored_facts(config: AlertConfig) -> dict[str, Any]:
     return config_facts(config_rows(config.group_id).get(id=config.id))
 
 
-def replaced_facts(config: AlertConfig, old: Facts, old_secrets: Secrets) -> Facts:
+def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) -> Facts:
     """As `stored_facts`, where secrets that are others and look the same are marked as replaced.
 
     `old` and `old_secrets` are how it was; secrets that are not among those are not looked at.

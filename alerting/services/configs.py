@@ -4,7 +4,7 @@ A project's are written one after the other, and so are the global ones: `locks`
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +17,7 @@ from alerting.models import Alert, AlertConfig, Notification, NotificationSettin
 from alerting.selectors.configs import config_found
 from alerting.selectors.scopes import Scope, covered_projects
 from alerting.selectors.settings import config_secrets
+from alerting.services.alerts import alerts_delay
 from alerting.services.config_events import (
     config_change_record,
     config_record,
@@ -58,7 +59,7 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; INVALID_ATTRIBUTE, when
-            `groupIds` names no project.
+            `groupIds` names no project there is.
     """
     if group_id is None:
         global_configs_lock()
@@ -75,7 +76,7 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
     """Make a configuration what a whole document says; nothing happens when it is so.
 
     Raises:
-        ApiError: those of `read`; INVALID_ATTRIBUTE, when `groupIds` names no project;
+        ApiError: those of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
     stored = _locked(config)
@@ -168,11 +169,15 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     config.save()
     config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
     reach_follow(config=config, before=before, actor=actor, now=now)
+    if notifications_changed:
+        delays = (one.delay for one in config.settings.all())
+        alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
 
 
 def _assign(config: AlertConfig, values: Values) -> None:
     """Set what the values name; a threshold stays only while the event type takes it."""
-    _check_projects(values.get("groupIds", ()))
+    if "groupIds" in values and values["groupIds"] != config.group_ids:
+        _check_projects(values["groupIds"])
     for name, column in _COLUMNS.items():
         if name in values:
             setattr(config, column, values[name])
@@ -184,12 +189,11 @@ def _assign(config: AlertConfig, values: Values) -> None:
 
 
 def _check_projects(group_ids: Sequence[str]) -> None:
-    """Refuse ids that no project has."""
-    there = frozenset(Project.objects.filter(id__in=group_ids).values_list("id", flat=True))
+    """Refuse ids none of which is a project's; those that are not, beside one that is, match nothing."""
+    if not group_ids or Project.objects.filter(id__in=group_ids).exists():
+        return
     unknown = [
         BadField(f"groupIds[{place}]", ErrorCode.INVALID_ATTRIBUTE, "is not the ID of a project")
-        for place, group_id in enumerate(group_ids)
-        if group_id not in there
+        for place in range(len(group_ids))
     ]
-    if unknown:
-        raise ApiError.of_fields(unknown)
+    raise ApiError.of_fields(unknown)

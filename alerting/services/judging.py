@@ -97,7 +97,8 @@ def _put_off(verdict: Verdict, claim: Claim, now: datetime) -> dict[str, Any]:
 
 def _silence(notification: Notification, now: datetime) -> Silence | None:
     """The maintenance that covers it now; none holds back what is still to be told of a deleted project."""
-    category = _category(notification)
+    # Windows are of a project: what a global configuration tells of none has none.
+    category = _category(notification) if notification.group_id else None
     window = _covering_window(notification.group_id, category, now) if category else None
     # Asked last, and without a lock: whoever deletes a project locks its windows first.
     if window is None or not Project.objects.filter(id=notification.group_id).exists():

@@ -22,10 +22,10 @@ def project_lock(group_id: str) -> None:
         cursor.execute(f"SELECT pg_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
 
 
-def project_try_lock(group_id: str) -> bool:
-    """Take the project's lock if nobody holds it."""
+def project_try_lock(group_id: str | None) -> bool:
+    """Take the project's lock, or for None that of what happened without a project, if nobody holds it."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
+        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id or ""])
         return bool(cursor.fetchone()[0])
 
 

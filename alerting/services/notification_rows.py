@@ -29,7 +29,7 @@ def alert_row(
 
 
 def event_row(
-    setting: NotificationSetting, event_id: str, *, group_id: str, due: datetime, now: datetime
+    setting: NotificationSetting, event_id: str, *, group_id: str | None, due: datetime, now: datetime
 ) -> Notification:
     """Tells whomever the setting names of an event, once."""
     row = _row(setting, MessageKind.INFORM, group_id=group_id, due=due, now=now)
@@ -77,7 +77,7 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
 
 
 def _row(
-    setting: NotificationSetting, kind: MessageKind, *, group_id: str, due: datetime, now: datetime
+    setting: NotificationSetting, kind: MessageKind, *, group_id: str | None, due: datetime, now: datetime
 ) -> Notification:
     """People are named by what the setting says of them, until their addresses are looked up."""
     for_people = type_of(setting).for_people

@@ -31,8 +31,8 @@ def schedule_openings(*, alerts: Sequence[Alert], now: datetime) -> None:
     )
 
 
-def schedule_once(*, config_id: str, group_id: str, event_id: str, now: datetime) -> None:
-    """Tell of an event that opens nothing."""
+def schedule_once(*, config_id: str, group_id: str | None, event_id: str, now: datetime) -> None:
+    """Tell of an event that opens nothing; `group_id` None: it happened without a project."""
     notifications_insert(
         event_row(setting, event_id, group_id=group_id, due=now + setting.delay, now=now)
         for setting in NotificationSetting.objects.filter(config_id=config_id)

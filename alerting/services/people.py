@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.selectors.people import Address, Addresses, addresses_of
+from alerting.selectors.people import Address, Addresses, addresses_of, org_told_of
 from alerting.services.claiming import UNTRIED, notification_finish
 from alerting.services.notification_rows import address_row, notifications_insert
 from alerting.services.notifications import schedule_repeat
@@ -21,7 +21,7 @@ def people_replace(
     In the caller's transaction, with the alert locked: a crash leaves either the one or all the others.
     It stays, with the reason, when there is nobody to tell or more people than are told.
     """
-    found = addresses_of(setting, group_id=notification.group_id)
+    found = addresses_of(setting, group_id=notification.group_id, org_id=org_told_of(notification))
     told = _told_lately(notification, setting, now)
     wanted = [address for address in found.addresses if address not in told]
     reason = found.nobody or _left_out(found, wanted)

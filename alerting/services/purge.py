@@ -21,7 +21,6 @@ from alerting.rules.targets import target_key
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unsilence
-from alerting.services.reach import global_configs_forget
 from automation.models import Agent, Cluster, Host
 from automation.selectors.agents import agent_state
 from automation.selectors.clusters import clusters_emptied, last_of_cluster
@@ -43,7 +42,7 @@ _ABOUT_CLUSTERS = [name.value for name, spec in EVENT_TYPES.items() if spec.targ
 def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Delete a project's configurations and cancel its alerts; those who were told are told so.
 
-    Global configurations that name it do so no more.
+    Global configurations that name it are left as they are.
 
     Nothing is evaluated for the project from here until the transaction ends, nor after it: then
     the project is deleted.
@@ -52,7 +51,6 @@ def project_alerting_end(*, group_id: str, actor: Actor, now: datetime) -> None:
     # Whoever decides by one of them ends first, and whoever comes after sees that the project is deleted.
     unexpired = MaintenanceWindow.objects.filter(group_id=group_id, end__gt=now).order_by("id")
     list(unexpired.select_for_update().values_list("id"))
-    global_configs_forget(group_id=group_id, actor=actor, now=now)
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
     told_once = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)

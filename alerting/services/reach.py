@@ -13,7 +13,6 @@ from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
 from alerting.selectors.scopes import Scope, covered_projects, covering
 from alerting.services.alerts import alerts_cancel
-from alerting.services.config_events import config_change_record, stored_facts
 from alerting.services.locks import global_configs_share, project_lock
 from events.choices import SignalKind
 from events.services import signals_record
@@ -76,24 +75,6 @@ def global_configs_retag(*, group_id: str, tags: Sequence[str], actor: Actor, no
     gained = covers.exclude(id__in=live.filter(covering(group_id)).values("id")).order_by("id")
     payloads = [(group_id, {"alertConfigId": one}) for one in gained.values_list("id", flat=True)]
     signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
-
-
-@transaction.atomic
-def global_configs_forget(*, group_id: str, actor: Actor, now: datetime) -> None:
-    """A project is being deleted: no global configuration names it any more.
-
-    One that named no other is disabled: it stays to be given another scope. The caller holds the
-    project's lock.
-    """
-    global_configs_share()
-    naming = AlertConfig.objects.filter(group=None, deleted=None, group_ids__contains=[group_id])
-    for config in naming.select_for_update().order_by("id"):
-        old = stored_facts(config)
-        config.group_ids = [one for one in config.group_ids if one != group_id]
-        config.enabled = config.enabled and bool(config.group_ids)
-        config.updated = now
-        config.save(update_fields=["group_ids", "enabled", "updated"])
-        config_change_record(config, actor, now, old=old, new=stored_facts(config))
 
 
 def _move(config: AlertConfig, before: Scope, after: Scope, actor: Actor, now: datetime) -> None:

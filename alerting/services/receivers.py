@@ -5,13 +5,15 @@ from typing import Any
 
 from django.db import connection
 
-from alerting.models import FailingReceiver
+from alerting.choices import NotificationStatus
+from alerting.models import FailingReceiver, Notification
 from alerting.rules.receivers import PROBE_EVERY, PROBED_AFTER
 from opsapi.batches import delete_batch
 
 REMEMBERED = timedelta(days=1)
 """A receiver nobody tried for so long is not known to fail any more."""
 _FORGOTTEN_AT_ONCE = 500
+_LOCK_CLASS = 0x6F72  # "or": keeps these apart from other advisory locks
 
 _FAILED = """
 INSERT INTO alerting_failingreceiver AS known (key, failures, next_try, updated)
@@ -21,6 +23,17 @@ ON CONFLICT (key) DO UPDATE SET
     next_try = CASE WHEN known.failures + 1 < %(limit)s THEN %(now)s ELSE %(probe)s END,
     updated = %(now)s
 """
+
+
+def receiver_claim(*, key: str, now: datetime) -> bool:
+    """Be the only one to begin an attempt, until the transaction ends; False when another has one in hand."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, key])
+        is_only = bool(cursor.fetchone()[0])
+    in_hand = Notification.objects.filter(
+        status=NotificationStatus.PENDING.value, lease_until__gte=now, receiver=key
+    )
+    return is_only and not in_hand.exists()
 
 
 def receiver_try(*, key: str, now: datetime) -> bool:

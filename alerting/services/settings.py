@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 from alerting.choices import ACTIVE, ConfigNotificationType, DropReason, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.settings import setting_values
+from alerting.selectors.settings import setting_secrets
 from alerting.services.notifications import notifications_drop
 from integrations.choices import ENDS
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
@@ -101,9 +101,9 @@ def _filled(row: NotificationSetting, place: int, values: Values) -> Notificatio
 
 
 def _says(row: NotificationSetting) -> Values:
-    """What a stored notification says, in full, but for its id."""
+    """What a stored notification says, in full, but for its id; None for a secret that cannot be read."""
     beside = {"typeName": row.type_name, "delayMin": row.delay_min, "intervalMin": row.interval_min}
-    return {**beside, **setting_values(row)}
+    return {**beside, **row.fields, **setting_secrets(row)}
 
 
 def _asked(values: Values) -> Values:

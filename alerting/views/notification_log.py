@@ -3,10 +3,9 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alerting.selectors.notification_log import event_notifications
+from alerting.selectors.notification_log import event_notifications, told_event
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.views.base import LogViewSet
-from events.selectors import event_row
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.paging import DeferredRows
@@ -24,9 +23,10 @@ class EventNotificationViewSet(LogViewSet):
     identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}
 
     def load(self) -> None:
-        """The event of the path."""
-        event_id = self.kwargs["event_id"]
-        found(event_row(event_id, group_id=self.group.id), ErrorCode.EVENT_NOT_FOUND, event_id)
+        """The event of the path, the project's or its organization's: of both its configurations tell."""
+        event_id, group = self.kwargs["event_id"], self.group
+        event = told_event(event_id, group_id=group.id, org_id=group.org_id)
+        found(event, ErrorCode.EVENT_NOT_FOUND, event_id)
 
     def index(self, request: Request, group_id: str, event_id: str) -> Response:
         """Who was told of it and who was not, newest first."""

@@ -10,6 +10,7 @@ from automation.document.text import write
 from automation.models import AutomationRevision
 from automation.selectors.revisions import document_at, revision_document
 from events.diff_rows import changed_resources
+from opsapi.api.errors import ApiError
 from opsapi.console.display import cut, more_words
 
 MOST_CHANGED = 100
@@ -38,17 +39,23 @@ def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
 
 
 def document_text(revision: AutomationRevision) -> str:
-    """Its document as people read it, secrets redacted."""
-    return _text(revision_document(revision))
+    """Its document as people read it, secrets redacted; or why it cannot be read."""
+    try:
+        return _text(revision_document(revision))
+    except ApiError as refusal:
+        return _detail(refusal)
 
 
 def _beside(revision: AutomationRevision) -> Beside | None:
     """None where there is no version before."""
     number = revision.number - 1
-    before = document_at(number, group_id=revision.group_id)
-    if before is None:
-        return None
-    rows = beside(_text(before), document_text(revision))
+    try:
+        before = document_at(number, group_id=revision.group_id)
+        if before is None:
+            return None
+        rows = beside(_text(before), _text(revision_document(revision)))
+    except ApiError as refusal:
+        return Beside(before=number, why_not=_detail(refusal))
     if rows is None:
         why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
         return Beside(before=number, why_not=why_not)
@@ -58,3 +65,7 @@ def _beside(revision: AutomationRevision) -> Beside | None:
 
 def _text(document: Mapping[str, Any]) -> str:
     return write(redacted(document), pretty=True)
+
+
+def _detail(refusal: ApiError) -> str:
+    return str(refusal.document()["detail"])

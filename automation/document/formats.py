@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from automation.addresses import canonical_hostname
 from opsapi.clock import parse_time
+from opsapi.hostnames import canonical_hostname
 
 CANCEL: Final = "CANCEL"
 """The backupRestoreUrl that stops a restore in progress."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
-from automation.addresses import canonical_hostname
 from automation.reports import Address
+from opsapi.hostnames import canonical_hostname
 
 Part = Mapping[str, Any]
 Key = tuple[Hashable, int]

@@ -12,7 +12,7 @@ from automation.document.schema import in_documented_order
 from automation.document.secrets import restored
 from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import MOST_FAULTS, ApiError
+from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 
 ANY_ETAG: Final = "*"
 NEW_PROJECT: Final[Mapping[str, Any]] = {
@@ -48,10 +48,15 @@ def etag(document: Mapping[str, Any]) -> str:
 
 
 def publication(
-    sent: Mapping[str, Any], stored: Mapping[str, Any], *, if_match: Sequence[str] | None = None
+    sent: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    *,
+    if_match: Sequence[str] | None = None,
+    unkept: Sequence[BadField] = (),
 ) -> Publication:
     """What follows upon the stored document when this one is sent.
 
+    `unkept`: what was found wrong when it was read; what else is wrong at these places is not told.
     `if_match`: the entity tags of which the stored document has to have one; None when nobody asked.
 
     Raises:
@@ -60,7 +65,9 @@ def publication(
     """
     _check_version(sent, stored, if_match)
     document, unknown = restored(sent, stored)
-    faults = [*unknown, *document_faults(document, stored)]
+    places = {fault.field for fault in unkept}
+    others = (*unknown, *document_faults(document, stored))
+    faults = [*unkept, *(fault for fault in others if fault.field not in places)]
     if faults:
         raise ApiError.of_fields(in_documented_order(faults)[:MOST_FAULTS])
     document = {**completed(document, stored), "version": stored["version"]}

@@ -4,12 +4,12 @@ Each rule is a function that yields its faults. None trusts the shape of what it
 faults and these are told together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
 from automation.document.builds import bits_faults
-from automation.document.parts import Part, items, part, text
+from automation.document.parts import Part, items, part, process_name, text
 from automation.document.pointers import pointer
 from automation.document.schema import in_documented_order, schema_faults
 from automation.document.text import canonical
@@ -33,10 +33,10 @@ def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> l
 def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
     """What breaks a rule between fields, or with the stored document; at most MOST_FAULTS."""
     faults = chain(
-        unique_names(document, "databaseVersions"),
+        unique_names(document, "databaseVersions", _written_name),
         bits_faults(document, stored),
         log_rotations(document),
-        unique_names(document, "processes"),
+        unique_names(document, "processes", process_name),
         known_versions(document),
         equal_auth_schemas(document),
         write_timeouts(document),
@@ -44,15 +44,19 @@ def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[
     return in_documented_order(islice(faults, MOST_FAULTS))
 
 
-def unique_names(document: Part, array: str) -> Iterator[BadField]:
+def unique_names(document: Part, array: str, name_of: Callable[[Part], str | None]) -> Iterator[BadField]:
     """The names in the array are unique; the second and every later use is a fault."""
     seen: set[str] = set()
     for index, item in items(document, array):
-        name = text(item, "name")
+        name = name_of(item)
         if name in seen:
             yield _fault([array, index, "name"], "is the name of another one too")
         if name is not None:
             seen.add(name)
+
+
+def _written_name(item: Part) -> str | None:
+    return text(item, "name")
 
 
 def known_versions(document: Part) -> Iterator[BadField]:

@@ -80,18 +80,19 @@ def _faults(error: ValidationError) -> Iterator[BadField]:
     elif instance is None:
         yield _missing(error.absolute_path)
     else:
-        yield _wrong(pointer(error.absolute_path), str(error.validator), demand)
+        closed: Any = error.schema
+        yield _wrong(pointer(error.absolute_path), str(error.validator), demand, closed.get("enum", ()))
 
 
 def _missing(path: Iterable[str | int]) -> BadField:
     return BadField(pointer(path), ErrorCode.MISSING_ATTRIBUTE, "is required")
 
 
-def _wrong(field: str, keyword: str, demand: Any) -> BadField:
+def _wrong(field: str, keyword: str, demand: Any, closed_set: Sequence[Any]) -> BadField:
+    allowed = tuple(one for one in closed_set if one is not None)
     if keyword == "enum":
-        allowed = [one for one in demand if one is not None]
         return BadField(field, ErrorCode.INVALID_ENUM_VALUE, "must be one of the allowed values", allowed)
-    return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand))
+    return BadField(field, ErrorCode.INVALID_ATTRIBUTE, _MESSAGES[keyword](demand), allowed)
 
 
 def _types(demand: str | Sequence[str]) -> str:

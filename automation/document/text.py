@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 import orjson
 
+from automation.document.unkept import Unkept, kept_alone
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, BadField
 from opsapi.strict_json import read_json
 
 Number = TypeVar("Number")
@@ -29,7 +30,7 @@ class ExactNumber(Decimal):
         try:
             number = super().__new__(cls, text)
         except InvalidOperation:
-            raise ValueError(f"the exponent of {text[:50]} is too large") from None
+            raise ValueError("has too large an exponent") from None
         number.text = text
         return number
 
@@ -50,6 +51,21 @@ def read(text: bytes | str) -> dict[str, Any]:
     """The document; the order of its keys and what its numbers mean are kept, whatever their size.
 
     Raises:
+        ApiError: as `read_sent`; or INVALID_ATTRIBUTE, where there is what cannot be kept.
+    """
+    document, faults = read_sent(text)
+    if faults:
+        raise ApiError.of_fields(faults)
+    return document
+
+
+def read_sent(text: bytes | str) -> tuple[dict[str, Any], list[BadField]]:
+    """As `read`, for a document that is going to be checked: what cannot be kept is told, by JSON Pointer.
+
+    Where such a value was, there is null; what has such a name is not there, and its object is told.
+    At most MOST_FAULTS are.
+
+    Raises:
         ApiError: INVALID_JSON, with what is wrong; JSON that is no object too.
     """
     try:
@@ -58,7 +74,7 @@ def read(text: bytes | str) -> dict[str, Any]:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
     if not isinstance(document, dict):
         raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
-    return document
+    return kept_alone(document)
 
 
 def write(value: Any, *, pretty: bool = False) -> str:
@@ -84,17 +100,20 @@ def _as_it_came(value: Any) -> orjson.Fragment:
     raise TypeError(f"{type(value).__name__} is not a value of a document")
 
 
-def _number(text: str) -> ExactNumber:
+def _number(text: str) -> ExactNumber | Unkept:
     return _bounded(text, ExactNumber)
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | Unkept:
     if len(text) <= _SAFE_DIGITS and text != "-0":
         return int(text)
     return _bounded(text, ExactInteger)
 
 
-def _bounded(text: str, made: Callable[[str], Number]) -> Number:
+def _bounded(text: str, made: Callable[[str], Number]) -> Number | Unkept:
     if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number has more than {LONGEST_NUMBER} characters")
-    return made(text)
+        return Unkept(f"must have at most {LONGEST_NUMBER} characters")
+    try:
+        return made(text)
+    except ValueError as error:
+        return Unkept(str(error))

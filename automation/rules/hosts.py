@@ -65,6 +65,14 @@ def restart_event(before: int | None, after: int | None) -> EventType | None:
     return EventType.HOST_RESTARTED
 
 
+def has_left(before: HostType, after: HostType, *, reachable: bool) -> bool:
+    """Whether the host is found to stand alone by now, and so in no replica set, shard or cluster.
+
+    What stood alone before keeps what it was said to be in: reports may leave out what stays.
+    """
+    return reachable and after is HostType.STANDALONE and before is not HostType.STANDALONE
+
+
 def role(type_name: HostType) -> str:
     """What a host is, whether in a replica set alone or in a shard."""
     return type_name.value.removeprefix("REPLICA_").removeprefix("SHARD_")

@@ -1,5 +1,6 @@
 """Reading the automation configuration, its revisions, and how far the processes have come with it."""
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -14,8 +15,13 @@ from automation.models import (
 )
 from automation.rules.processes import ProcessState, process_states
 from automation.rules.silence import SILENCE
-from opsapi.encryption import decrypt
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.handler import UNAVAILABLE_RETRY_SECONDS
+from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import Among, WireTime
+
+logger = logging.getLogger("opsapi.automation")
 
 RevisionRow = dict[str, Any]
 
@@ -56,8 +62,22 @@ def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
 
 
 def revision_document(revision: AutomationRevision) -> Mapping[str, Any]:
-    """The document of a revision, in full."""
-    return read(decrypt(revision.document or "", owner=revision.id))
+    """The document of a revision, in full.
+
+    Raises:
+        ApiError: SERVICE_UNAVAILABLE, when the key that sealed it is not configured any more: nothing of a
+            document can be shown without it, nor anything held against it.
+    """
+    try:
+        return read(decrypt(revision.document or "", owner=revision.id))
+    except CannotDecryptError as error:
+        logger.error("an automation configuration of project %s: %s", revision.group_id, error)
+        raise ApiError(
+            ErrorCode.SERVICE_UNAVAILABLE,
+            f"version {revision.number} cannot be read without the key it was sealed with, which is not in "
+            "OPSAPI_ENCRYPTION_KEYS",
+            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+        ) from None
 
 
 def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:

@@ -49,10 +49,10 @@ class HostDocument(Document):
     links = LinkDocument(many=True)
 
 
-class NewHost(Document):
-    """What makes a host."""
+class NewHost(HostDocument):
+    """What makes a host; only agents say the rest."""
 
-    example = {"hostname": "db1.example.com", "port": 27017}
+    writable = frozenset({"hostname", "port"})
 
     hostname = Hostname()
     port = Port()
@@ -65,6 +65,11 @@ class HostChange(HostDocument):
 
     hostname = Hostname(required=False)
     port = Port(required=False)
+
+
+def unreported(group_id: str) -> dict[str, Any]:
+    """What a new host of the project says of itself, until an agent reports it."""
+    return {"groupId": group_id, "typeName": HostType.NO_DATA.value}
 
 
 def host_path(row: HostRow) -> str:

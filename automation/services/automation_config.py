@@ -17,7 +17,7 @@ from automation.services.hosts import hosts_add
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import ApiError, BadField, found
 from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 
@@ -27,6 +27,7 @@ def automation_config_publish(
     *,
     group_id: str,
     sent: Mapping[str, Any],
+    unkept: Sequence[BadField] = (),
     if_match: Sequence[str] | None,
     dry_run: bool,
     actor: Actor,
@@ -34,13 +35,14 @@ def automation_config_publish(
 ) -> Publication:
     """Make the document that was sent the next version; nothing happens when it is so already.
 
-    `dry_run`: everything is checked and nothing written.
+    `unkept`: what was found wrong with it when it was read. `dry_run`: everything is checked and
+    nothing written.
 
     Raises:
         ApiError: those of `publication`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
     project_hold(group_id=group_id)
-    made = publication(sent, goal_document(group_id), if_match=if_match)
+    made = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
     if not dry_run:
         _publish(made, group_id=group_id, actor=actor, now=now)
     return made

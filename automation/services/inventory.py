@@ -9,8 +9,10 @@ from typing import Any
 from django.db import connection
 
 from accesslist.services.projects import project_hosts_counted
+from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import Address, HostReport
+from automation.rules.hosts import has_left
 from automation.selectors.hosts import hosts_locked, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
@@ -114,7 +116,7 @@ def hosts_update(
     agent_id: str,
     now: datetime,
 ) -> Moves:
-    """The state as reported; what a report leaves out stays as it was."""
+    """The state as reported; what a report leaves out stays as it was, but of hosts that left all."""
     if not reports:
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
@@ -155,6 +157,8 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
 
 
 def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
+    if has_left(HostType(host.type_name), report.type_name, reachable=report.reachable):
+        _leave_all(host)
     host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
     for name in ("version", "replica_set_name", "shard_name", "uptime_seconds"):
         value = getattr(report, name)
@@ -164,6 +168,12 @@ def _take(host: Host, report: HostReport, clusters: ClustersByName, now: datetim
         host.cluster = clusters[report.cluster_name]
         # One spelling for all its hosts: alerts tell clusters by their names.
         host.cluster_name = host.cluster.name
+
+
+def _leave_all(host: Host) -> None:
+    """In nothing any more, before it is put into what its report names."""
+    host.replica_set_name = host.shard_name = host.cluster_name = None
+    host.replica_set = host.cluster = None
 
 
 def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]:

@@ -11,7 +11,7 @@ from accesslist.views.base import KeyViewSet
 from automation.document.publishing import Publication, etag
 from automation.document.schema import SCHEMA
 from automation.document.secrets import redacted
-from automation.document.text import read
+from automation.document.text import read_sent
 from automation.renderers import AutomationRenderer
 from automation.selectors.revisions import goal_document, process_status
 from automation.serializers.automation_config import (
@@ -92,8 +92,8 @@ class AutomationConfigViewSet(OfAutomationConfig):
         Its `version` has to be the current one, and so has the ETag in If-Match where that is sent.
         Redacted values stand for what is stored there. One that changes nothing is not published.
         """
-        sent = read(self._raw_body)
-        made = automation_config_publish(group_id=self.group.id, sent=sent, **self.conditions)
+        sent, unkept = read_sent(self._raw_body)
+        made = automation_config_publish(group_id=self.group.id, sent=sent, unkept=unkept, **self.conditions)
         return self.published(made)
 
 

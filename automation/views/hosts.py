@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from automation.addresses import read_address
 from automation.reports import Address
 from automation.selectors.hosts import HostRow, host_row, host_row_at, host_rows
-from automation.serializers.hosts import HostChange, HostDocument, NewHost, present_host
+from automation.serializers.hosts import HostChange, HostDocument, NewHost, present_host, unreported
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
@@ -77,7 +77,7 @@ class HostViewSet(OfHost):
 
     def create(self, request: Request, group_id: str) -> Response:
         """Adds a host before any agent reports it."""
-        values = self.body()
+        values = self.body(stored=unreported(self.group.id))
         address = Address(values["hostname"], values["port"])
         host = host_create(group_id=self.group.id, address=address, actor=self.actor, now=self.now)
         return Response(present_host(self.host_now(host.id), self.links, alone=True))

@@ -73,6 +73,7 @@ class RevisionViewSet(OfAutomationConfig):
         return self.published(made)
 
     def _read_body(self) -> bytes:
+        # A message has a body if it says how long, or that it comes in chunks (RFC 9112, 6.3).
         sent = self.http_request.META
-        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("wsgi.input_terminated")
+        is_there = sent.get("CONTENT_LENGTH") not in {None, "", "0"} or sent.get("HTTP_TRANSFER_ENCODING")
         return super()._read_body() if is_there else b"{}"

@@ -18,7 +18,7 @@ from django.utils.http import urlencode
 from events.admin.links import row_links
 from events.admin.shown import group_names, shown_events
 from events.csv import events_csv
-from events.csv_downloads import FULL_RETRY_SECONDS, download
+from events.csv_downloads import FULL_RETRY_SECONDS, Full, download
 from events.diff_rows import changed_resources
 from events.forms import EventFilters, Last
 from events.models import Event
@@ -74,15 +74,16 @@ class EventAdmin(ConsoleAdmin):
         return self._list(request, filters)
 
     def csv_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """All that is searched for, as a file; 429 while too many are being written."""
+        """All that is searched for, as a file; 429 while too many are being written, or one for them."""
         filters = self._filters(request)
         if not filters.is_valid():
             return self._list(request, filters)
         operator = operator_of(request)
         names = partial(group_names, operator)
-        file = download(events_csv(filters.search(), names=names, clock=clock.now))
-        if file is None:
-            return self._no_file(request, filters)
+        parts = events_csv(filters.search(), names=names, clock=clock.now)
+        file = download(parts, user_id=str(request.user.pk))
+        if isinstance(file, Full):
+            return self._no_file(request, filters, file)
         return StreamingHttpResponse(
             file,
             content_type="text/csv; charset=utf-8; header=present",
@@ -110,11 +111,12 @@ class EventAdmin(ConsoleAdmin):
             raise PermissionDenied
         return EventFilters(request.GET, operator=operator_of(request), now=clock.now())
 
-    def _no_file(self, request: HttpRequest, filters: EventFilters) -> TemplateResponse:
+    def _no_file(self, request: HttpRequest, filters: EventFilters, why: Full) -> TemplateResponse:
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "title": "Too many files at a time",
+            "why": why.value,
             "seconds": FULL_RETRY_SECONDS,
             "csv_url": _with(filters),
             "list_url": _with(filters, url=self.list_url()),

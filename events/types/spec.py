@@ -114,6 +114,11 @@ class EventTypeSpec:
         return self.kind is Kind.CLOSING
 
     @property
+    def about_data(self) -> bool:
+        """Say whether its events name a database, a collection and an operation (decisions 4)."""
+        return self.category is Category.DATA_EXPLORER
+
+    @property
     def told_once(self) -> bool:
         """Say whether it notifies once and opens nothing."""
         return self.kind is Kind.TOLD_ONCE

@@ -22,6 +22,7 @@ class TypedIntegration(SecretDocument):
     """An integration of one type: what stands beside `type` is the business of its `kind`."""
 
     kind: ClassVar[IntegrationKind]
+    of_others = frozenset(field.name for kind in INTEGRATION_TYPES.values() for field in kind.fields)
 
     type = serializers.CharField(read_only=True)
 

@@ -6,11 +6,16 @@ from typing import Any, ClassVar, Protocol, cast
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
+from integrations.redaction import Secrets
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import BadField
 from opsapi.api.schema import DocumentExtension
 from opsapi.redaction import MASK
+
+UNREADABLE = "has to be sent anew: what is stored can no longer be read"
+MOVED = "has to be sent anew: what it goes with was changed"
+UNKNOWN = "has to be sent anew: it is not the redacted form of what is stored"
 
 
 class SecretField(Protocol):
@@ -32,30 +37,52 @@ class SecretDocument(Document):
     """A document whose `secret_fields` are answered redacted.
 
     Context: `secrets`, the values stored for them, in full, by name; a redacted value that is sent
-    stands for one of them, as long as the URL it goes with stays.
+    stands for one of them, as long as the URL it goes with stays. None for one that cannot be read.
+
+    `of_others`: what documents of other types have. Null or an empty array there says nothing, and is
+    taken (decisions 1 "absent values").
     """
 
     refusals = (ErrorCode.REDACTED_VALUE_UNKNOWN,)
     secret_fields: ClassVar[Mapping[str, SecretField]] = {}
+    of_others: ClassVar[frozenset[str]] = frozenset()
+
+    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+        """The values by field name."""
+        if isinstance(data, Mapping):
+            data = {name: value for name, value in data.items() if not self._says_nothing(name, value)}
+        return super().run_validation(data)
+
+    def _says_nothing(self, name: str, value: Any) -> bool:
+        """Whether it is another type's field, and empty."""
+        return (value is None or value == []) and name in self.of_others and name not in self.fields
 
     def _read_field(
         self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: dict[str, Any]
     ) -> Iterable[BadField]:
         if name not in self.secret_fields or not isinstance(raw, str) or MASK not in raw:
             return super()._read_field(name, field, raw, values)
-        value = self._meant(self.secret_fields[name], raw, values)
-        if value is None:
-            message = "is not the redacted form of what is stored"
-            return [BadField(name, ErrorCode.REDACTED_VALUE_UNKNOWN, message)]
-        values[name] = value
+        if why_not := self._why_not(self.secret_fields[name], raw, values):
+            return [BadField(name, ErrorCode.REDACTED_VALUE_UNKNOWN, why_not)]
+        values[name] = self._stored()[name]
         return ()
 
-    def _meant(self, field: SecretField, raw: str, values: Mapping[str, Any]) -> str | None:
-        """The stored secret a redacted value stands for; None when there is none, or its URL changed."""
-        stored: Mapping[str, str] = self.context.get("secrets", {})
-        value = stored.get(field.name)
+    def _why_not(self, field: SecretField, raw: str, values: Mapping[str, Any]) -> str | None:
+        """Why a redacted value does not stand for the stored secret; None when it does."""
+        stored = self._stored()
+        if field.name not in stored:
+            return UNKNOWN
+        value = stored[field.name]
+        if value is None:
+            return UNREADABLE
+        if field.shown(value) != raw:
+            return UNKNOWN
         moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
-        return None if value is None or field.shown(value) != raw or moved else value
+        return MOVED if moved else None
+
+    def _stored(self) -> Secrets:
+        stored: Secrets = self.context.get("secrets", {})
+        return stored
 
 
 class SecretDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped

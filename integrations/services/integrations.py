@@ -14,12 +14,11 @@ from events.services import event_record
 from events.types import EventType
 from integrations.choices import IntegrationType
 from integrations.models import Integration
-from integrations.redaction import replaced_alike
+from integrations.redaction import Secrets, replaced_alike
 from integrations.selectors import (
     IntegrationRow,
     integration_facts,
     integration_secrets,
-    integration_values,
 )
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
@@ -28,7 +27,7 @@ from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 
 Values = Mapping[str, Any]
-Read = Callable[[Mapping[str, str]], Values]
+Read = Callable[[Secrets], Values]
 """Checks the values asked for, given the stored secrets in full, which redacted values stand for."""
 
 
@@ -61,8 +60,9 @@ def integration_put(
     stored = _locked(group_id, integration_type)
     if stored is None:
         return _create(group_id, integration_type, read({}), actor, now)
-    values = read(integration_secrets(stored))
-    if values != integration_values(stored):
+    secrets = integration_secrets(stored)
+    values = read(secrets)
+    if values != {**stored.fields, **secrets}:
         _change(stored, values, actor, now)
     return _row(stored)
 

@@ -31,6 +31,7 @@ class DiscoveryViewSet(ApiViewSet):
     """`/groups/{id}/discovery` below the scrapers' base."""
 
     authentication_classes = [DiscoveryAuthentication]
+    security = ("digest", "basic")
     access = {"retrieve": in_group(Role.GROUP_READ_ONLY)}
     parameters = {"retrieve": (_optional(PAGE_NUM), _optional(ITEMS_PER_PAGE))}
     answers = {"retrieve": DiscoveryDocument}

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from integrations.choices import IntegrationType
+from integrations.redaction import Secrets
 from integrations.selectors import IntegrationRow, integration_row, integration_rows
 from integrations.serializers.integrations import IntegrationDocument, present_integration
 from integrations.services.integrations import integration_create, integration_delete, integration_put
@@ -101,7 +102,7 @@ class IntegrationViewSet(ApiViewSet):
     def _type(self) -> IntegrationType:
         return _TYPES[self.kwargs["integration_type"]]
 
-    def _read(self, secrets: Mapping[str, str]) -> Mapping[str, Any]:
+    def _read(self, secrets: Secrets) -> Mapping[str, Any]:
         return self.body(type=self._type, secrets=secrets)
 
     def _answer(self, row: IntegrationRow) -> Response:

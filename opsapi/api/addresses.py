@@ -1,5 +1,6 @@
 """Where a request comes from (decisions 3 "enforcement")."""
 
+import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from django.conf import settings
@@ -7,6 +8,8 @@ from django.http import HttpRequest
 
 Address = IPv4Address | IPv6Address
 
+_WITH_PORT = re.compile(r"(?:([0-9.]+)|\[([0-9A-Fa-f:.]+)\]):([0-9]{1,5})")
+_LAST_PORT = 65_535
 _PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip", "via")
 
 
@@ -18,16 +21,22 @@ def peer_address(request: HttpRequest) -> Address | None:
 def client_address(request: HttpRequest) -> Address | None:
     """Who calls: the peer, or from X-Forwarded-For the last hop that is not a trusted proxy (decisions 3).
 
-    IPv4-mapped IPv6 is IPv4. A hop that is no address ends the walk: what stands before it is not known.
+    IPv4-mapped IPv6 is IPv4. Some gateways write the port too: `192.0.2.7:1234`, `[2001:db8::1]:1234`.
+    A hop that is no address ends the walk: what stands before it is not known.
     """
-    address = peer_address(request)
-    hops = request.headers.get("X-Forwarded-For", "").split(",")
-    while is_trusted_proxy(address) and hops:
-        hop = _address(hops.pop().strip())
-        if hop is None:
-            break
-        address = hop
-    return address
+    return _way_back(request)[-1]
+
+
+def forwarded_value(request: HttpRequest, header: str) -> str:
+    """What the outermost trusted proxy said of the client's request in a header; empty when none did.
+
+    A proxy replaces the header, or adds its own value at the end, after what it was sent: of as many values
+    as there were trusted proxies the first is what the client's request was, and what stands before those
+    anybody may have written.
+    """
+    proxies = sum(is_trusted_proxy(address) for address in _way_back(request))
+    values = [value.strip() for value in request.headers.get(header, "").split(",")]
+    return values[-min(proxies, len(values))] if proxies else ""
 
 
 def is_forwarded(request: HttpRequest) -> bool:
@@ -44,6 +53,28 @@ def is_exempt(address: Address | str | None) -> bool:
 def is_trusted_proxy(address: Address | None) -> bool:
     """Whether the address is in OPSAPI_TRUSTED_PROXIES."""
     return address is not None and any(address in network for network in settings.OPSAPI_TRUSTED_PROXIES)
+
+
+def _way_back(request: HttpRequest) -> list[Address | None]:
+    """The peer, and before it what each trusted proxy says the request came to it from."""
+    way = [peer_address(request)]
+    hops = request.headers.get("X-Forwarded-For", "").split(",")
+    while is_trusted_proxy(way[-1]) and hops:
+        hop = _hop(hops.pop().strip())
+        if hop is None:
+            break
+        way.append(hop)
+    return way
+
+
+def _hop(text: str) -> Address | None:
+    """A hop of X-Forwarded-For, with or without its port."""
+    found = _WITH_PORT.fullmatch(text)
+    if found is None:
+        return _address(text)
+    ipv4, ipv6, port = found.groups()
+    is_odd = int(port) > _LAST_PORT or (ipv6 and ":" not in ipv6)
+    return None if is_odd else _address(ipv4 or ipv6)
 
 
 def _address(text: str) -> Address | None:

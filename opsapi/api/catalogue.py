@@ -166,7 +166,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
         400, "{0}: that kind of notification is for global alert configurations only."
     ),
     ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS: ErrorSpec(
-        400, "{0}: at most one notification of type GROUP is allowed."
+        400, "{0}: at most one notification of type GROUP and one of type ORG is allowed."
     ),
     ErrorCode.EMAIL_OR_SMS_REQUIRED: ErrorSpec(400, "{0}: emailEnabled or smsEnabled must be true."),
     ErrorCode.WEBHOOK_URL_NOT_SET: ErrorSpec(

@@ -36,8 +36,15 @@ SECURITY = {
         "scheme": "digest",
         "description": "HTTP Digest (RFC 7616 with MD5, qop auth): the user name is the public key of an API "
         "key, the password its private key. Every client library that knows digest does it unasked.",
-    }
+    },
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "HTTP Basic (RFC 7617), for scrapers alone: user name and password of the project's "
+        "SCRAPER integration, sent unasked.",
+    },
 }
+"""How callers authenticate; views name what they take."""
 
 _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     400: (

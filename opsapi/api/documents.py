@@ -6,16 +6,22 @@ and the allowed values.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar
 
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
+from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
+from opsapi.api.writing_back import is_empty_array, says
+from opsapi.strict_json import UNKEPT_TEXT, is_kept
 
 MOST_ITEMS = 500
 """So many documents are taken in one array."""
+
+LINKS = "links"
+"""Answers have them: any array of that name is taken, so that a document read can be written back."""
 
 _ABSENT = object()
 
@@ -39,9 +45,9 @@ class Document(serializers.Serializer[Any]):
     """A JSON object with exactly the declared fields.
 
     `older_names`: a name clients still send → the field it stands for. `ignored`: names that are
-    taken and not looked at. A field's `missing_code` answers its absence; `check` holds the fields
-    against each other. A field that a subclass declares anew keeps its place; where `writable` names
-    fields, all others are read-only.
+    taken and not looked at, whatever they hold; `links` are, where they are an array. A field's
+    `missing_code` answers its absence; `check` holds the fields against each other. A field that a
+    subclass declares anew keeps its place; where `writable` names fields, all others are read-only.
 
     For the OpenAPI document: `refusals` are the codes of `check`, `deprecated` names fields nobody
     should use any more, `example` is one such document, `request_example` one as it is sent where
@@ -49,7 +55,7 @@ class Document(serializers.Serializer[Any]):
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
-    ignored: ClassVar[frozenset[str]] = frozenset({"links"})
+    ignored: ClassVar[frozenset[str]] = frozenset()
     writable: ClassVar[frozenset[str] | None] = None
     refusals: ClassVar[Sequence[ErrorCode]] = ()
     deprecated: ClassVar[frozenset[str]] = frozenset()
@@ -73,17 +79,20 @@ class Document(serializers.Serializer[Any]):
         try:
             return self.run_validation(data)
         except InvalidField as error:
-            raise ApiError.of_fields(error.bad_fields) from None
+            # Paths are relative to the document: what is wrong with the whole of it has none.
+            named = [replace(one, field=one.field or WHOLE_BODY) for one in error.bad_fields]
+            raise ApiError.of_fields(named) from None
 
     def run_validation(self, data: Any = _ABSENT) -> dict[str, Any]:
         """As `read`, for a document inside another one; raises InvalidField."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
+        data = self._each_once(data)
         renamed = {self.older_names.get(name, name): value for name, value in data.items()}
-        unknown = (self._unknown(name) for name in data if self._is_unknown(name))
-        bad = list(islice(unknown, MOST_FAULTS))
+        bad = self._unknown(data)
         if len(renamed) != len(data):
             bad.extend(self._twice(data))
+        bad.extend(self._link_faults(data))
         values: dict[str, Any] = {}
         for name, field in self.fields.items():
             bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
@@ -100,7 +109,7 @@ class Document(serializers.Serializer[Any]):
         self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: dict[str, Any]
     ) -> Iterable[BadField]:
         if field.read_only:
-            return self._read_only_faults(name, raw)
+            return () if raw is _ABSENT or raw is None else self._read_only_faults(name, raw)
         if raw is _ABSENT or raw is None or (raw == [] and getattr(field, "clearable", None) is False):
             if field.required:
                 code = getattr(field, "missing_code", ErrorCode.MISSING_ATTRIBUTE)
@@ -115,17 +124,41 @@ class Document(serializers.Serializer[Any]):
         return ()
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
+        if name in self.ignored or name == LINKS:
+            return ()
         stored = self.context.get("stored") or {}
-        if raw is _ABSENT or raw is None or name in self.ignored or raw == stored.get(name, _ABSENT):
+        field = self.fields[name]
+        if says(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
             return ()
         return [BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and says otherwise than stored")]
 
     def _is_unknown(self, name: str) -> bool:
-        return self.older_names.get(name, name) not in self.fields and name not in self.ignored
+        known = self.older_names.get(name, name) in self.fields
+        return not known and name != LINKS and name not in self.ignored
 
-    def _unknown(self, name: str) -> BadField:
+    def _unknown(self, data: Mapping[str, Any]) -> list[BadField]:
+        """A name that no answer could show is a fault of the whole."""
+        names = list(islice(filter(self._is_unknown, data), MOST_FAULTS))
+        bad = [self._unknown_name(name) for name in names if is_kept(name)]
+        if len(bad) < len(names):
+            bad.append(BadField("", ErrorCode.INVALID_ATTRIBUTE, f"its names {UNKEPT_TEXT}"))
+        return bad
+
+    def _unknown_name(self, name: str) -> BadField:
         message = "is not a field of this document"
         return BadField(name[:100] or '""', ErrorCode.INVALID_ATTRIBUTE, message, sorted(self._writable()))
+
+    def _link_faults(self, data: Mapping[str, Any]) -> Iterable[BadField]:
+        links = data.get(LINKS)
+        if links is not None and not isinstance(links, list):
+            yield BadField(LINKS, ErrorCode.INVALID_ATTRIBUTE, "must be an array")
+
+    def _each_once(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Without nulls where a field goes by two names: as good as left out, they take nothing's place."""
+        if not self.older_names:
+            return data
+        twofold = {*self.older_names, *self.older_names.values()}
+        return {name: value for name, value in data.items() if value is not None or name not in twofold}
 
     def _twice(self, data: Mapping[str, Any]) -> list[BadField]:
         return [

@@ -14,6 +14,9 @@ _LONGEST_ECHO = 200
 MOST_FAULTS = 100
 """So many faults are named at the most: an answer must not be many times its question."""
 
+WHOLE_BODY = "body"
+"""What a fault of the whole body names: it has no path, and a fault without a name helps nobody."""
+
 
 @dataclass(frozen=True, slots=True)
 class BadField:

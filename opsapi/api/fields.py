@@ -1,9 +1,11 @@
 """Fields of documents: each takes exactly one JSON type and says what is wrong (decisions 1 "bodies")."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
+from math import inf, isfinite
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +17,9 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField
+from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
+from opsapi.strict_json import UNKEPT_TEXT, is_kept
 
 MAX_INTEGER = 2_147_483_647
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -41,7 +45,23 @@ class Text(serializers.CharField):
             raise invalid(f"must have {minimum} to {maximum} characters")
         if self.single_line and _CONTROL.search(data):
             raise invalid("must not hold control characters")
+        if not is_kept(data):
+            raise invalid(UNKEPT_TEXT)
         return data
+
+
+class VisibleText(Text):
+    """A name or a description: a text in which something can be seen.
+
+    Blanks and characters of no width, such as zero-width spaces and bidi controls, alone are none.
+    """
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The string, with the blanks before and after it."""
+        text = super().run_validation(data)
+        if text and all(char.isspace() or unicodedata.category(char) == "Cf" for char in text):
+            raise invalid("must not be blank")
+        return text
 
 
 class Whole(serializers.IntegerField):
@@ -77,9 +97,12 @@ class Number(serializers.FloatField):
         if not isinstance(data, (int, float)) or isinstance(data, bool):
             raise invalid("must be a number")
         try:
-            return float(data)
+            number = float(data)
         except OverflowError:
-            raise invalid("is too large a number") from None
+            number = inf
+        if not isfinite(number):
+            raise invalid("is too large a number")
+        return number
 
 
 class Flag(serializers.BooleanField):
@@ -105,7 +128,7 @@ class OneOf(serializers.ChoiceField):
     def run_validation(self, data: Any = serializers.empty) -> str:
         """The value."""
         if not isinstance(data, str):
-            raise invalid("must be a string")
+            raise invalid("must be a string", allowed=self.allowed)
         if data not in self.allowed:
             raise invalid("must be one of the allowed values", self.code, self.allowed)
         return data
@@ -207,6 +230,9 @@ def url_fault(text: str) -> str | None:
         return "must not carry a user name or password"
     if not parts.hostname or port == 0 or not text.isascii() or " " in text or "\\" in text:
         return "is not a URL"
+    # Services of a private network often have an underscore in their names, and are found by them.
+    if canonical_hostname(parts.hostname.replace("_", "-")) is None:
+        return "must name its host by a name (RFC 1123) or an IP address"
     return None
 
 

@@ -1,7 +1,7 @@
 """Links: absolute URLs of this installation (decisions 1 "entity links").
 
 `OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts,
-and its scheme; X-Forwarded-Host and -Proto count only from a trusted proxy.
+and its scheme; of X-Forwarded-Host and -Proto only what trusted proxies wrote counts.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.request import split_domain_port, validate_host
 
-from opsapi.api.addresses import is_trusted_proxy, peer_address
+from opsapi.api.addresses import forwarded_value
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 
@@ -56,13 +56,12 @@ def base_url(request: HttpRequest) -> str:
     """
     if settings.OPSAPI_PUBLIC_URL:
         return str(settings.OPSAPI_PUBLIC_URL)
-    trusted = is_trusted_proxy(peer_address(request))
-    forwarded_host = request.headers.get("X-Forwarded-Host") if trusted else None
+    forwarded_host = forwarded_value(request, "X-Forwarded-Host")
     host = (forwarded_host or request.headers.get("Host") or _bound_to(request)).strip()
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         message = "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
         raise ApiError.of_fields([BadField("Host", ErrorCode.INVALID_ATTRIBUTE, message)])
-    forwarded_scheme = request.headers.get("X-Forwarded-Proto") if trusted else None
+    forwarded_scheme = forwarded_value(request, "X-Forwarded-Proto").lower()
     scheme = forwarded_scheme if forwarded_scheme in {"http", "https"} else request.scheme
     return f"{scheme}://{host}"
 

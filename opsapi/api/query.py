@@ -1,7 +1,7 @@
 """Query parameters: declared as data, checked at once, described in the schema (contract 4.1)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,17 +122,15 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
     """The value of each declared parameter, or its default; repeatable ones are lists.
 
     Raises:
-        ApiError: with every wrong parameter in `badFields`; unknown ones are ignored.
+        ApiError: with every wrong parameter in `badFields`, a repeated one once for each thing that is wrong
+            with its values; unknown ones are ignored.
     """
     found: dict[str, Any] = {}
     bad: list[BadField] = []
     for parameter in parameters:
         texts = query.getlist(parameter.name)
-        try:
-            values = [parameter.read(text) for text in (texts if parameter.repeatable else texts[-1:])]
-        except ValueError as error:
-            bad.append(BadField(parameter.name, parameter.code, str(error), parameter.allowed))
-            continue
+        values, faults = _read_each(parameter, texts if parameter.repeatable else texts[-1:])
+        bad.extend(BadField(parameter.name, parameter.code, fault, parameter.allowed) for fault in faults)
         if parameter.repeatable:
             found[parameter.name] = values
         else:
@@ -140,6 +138,18 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
     if bad:
         raise ApiError.of_fields(bad)
     return found
+
+
+def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], Iterable[str]]:
+    """The values, and what is wrong with the others: each fault once, for it may come with a long list."""
+    values: list[Any] = []
+    faults: dict[str, None] = {}
+    for text in texts:
+        try:
+            values.append(parameter.read(text))
+        except ValueError as error:
+            faults[str(error)] = None
+    return values, faults
 
 
 def asks_for(request: HttpRequest, parameter: Parameter) -> bool:

@@ -82,7 +82,7 @@ def _older_properties(document: Document, properties: Mapping[str, Any]) -> dict
         for name, field in document.older_names.items()
     }
     unused = {"deprecated": True, "description": "Taken and not looked at."}
-    return older | {name: dict(unused) for name in sorted(document.ignored - Document.ignored)}
+    return older | {name: dict(unused) for name in sorted(document.ignored)}
 
 
 class DeclaredSchema(AutoSchema):
@@ -103,8 +103,9 @@ class DeclaredSchema(AutoSchema):
         return [str(apps.get_app_config(app).verbose_name)]
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Digest, except where no key is needed."""
-        return [] if self._api_view.access[self._action] is OPEN else [{"digest": []}]
+        """Any one of what the view takes, except where no key is needed."""
+        is_open = self._api_view.access[self._action] is OPEN
+        return [] if is_open else [{scheme: []} for scheme in self._api_view.security]
 
     def get_description(self) -> str:  # type: ignore[override]  # drf-spectacular takes no arguments here
         """The action's docstring and the roles that open it."""

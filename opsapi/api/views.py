@@ -52,6 +52,8 @@ class ApiViewSet(ViewSet):
     refusals: ClassVar[Mapping[str, Sequence[ErrorCode]]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
+    security: ClassVar[Sequence[str]] = ("digest",)
+    """By which of `opsapi.api.components.SECURITY` its `authentication_classes` know a caller."""
     linked: ClassVar[bool] = True
     """Whether answers hold links; load balancers ask for health by whatever name they like."""
     deprecated: bool = False
@@ -84,7 +86,7 @@ class ApiViewSet(ViewSet):
         if self.linked and self.action in self.answers:
             # Answers hold links, and a Host that is not ours must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
-        self.query = read_query(request.GET, [*EVERYWHERE, *self.parameters.get(self.action, ())])
+        self.query = read_query(request.GET, [*EVERYWHERE, *self.looked_at()])
 
     def check_throttles(self, request: Request) -> None:
         """Refuse who calls too often (`accesslist.throttles`), before anything else; most views leave it."""
@@ -101,6 +103,10 @@ class ApiViewSet(ViewSet):
 
     def load(self) -> None:
         """Find what the path names; raises the 404 of its kind. Views that name nothing leave it."""
+
+    def looked_at(self) -> Sequence[Parameter]:
+        """The query parameters of this call; a view that does not always look at one leaves it out then."""
+        return self.parameters.get(self.action, ())
 
     def _read_body(self) -> bytes:
         check_media_type(self.http_request)

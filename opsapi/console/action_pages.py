@@ -14,6 +14,7 @@ from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.forms import ConsoleForm
+from opsapi.console.once import NOT_REMEMBERED, ONCE, is_unused, pages_of, sent_token, token_of
 
 if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
@@ -38,6 +39,7 @@ class ActionPage:
         self.operator = operator_of(request)
         self.now = clock.now()
         self.is_new = rows == [None]
+        self.is_once = self.is_new or action.makes
 
     def answer(self) -> HttpResponse:
         """The page, or, when it was answered, what came of it.
@@ -49,14 +51,32 @@ class ActionPage:
             if row is not None:
                 self.action.authorise(self.operator, row, self.admin.scope_of(row))
         form = self._form()
-        if self.request.method != "POST" or CONFIRMED not in self.request.POST or not form.is_valid():
-            return self._page(form)
-        try:
-            outcomes = self._run(form)
-        except ApiError as refusal:
-            form.tell(refusal)
-            return self._page(form)
-        return self._next(outcomes)
+        if self.request.method == "POST" and CONFIRMED in self.request.POST:
+            answer = self._do_once(form) if self.is_once else self._do(form)
+            if answer is not None:
+                return answer
+        return self._page(form)
+
+    def _do(self, form: ConsoleForm) -> HttpResponse | None:
+        """What came of it; None when the page is to be shown again, with the reason."""
+        outcomes = self._try(form)
+        return None if outcomes is None else self._next(outcomes)
+
+    def _do_once(self, form: ConsoleForm) -> HttpResponse | None:
+        """As `_do`, for each page that was shown."""
+        token = sent_token(self.request)
+        with pages_of(self.request) as pages:
+            came = pages.get(token)
+            outcomes = self._try(form) if is_unused(pages, token) else None
+            if outcomes is not None:
+                pages[token] = [self._leads_to(outcomes), self._told(outcomes)]
+        if outcomes is not None:
+            return self._next(outcomes)
+        if came is not None:
+            return self._was_done(*came)
+        if token not in pages and form.is_valid():
+            form.add_error(None, NOT_REMEMBERED)
+        return None
 
     def _form(self) -> ConsoleForm:
         kind = self.action.form or ConsoleForm
@@ -77,22 +97,41 @@ class ActionPage:
         calls = [Call(operator=self.operator, now=self.now, row=row, values=form.values) for row in self.rows]
         return [self.action.run(call) or Outcome() for call in calls]
 
+    def _was_done(self, url: str, told: str) -> HttpResponse:
+        messages.warning(self.request, f"This was made already, and not a second time. {told}")
+        return redirect(url)
+
+    def _try(self, form: ConsoleForm) -> list[Outcome] | None:
+        """None when the form or a service refuses what was typed: the form tells why."""
+        if not form.is_valid():
+            return None
+        try:
+            return self._run(form)
+        except ApiError as refusal:
+            form.tell(refusal)
+            return None
+
     def _next(self, outcomes: Sequence[Outcome]) -> HttpResponse:
-        only = outcomes[0] if len(outcomes) == 1 else None
+        only, url = _only(outcomes), self._leads_to(outcomes)
         if only and only.template:
-            return self._answer(only.template, {**only.context, "row_url": self.admin.page_url(only.row)})
+            return self._answer(only.template, {**only.context, "row_url": url})
         for warning in dict.fromkeys(warning for one in outcomes for warning in one.warnings):
             messages.warning(self.request, warning)
-        messages.success(self.request, self._told(only, len(outcomes)))
-        if only is None:
-            return redirect(self.admin.list_url())
-        return redirect(self.admin.page_url(only.row or self.rows[0]))
+        messages.success(self.request, self._told(outcomes))
+        return redirect(url)
 
-    def _told(self, only: Outcome | None, number: int) -> str:
+    def _leads_to(self, outcomes: Sequence[Outcome]) -> str:
+        only = _only(outcomes)
+        return self.admin.page_url(only.row or self.rows[0]) if only else self.admin.list_url()
+
+    def _told(self, outcomes: Sequence[Outcome]) -> str:
+        only = _only(outcomes)
         if only and only.message:
             return only.message
         what = (
-            _as_it_is(only.row or self.rows[0]) if only else f"{number} {self.admin.opts.verbose_name_plural}"
+            _as_it_is(only.row or self.rows[0])
+            if only
+            else f"{len(outcomes)} {self.admin.opts.verbose_name_plural}"
         )
         return f"{self.action.done}: {what}."
 
@@ -105,6 +144,8 @@ class ActionPage:
             "rows": [] if self.is_new else self.rows,
             "name_of_action": self.name,
             "confirmed": CONFIRMED,
+            "once": ONCE,
+            "token": token_of(self.request) if self.is_once else "",
             "back": self.admin.list_url() if len(self.rows) > 1 else self.admin.page_url(self.rows[0]),
         }
         return self._answer("console/action.html", context)
@@ -113,6 +154,11 @@ class ActionPage:
         site = self.admin.admin_site.each_context(self.request)
         shown = {**site, "title": self.action.label, "opts": self.admin.opts, **context}
         return TemplateResponse(self.request, template, shown)
+
+
+def _only(outcomes: Sequence[Outcome]) -> Outcome | None:
+    """What came of it, where it was done to one row or made one."""
+    return outcomes[0] if len(outcomes) == 1 else None
 
 
 def _as_it_is(row: Any) -> Any:

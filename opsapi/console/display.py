@@ -41,8 +41,8 @@ def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
 
 @admin.display(description="project", ordering="group__name")
 def project(row: Any) -> str | SafeString | None:
-    """A column of a list: the name of the row's project, its `group`."""
-    return short(row.group.name)
+    """A column of a list: the name of the row's project, its `group`; None where it has none."""
+    return short(row.group.name) if row.group else None
 
 
 def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
@@ -60,6 +60,11 @@ def more_words(left_out: int, *, at_least: bool = False) -> str:
 def link(url: str, text: object) -> SafeString:
     """A link to another page, in a cell or a field."""
     return format_html('<a class="console-link" href="{}">{}</a>', url, text)
+
+
+def named(words: str, name: str) -> SafeString:
+    """What something is in words, and below them its name in the API."""
+    return format_html('{} <small class="console-name">{}</small>', words, name)
 
 
 def ago(moment: datetime | None) -> SafeString | str:

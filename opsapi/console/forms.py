@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from unfold import widgets
 
 from opsapi.api.documents import Document, InvalidField
@@ -80,6 +80,11 @@ class ConsoleForm(forms.Form):
         """The fields to be shown, by title."""
         for title, names in self.fieldsets or [("", list(self.fields))]:
             yield title, [self[name] for name in names]
+
+    @property
+    def has_wrong_fields(self) -> bool:
+        """Whether anything is told beside a field, and not of the whole alone."""
+        return any(name != NON_FIELD_ERRORS for name in self.errors)
 
     def tell(self, refusal: ApiError) -> None:
         """Show what the API or a service refuses, beside the fields it is about."""

@@ -1,14 +1,29 @@
-"""Where the console's sessions are kept: Django's table, asked only for keys that can be in it."""
+"""Where the console's sessions are kept: Django's table, of which requests beside each other undo nothing."""
 
 import re
+from copy import deepcopy
+from typing import Any
 
 from django.contrib.sessions.backends.db import SessionStore as DatabaseStore
+from django.contrib.sessions.base_session import AbstractBaseSession
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.db import transaction
 
 _KEY = re.compile(r"[a-z0-9]{8,40}")
+_ABSENT = object()
 
 
 class SessionStore(DatabaseStore):
-    """Django looks up whatever the cookie holds, and a NUL in it ends in an error of the database."""
+    """Two faults of Django's less.
+
+    It looks up whatever the cookie holds, and a NUL in it ends in an error of the database. And it writes a
+    session whole, as it was when it was read: a slow request would undo what a quick one kept meanwhile.
+    """
+
+    def __init__(self, session_key: str | None = None) -> None:
+        super().__init__(session_key)
+        self._known: dict[str, Any] = {}
+        """What its row held when this request read or wrote it last."""
 
     def _validate_session_key(self, key: str | None) -> bool:
         """Whether it has the form of one of ours."""
@@ -20,3 +35,46 @@ class SessionStore(DatabaseStore):
         ended: int = rows.delete()[0]
         self.flush()
         return bool(ended)
+
+    def load(self) -> dict[str, Any]:
+        """What its row holds."""
+        data: dict[str, Any] = super().load()
+        self._known = deepcopy(data)
+        return data
+
+    def save(self, must_create: bool = False) -> None:
+        """Write what this request changed: what others changed since it was read stays, and is read."""
+        with transaction.atomic():
+            if not must_create and (row := self._locked()) is not None:
+                self._take_over(row)
+            super().save(must_create)
+        self._known = deepcopy(dict(self.items()))
+
+    def cycle_key(self) -> None:
+        """Another key for it, with what others changed until then."""
+        with transaction.atomic():
+            if self.keys():
+                self.hold()
+            super().cycle_key()
+
+    def hold(self) -> None:
+        """Let no other request write the session until the transaction ends, and read what it holds by now.
+
+        Raises:
+            SessionInterrupted: it has ended meanwhile; Django answers 400.
+        """
+        row = self._locked()
+        if row is None:
+            raise SessionInterrupted("The session has ended: log in again.")
+        self._take_over(row)
+
+    def _locked(self) -> AbstractBaseSession | None:
+        return self.model.objects.select_for_update().filter(session_key=self.session_key).first()
+
+    def _take_over(self, row: AbstractBaseSession) -> None:
+        """Hold what the row holds, with the changes of this request."""
+        mine, stored = dict(self.items()), self.decode(row.session_data)
+        kept = {name: value for name, value in stored.items() if name in mine or name not in self._known}
+        changed = {name: value for name, value in mine.items() if self._known.get(name, _ABSENT) != value}
+        self._known = deepcopy(stored)
+        self._session_cache = kept | changed

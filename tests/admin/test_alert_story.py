@@ -1,6 +1,6 @@
 """The page of an alert: its story, and what of it is whose business."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.test import Client
@@ -12,6 +12,7 @@ from automation.models import Measurement
 from integrations.choices import DeliveryStatus
 from opsapi import clock
 from opsapi.clock import wire_time
+from opsapi.outbound.errors import UNREACHABLE
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.reading import shown
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config, make_notification
@@ -37,6 +38,23 @@ def test_a_page_tells_the_story(console: Client, project: Project) -> None:
     assert "is told that it is still open" in text
     assert reverse("admin:alerting_alertconfig_change", args=[config.id]) in text
     assert "by nobody" in text
+
+
+def test_where_nobody_was_reached_the_console_tells_when_that_began(
+    console: Client, project: Project
+) -> None:
+    alert = make_alert(project, config_id=make_config(project, notifications=[EMAIL]).id)
+    told = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
+    began = datetime(2025, 11, 21, 12, 0, 30, tzinfo=UTC)
+    tried = told.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
+    assert "was not told that it opened: attempt 1." in shown(console, alert_page(alert))
+    for path in (
+        reverse("admin:alerting_notificationattempt_changelist"),
+        reverse("admin:alerting_notificationattempt_change", args=[tried.pk]),
+    ):
+        text = shown(console, path)
+        assert UNREACHABLE in text
+        assert "12:00:30" in text
 
 
 def test_the_measurements_are_there_for_the_script_and_in_words(console: Client, project: Project) -> None:

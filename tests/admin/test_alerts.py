@@ -13,7 +13,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from opsapi import clock
 from opsapi.roles import Role
-from tests.admin.alert_pages import ALERTS
+from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown
 from tests.factories.accesslist import ProjectFactory
@@ -122,3 +122,32 @@ def test_an_operator_without_a_role_there_sees_nothing(project: Project, three: 
     elsewhere = browser_with(Role.GROUP_READ_ONLY, project=ProjectFactory.create())
     assert found(elsewhere) == []
     assert found(elsewhere, q=three[0].id) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Host down"),
+        ({"event_type": "HOST_SSL_CERTIFICATE_STALE"}, "Host SSL certificate stale"),
+        (
+            {"event_type": "OUTSIDE_METRIC_THRESHOLD", "metric_name": "CONNECTIONS", "current_value": 1.0},
+            "Outside metric threshold: CONNECTIONS",
+        ),
+    ],
+    ids=["a word or two", "an acronym", "a metric"],
+)
+def test_words_come_before_the_name_of_the_type(
+    changes: dict[str, Any], words: str, console: Client, project: Project
+) -> None:
+    alert = make_alert(project, **changes)
+    name = f'<small class="console-name">{alert.event_type}</small>'
+    assert f"{words} {name}" in shown(console, ALERTS)
+    page = shown(console, alert_page(alert))
+    assert f"<strong>{words}</strong>" in page
+    assert name in page
+
+
+def test_an_alert_is_called_by_what_it_is_and_about(console: Client, project: Project) -> None:
+    alert = make_alert(project, facts={"hostname": "db1.example.com", "port": 27017})
+    assert str(alert) == "Host down, db1.example.com:27017"
+    assert f"<li>{alert}</li>" in shown(console, alert_page(alert, "acknowledge"))

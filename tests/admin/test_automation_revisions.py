@@ -26,7 +26,8 @@ def test_a_change_outside_processes_stands_beside_what_was_there(console: Client
         publish(project, 1, options={"downloadBase": "/var/lib/new"}, auth={"key": "second secret"}), console
     )
     old, new = '    "downloadBase": "/var/lib/old"', '    "downloadBase": "/var/lib/new"'
-    assert f'<tr><td class="changed">{old}</td><td class="changed">{new}</td></tr>' in page
+    assert '<tbody class="changed">' in page
+    assert f"<tr><td>{old}</td><td>{new}</td></tr>" in page
     assert '<th scope="col">Version 1</th><th scope="col">Version 2</th>' in page
     assert "secret" not in page
 

@@ -8,6 +8,8 @@ from alerting.models import AlertConfig
 from alerting.selectors.settings import config_secrets
 from events.models import Event
 from events.types import EventType
+from opsapi.console.places import page_url
+from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.admin.configs import HOSTILE, do, every_type, facts, send
 from tests.admin.operators import browser_with
@@ -40,6 +42,34 @@ class TestChanging:
         assert answer.status_code == 302, answer.context["form"].errors
         assert facts(config) == before
         assert config_secrets(config) == secrets
+
+    def test_ids_of_no_project_stay_unless_they_are_taken_out(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        named = [new_id(), project.id, new_id()]
+        config = make_global_config(forAllGroups=False, groupIds=named)
+        assert f"{project.name} (2 that are no project)" in shown(console, page_url(config))
+        typed = typed_in(shown(console, do(config, "change")))
+        with leaves_events(operator):
+            send(console, do(config, "change"), typed)
+        assert facts(config)["groupIds"] == named
+        with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
+            send(console, do(config, "change"), typed | {"groupIds": named[:2]})
+        assert facts(config)["groupIds"] == named[:2]
+
+    def test_one_stored_without_projects_is_changed_as_it_is(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        config = make_global_config(forAllGroups=False, groupIds=[project.id])
+        # So an earlier version left one whose last project was deleted.
+        AlertConfig.objects.update(group_ids=[], enabled=False)
+        typed = typed_in(shown(console, do(config, "change")))
+        with leaves_events(operator):
+            send(console, do(config, "change"), typed)
+        with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
+            send(console, do(config, "change"), typed | {"notifications[0].delayMin": ["7"]})
+        now = facts(config)
+        assert (now["groupIds"], now["notifications"][0]["delayMin"]) == ([], 7)
 
     def test_a_change_is_made_and_the_secrets_stay(
         self, console: Client, operator: User, project: Project

@@ -149,7 +149,7 @@ class TestPages:
     ) -> None:
         config = make_config(project)
         ProjectFactory.create_batch(5)
-        with django_assert_max_num_queries(20):
+        with django_assert_max_num_queries(22):
             shown(console, url(config))
 
 

@@ -5,7 +5,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from itertools import islice
-from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from events import csv as events_file
 from events import csv_downloads, search_pages
 from events.choices import DiffType
 from events.csv import LONGEST, events_csv
+from events.csv_downloads import Download, Full, Places
 from events.diffs import diff
 from events.models import Event
 from events.search import EventSearch
@@ -129,14 +129,15 @@ class TestAtATime:
 
     @pytest.fixture(autouse=True)
     def one_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(csv_downloads, "_places", BoundedSemaphore(1))
+        monkeypatch.setattr(csv_downloads, "_places", Places(1))
 
-    def test_another_one_is_asked_to_wait(self, console: Client, project: Project) -> None:
-        first = console.get(CSV)
+    def test_another_one_is_asked_to_wait(self, console: Client, project: Project, monitor: Client) -> None:
+        first = monitor.get(CSV)
         second = console.get(CSV, {"type": "HOST_DOWN"})
         assert (first.status_code, second.status_code, second["Retry-After"]) == (200, 429, "30")
         page = second.content.decode()
         assert "Too many files at a time" in page
+        assert Full.OF_ALL in page
         assert f'href="{LIST}?type=HOST_DOWN"' in page
         _gone(first)
 
@@ -155,15 +156,15 @@ class TestAtATime:
 
     @pytest.mark.parametrize("parts_read", [0, 1, 2], ids=["unread", "begun", "read"])
     def test_the_place_is_given_back_once(self, parts_read: int) -> None:
-        file = csv_downloads.download(text for text in ("a", "b"))
-        assert file is not None
+        file = written("a", "b")
+        assert isinstance(file, Download)
         assert len([*islice(file, parts_read)]) == parts_read
         file.close()
         file.close()
         assert list(file) == []
-        second = csv_downloads.download(text for text in "")
-        assert second is not None
-        assert csv_downloads.download(text for text in "") is None
+        second = written()
+        assert isinstance(second, Download)
+        assert written(user_id="b" * 24) is Full.OF_ALL
 
     def test_the_place_is_free_after_a_fault(
         self, console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
@@ -176,15 +177,51 @@ class TestAtATime:
         assert console.get(CSV).status_code == 200
 
     def test_the_place_is_free_when_nobody_closes_it(self) -> None:
-        file = csv_downloads.download(text for text in ("a", "b"))
-        assert file is not None
-        assert csv_downloads.download(text for text in "") is None
+        file = written("a", "b")
+        assert isinstance(file, Download)
+        assert written(user_id="b" * 24) is Full.OF_ALL
         del file
-        assert csv_downloads.download(text for text in "") is not None
+        assert isinstance(written(), Download)
+
+
+def test_an_operator_has_one_at_a_time_however_many_places_there_are(
+    console: Client, project: Project, monitor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_downloads, "_places", Places(8))
+    first, of_another = console.get(CSV), monitor.get(CSV)
+    second = console.get(CSV)
+    assert [one.status_code for one in (first, of_another, second)] == [200, 200, 429]
+    assert (second["Retry-After"], Full.OF_ONE in second.text) == ("30", True)
+    _gone(first)
+    assert console.get(CSV).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("most", "taken", "told"),
+    [
+        (1, "", None),
+        (1, "a", Full.OF_ONE),
+        (1, "b", Full.OF_ALL),
+        (2, "a", Full.OF_ONE),
+        (2, "b", None),
+        (2, "bc", Full.OF_ALL),
+        (2, "ab", Full.OF_ONE),
+        (3, "bc", None),
+    ],
+)
+def test_who_has_a_place(most: int, taken: str, told: Full | None) -> None:
+    places = Places(most)
+    assert [places.take(one) for one in taken] == [None] * len(taken)
+    assert places.take("a") is told
 
 
 def test_most_threads_are_for_everybody_else() -> None:
     assert 1 <= csv_downloads.MOST_AT_ONCE <= max(1, settings.OPSAPI_THREADS // 4)
+
+
+def written(*parts: str, user_id: str = "a" * 24) -> Download | Full:
+    """A file of these parts, for that operator."""
+    return csv_downloads.download((part for part in parts), user_id=user_id)
 
 
 def _broken(*_args: object, **_options: object) -> None:

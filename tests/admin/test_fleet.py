@@ -1,5 +1,6 @@
 """The fleet in the console: hosts and agents as they stand, and what people do to them."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -179,6 +180,14 @@ def test_a_host_s_page_tells_what_is_known_of_it(console: Client, project: Proje
     assert "1,234" in page
     assert "3 gigabytes" in page
     assert "CONNECTIONS in the last day: from 1,234 to 1,234, at last 1,234." in page
+
+
+def test_a_name_stands_above_its_page_as_it_is(console: Client, project: Project) -> None:
+    host = make_host(project, hostname="db1.example.com")
+    page = _page(console, page_of(host))
+    head = re.search(r"<h1.*?</h1>", page, re.DOTALL)
+    assert head
+    assert re.findall(r"<a[^>]*>\s*(.*?)\s*</a>", head[0]) == ["Fleet", "Hosts", str(host)]
 
 
 @pytest.mark.parametrize("wanted", ["MEMORY_RESIDENT", "", "NOTHING", "<b>"])

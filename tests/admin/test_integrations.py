@@ -10,6 +10,7 @@ from events.types import EventType
 from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.selectors import integration_values
+from integrations.serializers.secrets import MOVED
 from integrations.types import INTEGRATION_TYPES
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
@@ -152,7 +153,7 @@ def test_a_secret_does_not_follow_to_another_url(console: Client, operator: User
     made = make_integration(project, HOOK)
     with leaves_events(operator):
         answer = confirm(console, action_url(made, "change"), url="https://elsewhere.example/in", secret="")
-    assert "is not the redacted form of what is stored" in answer.content.decode()
+    assert MOVED in answer.content.decode()
     assert stored(HOOK) == INTEGRATION_TYPES[HOOK].example
 
 

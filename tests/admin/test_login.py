@@ -66,6 +66,13 @@ def test_every_wrong_log_in_gets_the_same_text(client: Client, operator: User, p
         assert page.context["form"].non_field_errors() == [NEUTRAL]
 
 
+def test_a_refused_log_in_is_told_once_and_aloud(client: Client, operator: User, project: Project) -> None:
+    page = _log_in(client, password="wrong").content.decode()
+    assert page.count(NEUTRAL) == 1
+    assert page.count('role="alert"') == page.count("errornote") == 1
+    assert 'role="alert"' not in client.get(LOGIN).content.decode()
+
+
 def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) -> None:
     answer = _log_in(client)
     assert answer.status_code == 403

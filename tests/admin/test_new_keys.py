@@ -1,5 +1,6 @@
 """Making API keys in the console: the roles chosen, and the private part that is told once."""
 
+import re
 from typing import Any
 
 import pytest
@@ -82,6 +83,19 @@ def test_a_wrong_key_is_not_made(values: dict[str, Any], told: str, console: Cli
         answer = confirm(console, ADD, **values)
     assert told in answer.content.decode()
     assert not ApiKey.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "notes"),
+    [
+        ({"desc": "x"}, ["A key needs at least one role."]),
+        ({"desc": "", "global_roles": ["GLOBAL_OWNER"]}, ["Please correct the error below."]),
+    ],
+    ids=["as a whole", "in a field"],
+)
+def test_what_is_wrong_is_told_once(values: dict[str, Any], notes: list[str], console: Client) -> None:
+    page = confirm(console, ADD, **values).content.decode()
+    assert [" ".join(note.split()) for note in re.findall(r'class="errornote[^>]*>([^<]*)<', page)] == notes
 
 
 def test_a_place_without_roles_is_refused(console: Client, operator: User, project: Project) -> None:

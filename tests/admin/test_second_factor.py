@@ -66,13 +66,14 @@ def test_a_code_lets_in_once(client: Client, factor: tuple[str, list[str]]) -> N
 
 
 @pytest.mark.parametrize("code", ["000000", "nonsense", "١٢٣٤٥٦", "x" * 5000, "\0", ""])
-def test_a_wrong_code_is_told_beside_its_field(
+def test_a_wrong_code_is_told_once_and_aloud(
     code: str, client: Client, factor: tuple[str, list[str]]
 ) -> None:
     type_password(client)
     answer = type_code(client, code)
     assert answer.status_code == 403
     assert list(errors_of(answer)) == ["code"]
+    assert text_of(answer).count("errornote") == text_of(answer).count('role="alert"') == 1
     assert not is_in(client)
 
 

@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.conf import LazySettings
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
 from django.test import Client
 
@@ -12,6 +14,7 @@ from accesslist.models import Project, User
 from accesslist.services.housekeeping import traces_trim
 from accesslist.services.own_accounts import user_password_change, user_sessions_end
 from opsapi import clock
+from opsapi.console.sessions import SessionStore
 from tests.admin.moments import NOON
 from tests.admin.reading import is_in
 from tests.client import ApiClient
@@ -152,3 +155,57 @@ def test_who_logs_in_anew_has_the_whole_time_again(
     for _ in range(2):
         noon.shift(HOUR - SECOND)
         assert is_in(browser)
+
+
+class TestRequestsBesideEachOther:
+    """Each writes what it changed, and undoes nothing of the others."""
+
+    @pytest.fixture
+    def key(self, browser: Client) -> str:
+        """The key of a session that two requests are about to read."""
+        session = SessionStore(browser.cookies["sessionid"].value)
+        session.update({"same": 1, "changed": 1, "removed": 1})
+        session.save()
+        return str(session.session_key)
+
+    @pytest.fixture
+    def slow(self, key: str) -> SessionStore:
+        """The session as a request read it before another one wrote it."""
+        session = SessionStore(key)
+        assert session["changed"] == 1
+        quick = SessionStore(key)
+        quick["changed"] = quick["added"] = 2
+        del quick["removed"]
+        quick.save()
+        return session
+
+    def test_what_another_wrote_stays(self, slow: SessionStore, key: str) -> None:
+        slow["own"] = 3
+        del slow["same"]
+        slow.save()
+        for session in (slow, SessionStore(key)):
+            names = ("same", "changed", "removed", "added", "own")
+            assert [session.get(name) for name in names] == [None, 2, None, 2, 3]
+
+    def test_of_one_thing_the_last_word_counts(self, slow: SessionStore, key: str) -> None:
+        slow["changed"] = 3
+        slow.save()
+        slow.save()
+        assert SessionStore(key)["changed"] == 3
+
+    def test_it_stays_under_another_key_too(self, slow: SessionStore, key: str) -> None:
+        slow.cycle_key()
+        slow["own"] = 3
+        slow.save()
+        assert not SessionStore().exists(key)
+        again = SessionStore(slow.session_key)
+        assert [again.get(name) for name in ("same", "changed", "removed", "own")] == [1, 2, None, 3]
+
+    def test_one_that_ended_meanwhile_does_not_come_back(self, slow: SessionStore) -> None:
+        Session.objects.all().delete()
+        slow["own"] = 3
+        with pytest.raises(UpdateError):
+            slow.save()
+        with pytest.raises(SessionInterrupted):
+            slow.cycle_key()
+        assert not Session.objects.exists()

@@ -35,5 +35,11 @@ def post(console: Client, url: str, /, **values: Any) -> Any:
 
 
 def confirm(console: Client, url: str, /, **values: Any) -> Any:
-    """As the form on the page of an action is sent."""
-    return post(console, url, confirmed="yes", **values)
+    """As the form on the page of an action is sent, with what is hidden in it."""
+    return post(console, url, confirmed="yes", **{"once": token(console, url), **values})
+
+
+def token(console: Client, url: str) -> str:
+    """What a page bears that makes something once; empty where another page or none is shown."""
+    found: str = (console.get(url).context or {}).get("token", "")
+    return found

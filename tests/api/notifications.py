@@ -48,6 +48,8 @@ OPTIONAL: Mapping[str, dict[str, Any]] = {
 
 DEFAULTS: Mapping[str, dict[str, Any]] = {
     "ADMIN": {"emailEnabled": True, "smsEnabled": False},
+    "GROUP": {"roles": []},
+    "ORG": {"roles": []},
     "USER": {"emailEnabled": True, "smsEnabled": False},
     "TEAM": {"emailEnabled": True, "smsEnabled": False, "teamName": "on call"},
     "OPS_ALERT_SERVICE": {"opsAlertRegion": "US"},

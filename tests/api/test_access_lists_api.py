@@ -114,6 +114,22 @@ def test_what_was_read_can_be_written_back_and_changes_nothing(owner: ApiClient)
     assert told() == []
 
 
+@pytest.mark.parametrize("value", ["yesterday", "", 5, True, {}, [], "2026-13-01T00:00:00Z"], ids=repr)
+def test_a_last_use_that_is_no_time_is_refused(owner: ApiClient, value: Any) -> None:
+    entry = make_entry("127.0.0.0/8", description="here")
+    new = {"cidrBlock": "192.0.2.0/24", "description": "x", "lastUsed": value}
+    for answer in (owner.post(PATH, new), owner.patch(f"{PATH}/{entry.id}", {"lastUsed": value})):
+        assert refusal(answer) == (400, "INVALID_ATTRIBUTE")
+        assert [bad["field"] for bad in answer.json()["badFields"]] == ["lastUsed"]
+    assert (blocks(), told()) == (["127.0.0.0/8"], [])
+
+
+@pytest.mark.parametrize("value", [None, NOON, "2026-11-21T07:26:14.5+01:00"])
+def test_any_last_use_is_taken_and_not_looked_at(owner: ApiClient, value: str | None) -> None:
+    answer = owner.post(PATH, {"cidrBlock": "127.0.0.0/8", "description": "x", "lastUsed": value})
+    assert (answer.status_code, answer.json()["lastUsed"]) == (200, None)
+
+
 def test_an_entry_cannot_become_another_one(owner: ApiClient) -> None:
     there, entry = make_entry("10.0.0.0/8"), make_entry("172.16.0.0/12")
     answer = owner.patch(f"{PATH}/{entry.id}", {"cidrBlock": "10.0.0.0/8", "description": "x"})

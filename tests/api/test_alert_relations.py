@@ -103,3 +103,40 @@ def test_an_alert_of_another_project_is_not_found(reader: ApiClient, project: Pr
     other = make_alert(ProjectFactory.create())
     answer = reader.get(f"/groups/{project.id}/alerts/{other.id}/alertConfigs")
     assert refusal(answer) == (404, "ALERT_NOT_FOUND")
+
+
+def rels(caller: ApiClient, path: str) -> set[str]:
+    """Where an alert leads to; every link answers."""
+    links = caller.get(path).json()["links"]
+    for link in links:
+        answer = caller.request("GET", link["href"].removeprefix("http://testserver"), base="")
+        assert answer.status_code == 200, link
+    return {link["rel"].rpartition(":")[2] for link in links}
+
+
+ALWAYS = {"self", "group", "alertConfigs", "notifications"}
+
+
+def test_it_leads_to_its_configuration_and_host_while_they_are_there(
+    owner: ApiClient, project: Project, own: dict[str, Any]
+) -> None:
+    host = owner.post(f"/groups/{project.id}/hosts", bodies.new_host()).json()
+    alert = make_alert(project, config_id=own["id"], facts={"hostId": host["id"]}, status="CLOSED")
+    path = f"/groups/{project.id}/alerts/{alert.id}"
+    assert rels(owner, path) == ALWAYS | {"alertConfig", "host"}
+    assert owner.delete(f"/groups/{project.id}/hosts/{host['id']}").status_code == 204
+    assert rels(owner, path) == ALWAYS | {"alertConfig"}
+    assert owner.get(path).json()["hostId"] == host["id"]
+    assert owner.delete(f"/groups/{project.id}/alertConfigs/{own['id']}").status_code == 204
+    assert rels(owner, path) == ALWAYS
+    assert owner.get(path).json()["alertConfigId"] == own["id"]
+
+
+def test_a_global_alert_leads_to_its_configuration_while_it_is_there(
+    owner: ApiClient, project: Project, everywhere: dict[str, Any]
+) -> None:
+    alert = make_alert(project, config_id=everywhere["id"], is_global=True, status="CLOSED")
+    path = f"/globalAlerts/{alert.id}"
+    assert rels(owner, path) == ALWAYS | {"alertConfig"}
+    assert owner.delete(f"/globalAlertConfigs/{everywhere['id']}").status_code == 204
+    assert rels(owner, path) == ALWAYS

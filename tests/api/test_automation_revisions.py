@@ -101,6 +101,29 @@ class TestRestoring:
         shown = publisher.request("POST", f"{path}/revisions/0/restore").json()
         assert (shown["version"], shown["processes"]) == (3, [])
 
+    @pytest.mark.parametrize(
+        "framing",
+        [
+            {"CONTENT_LENGTH": "", "wsgi.input_terminated": True},
+            {"CONTENT_LENGTH": "0", "wsgi.input_terminated": True},
+        ],
+        ids=["no length", "length 0"],
+    )
+    def test_the_body_may_be_left_out(
+        self, publisher: ApiClient, path: str, first: Any, framing: dict[str, Any]
+    ) -> None:
+        """The web server ends its input for the application whether or not there is a body."""
+        answer = publisher.request("POST", f"{path}/revisions/1/restore", **framing)
+        assert (answer.status_code, answer.json()["version"]) == (200, 3)
+
+    @pytest.mark.parametrize("framing", [{"CONTENT_LENGTH": "2"}, {"HTTP_TRANSFER_ENCODING": "chunked"}])
+    def test_a_body_says_what_it_is(
+        self, publisher: ApiClient, path: str, first: Any, framing: dict[str, Any]
+    ) -> None:
+        answer = publisher.request("POST", f"{path}/revisions/1/restore", **framing)
+        assert refusal(answer)[:2] == (415, "UNSUPPORTED_MEDIA_TYPE")
+        assert AutomationRevision.objects.count() == 2
+
     def test_another_version_is_refused(self, publisher: ApiClient, path: str, first: Any) -> None:
         answer = publisher.post(f"{path}/revisions/1/restore", {"version": 1})
         assert refusal(answer)[:2] == (409, "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION")

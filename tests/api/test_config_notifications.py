@@ -106,7 +106,56 @@ def test_admin_is_for_global_configurations_only(place: Place) -> None:
 def test_there_is_one_group_notification_at_most(places: dict[str, Place], kind: str) -> None:
     answer = places[kind].post(shortest("GROUP"), shortest("EMAIL"), longest("GROUP"))
     assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
-    assert places[kind].post(shortest("ORG"), longest("ORG"), shortest("GROUP")).status_code == 201
+    assert not AlertConfig.objects.exists()
+    assert places[kind].post(shortest("ORG"), shortest("GROUP"), shortest("EMAIL")).status_code == 201
+
+
+@pytest.mark.parametrize("kind", ["project", "global"])
+def test_there_is_one_organization_notification_at_most(places: dict[str, Place], kind: str) -> None:
+    answer = places[kind].post(shortest("ORG"), shortest("EMAIL"), longest("ORG"))
+    assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
+    assert not AlertConfig.objects.exists()
+
+
+@pytest.mark.parametrize("nothing", [None, []], ids=str)
+@pytest.mark.parametrize(("kind", "name"), EVERYWHERE)
+def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
+    places: dict[str, Place], kind: str, name: str, nothing: Any
+) -> None:
+    foreign = {field for field in (*ALL_FIELDS, "teamName") if field not in fields_of(name)}
+    if name == "TEAM":
+        foreign -= {"teamName"}
+    answer = places[kind].post({**dict.fromkeys(foreign, nothing), **shortest(name)})
+    assert answer.status_code == 201, answer.json()
+    (notification,) = answer.json()["notifications"]
+    assert {**notification, "id": ""} == {**shown(shortest(name)), "id": ""}
+
+
+@pytest.mark.parametrize("nothing", [None, []], ids=str)
+def test_what_is_no_field_of_any_type_is_refused_whatever_it_says(place: Place, nothing: Any) -> None:
+    answer = place.post({**shortest("EMAIL"), "colour": nothing})
+    assert faults(answer) == [("notifications[0].colour", "INVALID_ATTRIBUTE")]
+
+
+@pytest.mark.parametrize("value", [False, 0, "", {}, [None]], ids=str)
+def test_what_goes_with_other_types_is_refused_however_little_it_says(place: Place, value: Any) -> None:
+    answer = place.post({**shortest("EMAIL"), "username": value})
+    assert faults(answer) == [("notifications[0].username", "INVALID_ATTRIBUTE")]
+
+
+@pytest.mark.parametrize("nothing", [None, []], ids=str)
+@pytest.mark.parametrize("kind", ["project", "global"])
+@pytest.mark.parametrize("name", ["GROUP", "ORG"])
+def test_no_roles_are_shown_as_an_empty_array_and_written_back(
+    places: dict[str, Place], kind: str, name: str, nothing: Any
+) -> None:
+    made = places[kind].post(shortest(name)).json()
+    (notification,) = made["notifications"]
+    assert notification["roles"] == []
+    for sent in ({**notification, "roles": nothing}, notification):
+        answer = places[kind].put(made, sent)
+        assert (answer.status_code, answer.json()) == (200, made)
+    assert Event.objects.count() == 1
 
 
 @pytest.mark.parametrize("name", ["GROUP", "ORG", "USER", "TEAM", "ADMIN"])

@@ -203,7 +203,7 @@ def test_the_switch_of_a_global_configuration_has_to_be_said(
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"enabled": 1}, "enabled"), ({"enabled": False, "matchers": []}, "matchers")],
+    [({"enabled": 1}, "enabled"), ({"enabled": False, "colour": []}, "colour")],
 )
 def test_the_switch_of_a_global_configuration_takes_nothing_else(
     owner: ApiClient, paths: dict[str, str], body: dict[str, Any], field: str

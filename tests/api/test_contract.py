@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from accesslist.models import Project
 from opsapi.api.links import PUBLIC
 from opsapi.roles import Grant, Role
 from tests.api import bodies
@@ -78,6 +79,18 @@ ROWS: list[Row] = [
     (19, Role.GLOBAL_READ_ONLY, "GET", "/globalEvents?minDate=2026-01-01&eventType=NEW_HOST", 200, LIST),
 ]
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
+    """Made once."""
+    return known_to_all
+
+
+@pytest.fixture
+def project(known: Mapping[str, str], db: None) -> Project:
+    """The project it stands in."""
+    return Project.objects.get(id=known["group_id"])
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")

@@ -170,19 +170,27 @@ def test_an_expired_nonce_is_stale_only_with_the_right_response(key: Key, right:
     assert stale(send(authorization(caller, "GET", PATH, nonce=old))) is right
 
 
-@pytest.mark.parametrize("nonce", ["A" * 32, "short", "x" * 100])
-def test_a_forged_nonce_is_not_stale(key: Key, nonce: str) -> None:
-    assert not stale(send(authorization(key, "GET", PATH, nonce=nonce)))
-
-
-def test_a_nonce_of_another_installation_is_forged(key: Key) -> None:
+def not_ours() -> Mapping[str, str]:
+    """Nonces that are not valid, whatever their age."""
     foreign = nonces.mint(nonce_key("another secret"), clock.now())
-    assert not stale(send(authorization(key, "GET", PATH, nonce=foreign)))
-
-
-def test_a_nonce_from_the_future_is_forged(key: Key) -> None:
     ahead = mint(clock.now() + timedelta(minutes=1))
-    assert not stale(send(authorization(key, "GET", PATH, nonce=ahead)))
+    return {
+        "blank": " ",
+        "one letter": "A" * 32,
+        "short": "short",
+        "foreign": foreign,
+        "from the future": ahead,
+    }
+
+
+@pytest.mark.parametrize("kind", ["blank", "one letter", "short", "foreign", "from the future"])
+def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: Key, kind: str) -> None:
+    nonce = not_ours()[kind]
+    assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))
+    for wrong in (Key(key.id, key.public_key, WRONG), Key("", "nobody", WRONG)):
+        assert not stale(send(authorization(wrong, "GET", PATH, nonce=nonce)))
+    assert not stale(send(authorization(key, "GET", f"{PATH}?x=1", nonce=nonce)))
+    assert not stale(send(authorization(key, "POST", PATH, nonce=nonce)))
 
 
 def test_a_nonce_from_before_used_ones_were_remembered_is_stale(key: Key) -> None:

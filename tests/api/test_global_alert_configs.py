@@ -148,21 +148,126 @@ def test_one_whose_projects_are_all_deleted_can_be_written_back(owner: ApiClient
     made = owner.post(PATH, body).json()
     assert owner.delete(f"/groups/{project.id}").status_code == 204
     shown = owner.get(f"{PATH}/{made['id']}").json()
-    assert (shown["groupIds"], shown["enabled"]) == ([], False)
+    assert shown == made
     assert owner.put(f"{PATH}/{made['id']}", shown).json() == shown
     other: Project = ProjectFactory.create()
-    again = owner.put(f"{PATH}/{made['id']}", {**shown, "groupIds": [other.id], "enabled": True}).json()
+    again = owner.put(f"{PATH}/{made['id']}", {**shown, "groupIds": [other.id]}).json()
     assert (again["groupIds"], again["enabled"]) == ([other.id], True)
     gone = owner.put(f"{PATH}/{made['id']}", {**again, "groupIds": []})
     assert gone.json()["errorCode"] == "MISSING_ATTRIBUTE"
+    back = owner.put(f"{PATH}/{made['id']}", {**again, "groupIds": [project.id]})
+    assert (back.status_code, back.json()["badFields"][0]["field"]) == (400, "groupIds[0]")
+    assert owner.get(f"{PATH}/{made['id']}").json() == again
 
 
-def test_an_unknown_project_is_named_by_its_place(owner: ApiClient, project: Project) -> None:
-    body = global_alert_config(forAllGroups=False, groupIds=[project.id, "a" * 24, "b" * 24])
+@pytest.mark.parametrize(
+    "changes", [{}, {"enabled": True}, {"tags": []}], ids=["same", "enabled", "empty tags"]
+)
+def test_one_stored_without_projects_can_be_written_back(
+    owner: ApiClient, project: Project, changes: dict[str, Any]
+) -> None:
+    made = owner.post(PATH, global_alert_config(forAllGroups=False, groupIds=[project.id])).json()
+    # So an earlier version left one whose last project was deleted.
+    AlertConfig.objects.update(group_ids=[], enabled=False)
+    path = f"{PATH}/{made['id']}"
+    shown = owner.get(path).json()
+    assert (shown["forAllGroups"], shown["groupIds"], shown["enabled"]) == (False, [], False)
+    answer = owner.put(path, {**shown, **changes})
+    assert (answer.status_code, answer.json()["groupIds"]) == (200, []), answer.content
+    assert owner.put(path, {**shown, "groupIds": [project.id]}).json()["groupIds"] == [project.id]
+    assert owner.put(path, shown).json()["errorCode"] == "MISSING_ATTRIBUTE"
+
+
+def test_one_for_all_projects_does_not_become_one_for_none(owner: ApiClient) -> None:
+    made = owner.post(PATH, global_alert_config()).json()
+    answer = owner.put(f"{PATH}/{made['id']}", {**made, "forAllGroups": False})
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "MISSING_ATTRIBUTE")
+    assert [bad["field"] for bad in answer.json()["badFields"]] == ["groupIds"]
+
+
+def test_one_known_project_is_enough_and_all_are_kept_as_sent(owner: ApiClient, project: Project) -> None:
+    named = ["a" * 24, project.id, "b" * 24]
+    made = owner.post(PATH, global_alert_config(forAllGroups=False, groupIds=named))
+    assert (made.status_code, made.json()["groupIds"]) == (201, named)
+    path = f"{PATH}/{made.json()['id']}"
+    assert owner.get(path).json() == made.json()
+    assert owner.put(path, made.json()).json() == made.json()
+    assert owner.put(path, {**made.json(), "groupIds": named[1:]}).json()["groupIds"] == named[1:]
+
+
+def test_where_no_project_is_known_each_is_named_by_its_place(owner: ApiClient, project: Project) -> None:
+    body = global_alert_config(forAllGroups=False, groupIds=["a" * 24, "b" * 24])
     answer = owner.post(PATH, body)
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ATTRIBUTE")
-    assert [bad["field"] for bad in answer.json()["badFields"]] == ["groupIds[1]", "groupIds[2]"]
+    assert [bad["field"] for bad in answer.json()["badFields"]] == ["groupIds[0]", "groupIds[1]"]
     assert not AlertConfig.objects.exists()
+
+
+WHOLE = [
+    global_alert_config(),
+    global_alert_config(
+        eventTypeName="OUTSIDE_METRIC_THRESHOLD",
+        tags=["prod"],
+        matchers=[{"fieldName": "PORT", "operator": "EQUALS", "value": "27017"}],
+        metricThreshold={"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 5},
+        notifications=[
+            {"typeName": "WEBHOOK", "webhookUrl": "https://hooks.example.com/in/0123", "webhookSecret": "s"},
+            {"typeName": "PAGER_SERVICE", "serviceKey": "0123456789-abcd"},
+            {"typeName": "GROUP", "emailEnabled": True},
+        ],
+    ),
+]
+"""Configurations with and without secrets and conditions."""
+
+
+@pytest.mark.parametrize("body", WHOLE, ids=["plain", "full"])
+def test_what_was_read_enables_and_disables(owner: ApiClient, body: dict[str, Any]) -> None:
+    made = owner.post(PATH, body).json()
+    path = f"{PATH}/{made['id']}"
+    read = owner.get(path).json()
+    same = owner.patch(path, read)
+    assert (same.status_code, same.json()) == (200, made)
+    off = owner.patch(path, {**read, "enabled": False, "typeName": "whatever"})
+    assert off.status_code == 200, off.content
+    assert off.json() == {**made, "enabled": False, "updated": off.json()["updated"]}
+    events = Event.objects.filter(event_type__startswith="ALERT_CONFIG").order_by("id")
+    told = [event.event_type for event in events]
+    assert told == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        ("id", "a" * 24, "ATTRIBUTE_READ_ONLY"),
+        ("created", "2099-01-01T00:00:00Z", "ATTRIBUTE_READ_ONLY"),
+        ("updated", "2099-01-01T00:00:00Z", "ATTRIBUTE_READ_ONLY"),
+        ("eventTypeName", "HOST_DOWN", "ATTRIBUTE_READ_ONLY"),
+        ("forAllGroups", False, "ATTRIBUTE_READ_ONLY"),
+        ("groupIds", ["a" * 24], "ATTRIBUTE_READ_ONLY"),
+        ("tags", ["prod"], "ATTRIBUTE_READ_ONLY"),
+        ("matchers", [{}], "ATTRIBUTE_READ_ONLY"),
+        ("threshold", {}, "ATTRIBUTE_READ_ONLY"),
+        ("notifications", [{"typeName": "EMAIL"}], "ATTRIBUTE_READ_ONLY"),
+        ("colour", "red", "INVALID_ATTRIBUTE"),
+        ("groupId", "a" * 24, "INVALID_ATTRIBUTE"),
+    ],
+)
+def test_a_patch_that_says_anything_else_is_refused(
+    owner: ApiClient, field: str, value: Any, code: str
+) -> None:
+    made = owner.post(PATH, global_alert_config()).json()
+    path = f"{PATH}/{made['id']}"
+    answer = owner.patch(path, {"enabled": False, field: value})
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, code)
+    assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
+    assert owner.get(path).json() == made
+
+
+def test_what_says_only_what_is_stored_needs_enabled_too(owner: ApiClient) -> None:
+    made = owner.post(PATH, global_alert_config()).json()
+    answer = owner.patch(f"{PATH}/{made['id']}", {"eventTypeName": made["eventTypeName"]})
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "MISSING_ATTRIBUTE")
+    assert [bad["field"] for bad in answer.json()["badFields"]] == ["enabled"]
 
 
 def test_a_test_is_sent_without_a_project(owner: ApiClient, mail_receiver: MailReceiver) -> None:

@@ -13,7 +13,8 @@ from opsapi.roles import Role
 from tests.api.people import client, fields, group, refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_global_config
+from tests.factories.automation import make_host
 
 UNTIL, GONE = "2099-11-21T12:00:00Z", "2001-11-21T12:00:00Z"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -114,10 +115,12 @@ def test_it_stands_in_its_projects_list_too(
 
 
 def test_alone_it_leads_on_to_what_can_be_read_there(
-    reader: ApiClient, watcher: ApiClient, project: Project, alert: Alert
+    reader: ApiClient, watcher: ApiClient, project: Project
 ) -> None:
+    host, config = make_host(project), make_global_config()
+    alert = make_alert(project, is_global=True, config_id=config.id, facts={"hostId": host.id})
     here, inside = path_of(alert), f"/groups/{project.id}/alerts/{alert.id}"
-    around = {"group": f"/groups/{project.id}", "host": f"/groups/{project.id}/hosts/{'a' * 24}"}
+    around = {"group": f"/groups/{project.id}", "host": f"/groups/{project.id}/hosts/{host.id}"}
     assert links(watcher.get(here).json()) == {
         "self": here,
         **around,

@@ -109,7 +109,7 @@ class TestMaking:
             (new_host(port=0), "port", "INVALID_ATTRIBUTE"),
             (new_host(port=65536), "port", "INVALID_ATTRIBUTE"),
             (new_host(port="27017"), "port", "INVALID_ATTRIBUTE"),
-            (new_host(typeName="STANDALONE"), "typeName", "INVALID_ATTRIBUTE"),
+            (new_host(typeName="STANDALONE"), "typeName", "ATTRIBUTE_READ_ONLY"),
         ],
     )
     def test_a_wrong_field_is_named_and_nothing_made(

@@ -46,6 +46,30 @@ def test_a_put_that_changes_nothing_changes_nothing(owner: ApiClient, path: str)
     assert kept.updated == kept.created == datetime.fromisoformat("2099-01-01T12:00:00Z")
 
 
+@pytest.mark.parametrize("nothing", [None, []], ids=str)
+def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
+    owner: ApiClient, path: str, nothing: Any
+) -> None:
+    body = {"type": "PAGER_SERVICE", "serviceKey": "0123456789-abcd"}
+    made = owner.put(f"{path}/PAGER_SERVICE", {**body, "apiToken": nothing, "url": nothing})
+    assert made.status_code == 200, made.content
+    assert {*made.json()} == {"type", "serviceKey", "links"}
+    refused = owner.put(f"{path}/PAGER_SERVICE", {**body, "apiToken": nothing, "colour": nothing})
+    assert [bad["field"] for bad in refused.json()["badFields"]] == ["colour"]
+    assert owner.get(f"{path}/PAGER_SERVICE").json() == made.json()
+
+
+@pytest.mark.parametrize("url", ["http://h..example/", "http://-h/", f"http://{'a' * 64}/", "http://./"])
+@pytest.mark.parametrize(("name", "field"), [("WEBHOOK", "url"), ("TEAM_CHAT_SERVICE", "webhookUrl")])
+def test_a_url_whose_host_cannot_exist_is_refused(
+    owner: ApiClient, path: str, name: str, field: str, url: str
+) -> None:
+    answer = owner.put(f"{path}/{name}", {field: url})
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ATTRIBUTE")
+    assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
+    assert not Integration.objects.exists()
+
+
 def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, project: Project) -> None:
     owner.post(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-7890", "channelName": "ops"})
     owner.put(f"{path}/CHAT_SERVICE", {"apiToken": "xoxb-token-1234", "channelName": "ops"})

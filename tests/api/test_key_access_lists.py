@@ -58,6 +58,27 @@ def test_a_keys_entries_are_added_listed_read_and_removed(
     assert blocks() == []
 
 
+def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, key: Key) -> None:
+    item: dict[str, Any] = {"ipAddress": ON, "expires": None, "lastUsed": NOON, "links": []}
+    answer = owner.post(org_path(project, key), [item])
+    assert (answer.status_code, answer.json()["results"][0]["lastUsed"]) == (201, None)
+
+
+@pytest.mark.parametrize("path_of", [group_path, org_path], ids=["project", "organization"])
+def test_the_event_of_the_first_and_of_the_last_entry_says_so(
+    owner: ApiClient, project: Project, key: Key, path_of: Any
+) -> None:
+    entry = owner.post(path_of(project, key), [{"ipAddress": ON}]).json()["results"][0]
+    owner.delete(f"{path_of(project, key)}/{entry['id']}")
+    events = owner.get(path_of(project, key).partition("/apiKeys")[0] + "/events").json()["results"]
+    told = {event["eventTypeName"]: event["diffs"][-1]["params"][0] for event in events[:2]}
+    assert [(one["param"], one["old"], one["new"]) for one in told.values()] == [
+        ("enforced", "true", "false"),
+        ("enforced", "false", "true"),
+    ]
+    assert list(told) == ["ACCESS_LIST_ENTRY_REMOVED_AUDIT", "ACCESS_LIST_ENTRY_ADDED_AUDIT"]
+
+
 def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Project, key: Key) -> None:
     places = {org_path: ("", project.org_id), group_path: (project.id, ""), admin_path: ("", "")}
     for path_of, (group_id, org_id) in places.items():
@@ -84,6 +105,13 @@ def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Projec
         ([{"ipAddress": ON, "description": ""}], ("INVALID_ATTRIBUTE", "[0].description")),
         ([{"ipAddress": ON, "comment": "x"}], ("INVALID_ATTRIBUTE", "[0].comment")),
         (["192.0.2.7"], ("INVALID_ATTRIBUTE", "[0]")),
+        ([{"ipAddress": ON, "id": "f" * 24}], ("ATTRIBUTE_READ_ONLY", "[0].id")),
+        ([{"ipAddress": ON, "type": "API_KEY"}], ("ATTRIBUTE_READ_ONLY", "[0].type")),
+        ([{"ipAddress": ON, "created": NOON}], ("ATTRIBUTE_READ_ONLY", "[0].created")),
+        ([{"ipAddress": ON, "updated": NOON}], ("ATTRIBUTE_READ_ONLY", "[0].updated")),
+        ([{"ipAddress": ON, "expires": NOON}], ("ATTRIBUTE_READ_ONLY", "[0].expires")),
+        ([{"ipAddress": ON, "lastUsed": "never"}], ("INVALID_ATTRIBUTE", "[0].lastUsed")),
+        ([{"ipAddress": ON, "description": "\u200b "}], ("INVALID_ATTRIBUTE", "[0].description")),
     ],
 )
 def test_one_wrong_item_refuses_them_all(

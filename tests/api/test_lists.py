@@ -1,5 +1,6 @@
 """List documents: pages, links, counts (contract 2.1, 4.1; decisions 1 "list links")."""
 
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -115,3 +116,42 @@ def test_links_are_absolute(
     settings.OPSAPI_PUBLIC_URL = public_url
     document = owner.get("/groups", **({"HTTP_HOST": "localhost"} | headers)).json()
     assert document["links"][0]["href"] == f"{base}/api/public/v1.0/groups?pageNum=1&itemsPerPage=100"
+
+
+INNER, OUTER = "10.0.0.1", "10.0.0.2"
+CHAIN = f"203.0.113.9, {OUTER}"
+
+
+@pytest.mark.parametrize(
+    ("peer", "said", "base"),
+    [
+        pytest.param(INNER, ("203.0.113.9", "https", "a"), "https://a", id="one proxy"),
+        pytest.param(
+            INNER, ("203.0.113.9", "HTTPS", "a:8443"), "https://a:8443", id="in capitals, with a port"
+        ),
+        pytest.param(INNER, (CHAIN, "https, http", "a, b"), "https://a", id="each adds its own"),
+        pytest.param(INNER, (CHAIN, "https,http", "a,a"), "https://a", id="without blanks"),
+        pytest.param(INNER, (CHAIN, "https", "a"), "https://a", id="the inner one hands on"),
+        pytest.param(
+            INNER, (CHAIN, "https, http, http", "evil, b, b"), "http://b", id="the client wrote first"
+        ),
+        pytest.param(
+            INNER, ("203.0.113.9", "https, http", "evil, a"), "http://a", id="one added, one forged"
+        ),
+        pytest.param(INNER, ("", "https, http", "evil, a"), "http://a", id="no word of any other proxy"),
+        pytest.param(INNER, (CHAIN, "gopher, http", "a"), "http://a", id="no scheme of ours"),
+        pytest.param(INNER, (CHAIN, " , ", ","), "http://localhost", id="nothing but commas"),
+        pytest.param(
+            "203.0.113.9", (CHAIN, "https, http", "a, a"), "http://localhost", id="no proxy of ours"
+        ),
+    ],
+)
+def test_links_are_as_the_client_reached_the_outermost_proxy(
+    owner: ApiClient, settings: Settings, peer: str, said: tuple[str, str, str], base: str
+) -> None:
+    settings.OPSAPI_TRUSTED_PROXIES = [ip_network("10.0.0.0/8")]
+    settings.ALLOWED_HOSTS = ["localhost", "a", "b"]
+    names = ("HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_FORWARDED_HOST")
+    headers = {name: value for name, value in zip(names, said, strict=True) if value}
+    answer = owner.get("/groups", HTTP_HOST="localhost", REMOTE_ADDR=peer, **headers)
+    assert answer.json()["links"][0]["href"].partition("/api/")[0] == base

@@ -13,11 +13,13 @@ from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
-from opsapi.roles import Role
+from opsapi.outbound.errors import UNREACHABLE
+from opsapi.roles import Grant, Role
 from tests.api.people import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_notification
+from tests.factories.events import key_added
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -69,8 +71,9 @@ def log(caller: ApiClient, path: str) -> list[dict[str, Any]]:
 def tried(notification: Notification, *outcomes: tuple[str, str | None]) -> None:
     """Attempts a second apart, with these outcomes and reasons."""
     for number, (status, reason) in enumerate(outcomes, 1):
+        latency_ms = None if reason == UNREACHABLE else 10 * number
         notification.tries.create(
-            number=number, ended=NOON + number * SECOND, status=status, reason=reason, latency_ms=10 * number
+            number=number, ended=NOON + number * SECOND, status=status, reason=reason, latency_ms=latency_ms
         )
 
 
@@ -112,6 +115,21 @@ def test_what_was_delivered_has_its_time_and_every_attempt(
             "links": [],
         }
     ]
+
+
+def test_where_nobody_was_reached_no_attempt_tells_how_long_that_took(
+    reader: ApiClient, project: Project, alert: Alert
+) -> None:
+    made = make_notification(
+        project, alert=alert, status="FAILED", created=NOON, due=NOON, reason=UNREACHABLE
+    )
+    tried(made, ("retry", UNREACHABLE), ("retry", "the receiver answered 503"), ("failed", UNREACHABLE))
+    (shown,) = log(reader, path_of(alert))
+    assert "latencyMs" not in shown
+    first, second, third = shown["attempts"]
+    assert first == {"number": 1, "status": "RETRY", "reason": UNREACHABLE}
+    assert (second["ended"], second["latencyMs"]) == ("2026-01-01T12:00:02Z", 20)
+    assert third == {"number": 3, "status": "FAILED", "reason": UNREACHABLE}
 
 
 def test_what_waits_says_until_when_and_why(reader: ApiClient, project: Project, alert: Alert) -> None:
@@ -183,6 +201,61 @@ def test_an_event_of_another_project_is_not_found(reader: ApiClient, project: Pr
     other = told_once(ProjectFactory.create())
     answer = reader.get(f"/groups/{project.id}/events/{other.id}/notifications")
     assert refusal(answer) == (404, "EVENT_NOT_FOUND")
+
+
+class TestOfAnOrganization:
+    """Its projects' configurations tell of what happens to it: each project has the log of its own."""
+
+    def test_a_project_has_the_log_of_its_own_configurations(
+        self, reader: ApiClient, project: Project
+    ) -> None:
+        event = key_added(project)
+        path = f"/groups/{project.id}/events/{event.id}/notifications"
+        setting = make_config(project, notifications=[EMAIL]).settings.get()
+        own = make_notification(project, event_id=event.id, kind="alert.inform", setting_id=setting.id)
+        beside = ProjectFactory.create(org=project.org)
+        make_notification(beside, event_id=event.id, kind="alert.inform")
+        make_notification(project, group=None, event_id=event.id, kind="alert.inform")
+        assert [(one["id"], one["recipient"]) for one in log(reader, path)] == [
+            (own.id, "oncall@example.com")
+        ]
+
+    @pytest.mark.parametrize("told", ["nobody", "beside", "globally"])
+    def test_one_the_project_was_not_told_of_is_not_found(
+        self, reader: ApiClient, project: Project, told: str
+    ) -> None:
+        event = key_added(project)
+        if told == "beside":
+            other = ProjectFactory.create(org=project.org)
+            make_notification(other, event_id=event.id, kind="alert.inform")
+        elif told == "globally":
+            make_notification(project, group=None, event_id=event.id, kind="alert.inform")
+        answer = reader.get(f"/groups/{project.id}/events/{event.id}/notifications")
+        assert refusal(answer) == (404, "EVENT_NOT_FOUND")
+
+    def test_nobody_else_has(self, project: Project) -> None:
+        event, other = key_added(project), ProjectFactory.create()
+        stranger = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=other.id)))
+        answer = stranger.get(f"/groups/{other.id}/events/{event.id}/notifications")
+        assert refusal(answer) == (404, "EVENT_NOT_FOUND")
+
+    def test_what_happened_in_another_of_its_projects_is_not_told(
+        self, reader: ApiClient, project: Project
+    ) -> None:
+        with transaction.atomic():
+            event = event_record(
+                event_type=EventType.GROUP_CREATED,
+                actor=SYSTEM,
+                now=clock.now(),
+                group_id=ProjectFactory.create(org=project.org).id,
+                org_id=project.org_id,
+            )
+        answer = reader.get(f"/groups/{project.id}/events/{event.id}/notifications")
+        assert refusal(answer) == (404, "EVENT_NOT_FOUND")
+
+    def test_the_event_itself_is_the_organizations(self, reader: ApiClient, project: Project) -> None:
+        answer = reader.get(f"/groups/{project.id}/events/{key_added(project).id}")
+        assert refusal(answer) == (404, "EVENT_NOT_FOUND")
 
 
 class TestGlobalConfigurations:

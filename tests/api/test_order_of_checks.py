@@ -213,7 +213,11 @@ class TestBodies:
         assert self.answer(route, b"nonsense", "?pretty=x", **too_large) == (413, "REQUEST_TOO_LARGE")
 
     def test_a_chunked_body_too_large_is_413(self, route: Route) -> None:
-        options: dict[str, Any] = {"CONTENT_LENGTH": "", "wsgi.input_terminated": True}
+        options: dict[str, Any] = {
+            "CONTENT_LENGTH": "",
+            "HTTP_TRANSFER_ENCODING": "chunked",
+            "wsgi.input_terminated": True,
+        }
         body = b" " * (route.viewset.max_body + 1)
         assert self.answer(route, body, **options) == (413, "REQUEST_TOO_LARGE")
 

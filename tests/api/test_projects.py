@@ -15,17 +15,14 @@ from events.models import Event
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.api.permissions import Where
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.bodies import ODD_NAMES
-from tests.api.routes import KEYED, Route
 from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_key
 
-IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
 pytestmark = pytest.mark.django_db
 
 
@@ -182,25 +179,6 @@ def test_who_may_change_and_delete_a_project(project: Project, role: Role, may: 
     assert (caller.patch(path, {"tags": ["new"]}).status_code == 200) is may
     assert (caller.delete(path).status_code == 204) is may
     assert Project.objects.exists() is not may
-
-
-@pytest.mark.parametrize("route", IN_GROUP, ids=str)
-def test_a_deleted_project_answers_like_one_that_never_was(
-    owner: ApiClient, known: Mapping[str, str], project: Project, route: Route
-) -> None:
-    stranger = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=ProjectFactory.create().id)))
-    org_owner = ApiClient(make_key(Grant(Role.ORG_OWNER, org_id=project.org_id)))
-    both = Grant(Role.GROUP_OWNER, group_id=project.id), Grant(Role.ORG_OWNER, org_id=project.org_id)
-    was_owner = ApiClient(make_key(*both))
-    assert owner.delete(f"/groups/{project.id}").status_code == 204
-    for caller in (owner, stranger, org_owner, was_owner):
-        answers = []
-        for group_id in (project.id, new_id()):
-            path = route.path({**known, "group_id": group_id})
-            answer = caller.request(route.method, path, {} if route.takes_body else None, base="")
-            assert answer.status_code in {403, 404}
-            answers.append((answer.status_code, answer.content.decode().replace(group_id, "…")))
-        assert answers[0] == answers[1]
 
 
 def test_a_deleted_project_is_in_no_list(owner: ApiClient, project: Project) -> None:

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from alerting.pipeline import deliver_due, evaluate_signals
+from alerting.pipeline import evaluate_signals
 from opsapi import clock
 from opsapi.api.documents import Document
 from tests.admin.rows import make_operator
@@ -35,6 +35,7 @@ from tests.api.canary import (
 )
 from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
+from tests.integration.alerting.pipeline import deliver_one
 
 RAN = {"GET": 0, "POST": 1, "PUT": 2, "PATCH": 3, "DELETE": 9}
 WRITES = sorted(
@@ -72,7 +73,7 @@ def places(witness: Witness, known: Mapping[str, str], nowhere: None) -> Mapping
     witness.report(
         known["group_id"], bodies.report(bodies.host(hostname="other.example.com", reachable=False))
     )
-    while evaluate_signals(now=clock.now()) or deliver_due(clock=clock.now):
+    while evaluate_signals(now=clock.now()) or deliver_one():
         pass
     return {**known, "config_id": config["id"]}
 
@@ -91,7 +92,7 @@ def test_no_answer_and_no_log_line_shows_a_secret(
         assert answer.status_code == 200 or "byName" in route.template, route  # what was renamed
     for route in [route for route in WRITES if route.method == "DELETE"]:
         witness.request("DELETE", route.path(places), base="")
-    while evaluate_signals(now=clock.now()) or deliver_due(clock=clock.now):
+    while evaluate_signals(now=clock.now()) or deliver_one():
         pass
     metrics = Client().get("/metrics").content.decode()
     assert "opsapi_notifications" in metrics

@@ -13,6 +13,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting import testing
 from alerting.models import Alert, Notification, NotificationSetting
+from alerting.rules.sending import SECRETS_SEALED
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook
@@ -194,7 +195,7 @@ def test_secrets_that_cannot_be_opened_fail_with_that_reason(
     made = make(admin, path, told_by(http_receiver))
     NotificationSetting.objects.update(secrets="not sealed by us")
     (result,) = admin.request("POST", f"{path}/{made['id']}/test").json()["results"]
-    assert result["reason"] == "the message cannot be made: CannotDecryptError"
+    assert result["reason"] == SECRETS_SEALED
     assert http_receiver.requests == []
 
 

@@ -60,14 +60,14 @@ def wrong(key: Key, kind: str = "response") -> str:
         "uri": authorization(key, "GET", f"{PATH}?x=1"),
         "method": authorization(key, "POST", PATH),
         "realm": right(key).replace("Ops Public API", "Another API"),
-        "nonce": authorization(key, "GET", PATH, nonce=forged),
+        "response and nonce": authorization(Key(key.id, key.public_key, "wrong"), "GET", PATH, nonce=forged),
         "garbage": "Digest nonsense",
         "scheme": "Basic azA6cHc=",
         "empty": "",
     }[kind]
 
 
-KINDS = ["response", "key", "uri", "method", "realm", "nonce", "garbage", "scheme", "empty"]
+KINDS = ["response", "key", "uri", "method", "realm", "response and nonce", "garbage", "scheme", "empty"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -99,11 +99,13 @@ def test_a_request_without_credentials_never_counts(key: Key) -> None:
     assert send(None).status_code == 401
 
 
-def test_a_nonce_too_old_or_used_does_not_count(key: Key) -> None:
+def test_a_nonce_too_old_used_or_not_ours_does_not_count(key: Key) -> None:
     old = nonces.mint(nonce_key(_secret()), clock.now() - nonces.LIFETIME)
     replayed = right(key)
     assert send(replayed).status_code == 200
-    for credentials in (replayed, authorization(key, "GET", PATH, nonce=old)):
+    forged = nonces.mint(b"another key", clock.now())
+    others = [authorization(key, "GET", PATH, nonce=nonce) for nonce in (old, forged, " ", "nonsense")]
+    for credentials in (replayed, *others):
         answers = [send(credentials) for _ in range(LIMIT + 1)]
         assert {answer.status_code for answer in answers} == {401}
         assert all(answer.headers["WWW-Authenticate"].endswith("stale=true") for answer in answers)

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from pytest_django import Settings
 
 from accesslist.models import Project, User
 from events.models import Event
@@ -195,7 +196,7 @@ class TestMaking:
             ({"password": None}, "password", "MISSING_ATTRIBUTE"),
             ({"password": "password"}, "password", "WEAK_PASSWORD"),
             ({"emailAddress": "nobody"}, "emailAddress", "INVALID_EMAIL_ADDRESS"),
-            ({"teamIds": []}, "teamIds", "INVALID_ATTRIBUTE"),
+            ({"teamIds": ["a" * 24]}, "teamIds", "ATTRIBUTE_READ_ONLY"),
             ({"roles": "GLOBAL_OWNER"}, "roles", "INVALID_ATTRIBUTE"),
         ],
     )
@@ -206,6 +207,31 @@ class TestMaking:
         assert refusal(answer) == (400, code)
         assert fields(answer) == [field]
         assert not User.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("changes", "code"),
+        [
+            ({"password": "short", "emailAddress": "x"}, "WEAK_PASSWORD"),
+            ({"username": "ada", "password": "short"}, "INVALID_USERNAME"),
+            ({"username": 5, "password": "48151623421342"}, "INVALID_ATTRIBUTE"),
+            ({"password": "x7", "roles": ["KING"]}, "WEAK_PASSWORD"),
+        ],
+        ids=["address", "username", "type of the username", "role"],
+    )
+    def test_a_wrong_password_or_name_is_told_beside_another_fault(
+        self, owner: ApiClient, settings: Settings, changes: dict[str, Any], code: str
+    ) -> None:
+        settings.OPSAPI_USERNAME_VALIDATION = "strict"
+        answer = owner.post("/users", bodies.user(**changes))
+        assert refusal(answer) == (400, code)
+        assert [name.partition("[")[0] for name in fields(answer)] == list(changes)
+        assert not User.objects.exists()
+
+    def test_a_role_without_its_place_is_told_beside_another_fault(self, owner: ApiClient) -> None:
+        roles = [{"roleName": "GROUP_OWNER"}, {"roleName": "ORG_MEMBER", "orgId": NOTHING}, "ORG_MEMBER"]
+        answer = owner.post("/users", bodies.user(password="x7", roles=roles))
+        assert refusal(answer) == (400, "WEAK_PASSWORD")
+        assert fields(answer) == ["password", "roles[0].groupId", "roles[2].orgId"]
 
     def test_a_name_that_is_taken_is_409_in_whatever_case(self, owner: ApiClient) -> None:
         make_user(username="ADA@example.com")

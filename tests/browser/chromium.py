@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, BrowserContext, StorageState, expect, s
 
 from tests.browser.looks import Look
 
-DEADLINE = 20_000.0
+DEADLINE = 60_000.0
 """How long an action waits for what it acts on, and `expect` for what it expects, in milliseconds."""
 
 # Whatever a page asks for elsewhere is not found; that it asked at all is for `Faults` to tell.

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from typing import Any
 
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
@@ -12,6 +13,7 @@ from opsapi.wsgi import application
 from tests.eventually import eventually
 
 HOST = "127.0.0.1"
+_SECONDS = 20.0
 
 
 class Site:
@@ -22,10 +24,8 @@ class Site:
     """
 
     def __init__(self) -> None:
-        self._answering = 0
-        self._lock = threading.Lock()
-        self._server = ThreadedWSGIServer((HOST, 0), WSGIRequestHandler, allow_reuse_address=False)
-        self._server.set_app(self._answer)
+        self._server = CountingServer((HOST, 0), WSGIRequestHandler, allow_reuse_address=False)
+        self._server.set_app(_answer)
         self.url = f"http://{HOST}:{self._server.server_port}"
 
     @contextmanager
@@ -34,27 +34,52 @@ class Site:
         thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         yield self
+        self.settle()
         self._server.shutdown()
         self._server.server_close()
         thread.join()
 
     def settle(self) -> None:
-        """Waits for the requests that a page left behind, before the database is taken from under them."""
-        eventually(lambda: not self._answering, message="every request answered")
+        """Waits until every connection has ended, and with them the requests a page left behind.
 
-    def _answer(self, environ: Any, start_response: Any) -> Iterator[bytes]:
-        answer: Any
-        with self._counted(), closing(application(environ, start_response)) as answer:
-            yield from answer
+        Once the browser has gone: before the database is taken from under them, and what they log from
+        under the log.
+        """
+        # It waits in line: once it was answered, all connections before it have been accepted.
+        with closing(HTTPConnection(HOST, self._server.server_port, timeout=_SECONDS)) as last:
+            last.request("GET", "/health/live")
+            last.getresponse().read()
+        eventually(lambda: not self._server.connections, _SECONDS, message="every connection ended")
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
+
+class CountingServer(ThreadedWSGIServer):
+    """Knows how many connections it has. Requests do not tell: one may be on its way that nobody read yet."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.connections = 0
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In the thread that accepts."""
         with self._lock:
-            self._answering += 1
+            self.connections += 1
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """In the connection's own thread, to its end."""
         try:
-            yield
+            super().process_request_thread(request, client_address)
         finally:
-            # The thread lives as long as the browser keeps the connection, its database's must not.
-            connections.close_all()
             with self._lock:
-                self._answering -= 1
+                self.connections -= 1
+
+
+def _answer(environ: Any, start_response: Any) -> Iterator[bytes]:
+    answer: Any
+    try:
+        with closing(application(environ, start_response)) as answer:
+            yield from answer
+    finally:
+        # The thread lives as long as the browser keeps the connection, its database's must not.
+        connections.close_all()

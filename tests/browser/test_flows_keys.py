@@ -13,6 +13,15 @@ from tests.factories.second_factors import STEP, code_at
 
 pytestmark = pytest.mark.chromium
 
+# Whether each press sends the form.
+_PRESSED_TWICE = """button => {
+    const sent = [];
+    button.form.addEventListener("submit", event => sent.push(!event.defaultPrevented));
+    button.click();
+    button.click();
+    return sent;
+}"""
+
 
 def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
     console.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -37,6 +46,21 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     expect(console).to_have_url(page_url(key))
     console.reload()
     assert private not in console.content()
+
+
+def test_a_key_is_made_once_by_an_impatient_operator(console: Page) -> None:
+    console.goto("/admin/accesslist/apikey/add/")
+    console.get_by_label("Description").fill("pipeline")
+    console.get_by_label("GLOBAL_READ_ONLY").check()
+    assert console.get_by_role("button", name="Save").evaluate(_PRESSED_TWICE) == [True, False]
+    private = console.locator("#private-key").inner_text()
+    key = ApiKey.objects.get()
+
+    console.reload()
+    expect(console).to_have_url(page_url(key))
+    expect(console.get_by_text("This was made already, and not a second time.")).to_be_visible()
+    assert private not in console.content()
+    assert ApiKey.objects.get() == key
 
 
 def test_a_second_factor_is_set_up_and_asked_for(page: Page, operator: User, project: Project) -> None:

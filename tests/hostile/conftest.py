@@ -11,12 +11,12 @@ from hypothesis import configuration
 from alerting.services.workers import worker_seen
 from opsapi import clock
 from opsapi.api.wsgi import Request
-from tests.api.conftest import known
+from tests.api.conftest import known_to_all
 from tests.client import ApiClient
 from tests.hostile.assailant import Assailant
 from tests.hostile.budget import COUNTED
 
-__all__ = ["known"]
+__all__ = ["known_to_all"]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,6 +24,12 @@ def _hypothesis_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What Hypothesis keeps for itself goes where the run's other files go."""
     home: Path = tmp_path_factory.mktemp("hypothesis")
     configuration.set_hypothesis_home_dir(home)
+
+
+@pytest.fixture
+def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
+    """Made once for a module: whoever tries something leaves it as it was."""
+    return known_to_all
 
 
 @pytest.fixture

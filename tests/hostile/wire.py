@@ -171,7 +171,7 @@ def dialogue(rng: random.Random) -> list[bytes]:
 
 def converse(port: int, pieces: list[bytes], *, listens: bool) -> list[int]:
     """Sends the pieces and closes its own half; the statuses of the answers, none if it does not listen."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         with suppress(ConnectionError):  # it may refuse before it has heard everything
             for piece in pieces:
                 connection.sendall(piece)

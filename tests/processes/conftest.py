@@ -45,6 +45,10 @@ class Caller:
         """POST, answered 201."""
         return self._request("POST", PUBLIC + path, body, 201)
 
+    def patch(self, path: str, body: Any) -> Any:
+        """What PATCH answers with 200."""
+        return self._request("PATCH", PUBLIC + path, body, 200)
+
     def put(self, path: str, body: Any) -> Any:
         """PUT, answered 200."""
         return self._request("PUT", PUBLIC + path, body, 200)
@@ -63,7 +67,7 @@ class Caller:
 
     def _request(self, method: str, path: str, body: Any, status: int) -> Any:
         answer = requests.request(
-            method, self.platform.base_url + path, json=body, auth=self.auth, timeout=20
+            method, self.platform.base_url + path, json=body, auth=self.auth, timeout=60
         )
         assert answer.status_code == status, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json() if answer.content else None
@@ -77,6 +81,6 @@ def make_first_user(platform: Platform) -> Caller:
         "firstName": "Ada",
         "lastName": "Lovelace",
     }
-    answer = requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json=user, timeout=20)
+    answer = requests.post(f"{platform.base_url}{PUBLIC}/unauth/users", json=user, timeout=60)
     assert answer.status_code == 201, f"{answer.text}\n{platform.log}"
     return Caller(platform, answer.json()["programmaticApiKey"])

@@ -14,7 +14,7 @@ from tests.processes.certificates import make_certificate
 from tests.processes.platform import ROOT, free_port
 
 NAME = "ops.example.com"
-STOP_SECONDS = 20.0
+STOP_SECONDS = 120.0
 _WRAPPER = """\
 {user}daemon off;
 pid {home}/nginx.pid;

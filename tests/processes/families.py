@@ -44,20 +44,6 @@ NEVER_PRODUCED = frozenset(
 )
 """Configurations may name them, and nothing the platform does or agents report makes one happen."""
 
-OF_NO_PROJECT = frozenset(
-    {
-        "JOINED_ORG",
-        "ORG_API_KEY_ADDED",
-        "ORG_API_KEY_DELETED",
-        "ORG_RENAMED",
-        "TEAM_CREATED",
-        "TEAM_DELETED",
-        "USER_ADDED_TO_TEAM",
-        "USER_CREATED_AUDIT",
-    }
-)
-"""They happen to an organization or the installation; configurations look at what happens in projects."""
-
 
 # --- what happens ---------------------------------------------------------------------------------
 
@@ -102,10 +88,14 @@ def _publish(story: Story) -> None:
     story.owner.put(f"{story.path}/automationConfig", bodies.automation_config())
 
 
-def _add_team(story: Story) -> str:
-    org = story.owner.get(story.path)["orgId"]
+def _make_team(story: Story) -> str:
     team = {"name": "on call", "usernames": ["ada@example.com"]}
-    made: str = story.owner.post(f"/orgs/{org}/teams", team)["id"]
+    made: str = story.owner.post(f"/orgs/{story.org}/teams", team)["id"]
+    return made
+
+
+def _add_team(story: Story) -> str:
+    made = _make_team(story)
     roles = [{"teamId": made, "roleNames": ["GROUP_READ_ONLY"]}]
     story.owner.post(f"{story.path}/teams", roles)
     return made
@@ -126,6 +116,32 @@ def _join(username: str) -> Act:
 
 def _leave(username: str) -> Act:
     return lambda story: story.owner.delete(f"/users/{_join(username)(story)}")
+
+
+def _join_org(username: str) -> Act:
+    def act(story: Story) -> None:
+        role = {"roleName": "ORG_MEMBER", "orgId": story.org}
+        story.owner.post("/users", bodies.user(username=username, roles=[role]))
+
+    return act
+
+
+def _add_org_key(story: Story) -> str:
+    key = {"desc": "of the organization", "roles": ["ORG_MEMBER"]}
+    made: str = story.owner.post(f"/orgs/{story.org}/apiKeys", key)["id"]
+    return made
+
+
+def _delete_org_key(story: Story) -> None:
+    story.owner.delete(f"/orgs/{story.org}/apiKeys/{_add_org_key(story)}")
+
+
+def _rename_org(story: Story) -> None:
+    story.owner.patch(f"/orgs/{story.org}", {"name": f"renamed {story.org}"})
+
+
+def _delete_team(story: Story) -> None:
+    story.owner.delete(f"/orgs/{story.org}/teams/{_make_team(story)}")
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -254,3 +270,14 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
         ),
     ],
 }
+
+OF_AN_ORGANIZATION: Sequence[Row] = (
+    Row("JOINED_ORG", _join_org("newcomer@example.com"), about={"targetUsername": "newcomer@example.com"}),
+    Row("ORG_API_KEY_ADDED", _add_org_key),
+    Row("ORG_API_KEY_DELETED", _delete_org_key),
+    Row("ORG_RENAMED", _rename_org),
+    Row("TEAM_CREATED", _make_team),
+    Row("TEAM_DELETED", _delete_team),
+    Row("USER_ADDED_TO_TEAM", _make_team, about={"targetUsername": "ada@example.com"}),
+)
+"""Told once by the configurations of its projects, and by global ones that cover any of them."""

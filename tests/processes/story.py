@@ -71,7 +71,9 @@ class Story:
         self._site, self.receiver, self.owner = site, receiver, site.owner
         number = next(_numbers)
         self.address = f"oncall{number}@example.com"
-        self.group: str = self.owner.post("/groups", {"name": f"payments {number}"})["id"]
+        group = self.owner.post("/groups", {"name": f"payments {number}"})
+        self.group: str = group["id"]
+        self.org: str = group["orgId"]
         self.path = f"/groups/{self.group}"
         key = self.owner.post(f"{self.path}/apiKeys", {"desc": "agent", "roles": ["GROUP_AGENT"]})
         self.agent = self.owner.with_key(key)

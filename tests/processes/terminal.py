@@ -10,7 +10,7 @@ from typing import IO
 
 from tests.eventually import eventually
 
-BLOCK_SECONDS = 60.0
+BLOCK_SECONDS = 240.0
 
 
 class Terminal:

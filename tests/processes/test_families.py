@@ -9,16 +9,17 @@ import pytest
 
 from automation.choices import AgentType
 from events.types import EventType
+from tests.api import bodies
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_NO_PROJECT, Row, agent, seen
+from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_AN_ORGANIZATION, Row, agent, seen
 from tests.processes.platform import installation
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
 
-SWEEP_SECONDS = 45.0
+SWEEP_SECONDS = 240.0
 """A worker looks for those who are silent four times a minute, and the machine may be busy."""
 ROWS = [row for rows in FAMILIES.values() for row in rows]
 OPENING = [row for row in ROWS if row.end]
@@ -91,6 +92,35 @@ def test_what_happens_is_told_once(site: Site, receiver: HttpReceiver, row: Row)
     assert story.alerts() == []
 
 
+@pytest.mark.parametrize("row", OF_AN_ORGANIZATION, ids=[row.event_type for row in OF_AN_ORGANIZATION])
+def test_what_happens_to_an_organization_is_told_once(site: Site, receiver: HttpReceiver, row: Row) -> None:
+    story = _story(site, receiver, row)
+    beyond = {"eventTypeName": row.event_type, "forAllGroups": False, "groupIds": [story.group]}
+    _configure_globally(story, **beyond)
+    row.cause(story)
+    _eventually_told(site, story, ["alert.inform"] * 2)
+    first, second = [json.loads(one.body) for one in receiver.requests]
+    assert first == second
+    assert (first["eventTypeName"], first["orgId"], "groupId" in first) == (row.event_type, story.org, False)
+    assert {name: first[name] for name in row.about} == row.about
+    logged = story.owner.get(f"{story.path}/events/{first['id']}/notifications")["results"]
+    assert {one["status"] for one in logged} == {"DELIVERED"}
+    assert story.owner.get(f"/orgs/{story.org}/events/{first['id']}")["eventTypeName"] == row.event_type
+    assert story.alerts() == []
+
+
+def test_what_happens_to_the_installation_is_told_by_a_global_configuration(
+    site: Site, receiver: HttpReceiver
+) -> None:
+    story = Story(site, receiver, {"eventTypeName": "USER_CREATED_AUDIT"})
+    made = _configure_globally(story, eventTypeName="USER_CREATED_AUDIT", forAllGroups=True)
+    story.owner.post("/users", bodies.user(username="somebody@example.com"))
+    _eventually_told(site, story, ["alert.inform"])
+    assert _informed(receiver)["targetUsername"] == "somebody@example.com"
+    # It would be told of everybody the other tests make, where nobody listens any more.
+    story.owner.delete(f"/globalAlertConfigs/{made}")
+
+
 def test_everything_agents_may_report_is_told(site: Site, receiver: HttpReceiver) -> None:
     story = Story(site, receiver)
     for event_type in REPORTED:
@@ -146,8 +176,15 @@ def test_what_only_global_configurations_name_is_told_by_one(site: Site, receive
 def test_no_event_type_of_configurations_is_forgotten() -> None:
     alertable = {each.value for each in EventType if each.spec.alertable}
     by_silence = {f"{kind.value}_AGENT_DOWN" for kind in AgentType}
-    elsewhere = {*REPORTED, *by_silence, "GROUP_CREATED", "BACKUP_AGENT_CONF_CALL_FAILURE"}
-    assert {row.event_type for row in ROWS} | elsewhere == alertable - NEVER_PRODUCED - OF_NO_PROJECT
+    elsewhere = {
+        *REPORTED,
+        *by_silence,
+        "GROUP_CREATED",
+        "BACKUP_AGENT_CONF_CALL_FAILURE",
+        "USER_CREATED_AUDIT",
+    }
+    rows = {row.event_type for row in (*ROWS, *OF_AN_ORGANIZATION)}
+    assert rows | elsewhere == alertable - NEVER_PRODUCED
 
 
 @pytest.mark.parametrize("category", FAMILIES)
@@ -161,8 +198,10 @@ def _alert(story: Story) -> dict[str, Any]:
     return alert
 
 
-def _configure_globally(story: Story, **config: Any) -> None:
-    story.owner.post("/globalAlertConfigs", {**config, "notifications": story.notifications()})
+def _configure_globally(story: Story, **config: Any) -> str:
+    config = {**config, "notifications": story.notifications()}
+    made: str = story.owner.post("/globalAlertConfigs", config)["id"]
+    return made
 
 
 def _eventually_told(site: Site, story: Story, kinds: list[str]) -> None:

@@ -97,7 +97,7 @@ def _assert_restored(owner: Caller, platform: Platform) -> None:
     """The old key opens it, so its sealed private part was opened; what was made later is not there."""
     found = Caller(platform, {"publicKey": owner.public_key, "privateKey": owner.private_key})
     # May be asked for another challenge once, as the guide says, and requests does not take it up.
-    requests.get(platform.base_url + PUBLIC, auth=found.auth, timeout=20)
+    requests.get(platform.base_url + PUBLIC, auth=found.auth, timeout=60)
     groups = found.get("/groups")["results"]
     assert [group["name"] for group in groups] == ["payments"]
     configs = found.get(f"/groups/{groups[0]['id']}/alertConfigs")["results"]

@@ -233,6 +233,29 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
     assert _log_of(story, alert["id"]) == {"alert.open": ["DELIVERED"] * 2, "alert.close": ["DELIVERED"] * 2}
 
 
+@pytest.mark.parametrize("beyond", [False, True], ids=["in-its-project", "passing-it-on"])
+def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
+    site: Site, workers: Workers, story: Story, beyond: bool
+) -> None:
+    added = {"eventTypeName": "ORG_API_KEY_ADDED"}
+    story.configure(added)
+    if beyond:
+        scope = {"forAllGroups": False, "groupIds": [story.group]}
+        story.owner.post("/globalAlertConfigs", {**added, **scope, "notifications": story.notifications()})
+    eventually(site.is_idle, SECONDS)
+    with closing(Hold(site, story.receiver)) as hold:
+        hold.lock("alerting_notification", "SHARE")
+        story.owner.post(f"/orgs/{story.org}/apiKeys", {"desc": "new", "roles": ["ORG_MEMBER"]})
+        is_there = partial(hold.is_waited_for, "alerting_notification", _SIGNAL)
+        eventually(is_there, SECONDS, message="a worker is about to write whom to tell")
+        workers.kill()
+        hold.release()
+    workers.start()
+    told = 1 + beyond
+    eventually(lambda: len(story.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
+    assert len(story.webhooks("alert.inform")) == told
+
+
 def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
     """Both receivers know, nothing more is to come, and however often it was sent it was one delivery."""
 

@@ -25,7 +25,7 @@ SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
 GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
 WEB_NAME = "web.internal.example.com"
 """In the certificate of web machines, as the guide has it."""
-START_SECONDS = 60.0
+START_SECONDS = 240.0
 USER = {
     "username": "ada@example.com",
     "password": "a long enough passphrase",
@@ -126,7 +126,7 @@ def test_metrics_are_not_shown(site: Deployed, client: requests.Session, path: s
 
 
 def test_metrics_are_shown_behind_it(site: Deployed) -> None:
-    shown = requests.get(f"http://127.0.0.1:{site.web_port}/metrics", timeout=10)
+    shown = requests.get(f"http://127.0.0.1:{site.web_port}/metrics", timeout=60)
     assert "opsapi_workers 1.0" in shown.text
 
 
@@ -142,7 +142,7 @@ def test_what_the_platform_takes_passes(site: Deployed, owner: requests.Session)
 
 def test_plain_http_leads_to_tls(site: Deployed) -> None:
     url = f"http://127.0.0.1:{site.plain_port}/admin/?a=b"
-    answer = requests.get(url, headers={"Host": NAME}, timeout=10, allow_redirects=False)
+    answer = requests.get(url, headers={"Host": NAME}, timeout=60, allow_redirects=False)
     assert (answer.status_code, answer.headers["Location"]) == (301, f"https://{NAME}/admin/?a=b")
 
 
@@ -190,7 +190,7 @@ def _with_tls_behind(path: Path, certificate: Path) -> Path:
 
 def _answers(url: str, certificate: Path) -> bool:
     try:
-        return requests.get(url, verify=str(certificate), timeout=10).ok
+        return requests.get(url, verify=str(certificate), timeout=60).ok
     except requests.ConnectionError:
         return False
 

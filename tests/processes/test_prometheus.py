@@ -19,7 +19,7 @@ from tests.processes.platform import Platform, free_port
 pytestmark = [pytest.mark.processes, pytest.mark.prometheus]
 
 USERNAME, PASSWORD = "scraper", "a long enough passphrase"
-STOP_SECONDS = 15.0
+STOP_SECONDS = 120.0
 Labels = dict[str, str]
 
 
@@ -53,7 +53,7 @@ class Prometheus:
     def targets(self) -> list[tuple[str, Labels]]:
         """Address and labels of every target it knows; none while it starts."""
         try:
-            answer = requests.get(f"{self.base_url}/api/v1/targets?state=active", timeout=10)
+            answer = requests.get(f"{self.base_url}/api/v1/targets?state=active", timeout=60)
         except requests.ConnectionError:
             return []
         found = answer.json()["data"]["activeTargets"] if answer.ok else []
@@ -63,7 +63,7 @@ class Prometheus:
         """Whether it was refused a list of targets."""
         counts = [
             line.split()[-1]
-            for line in requests.get(f"{self.base_url}/metrics", timeout=10).text.splitlines()
+            for line in requests.get(f"{self.base_url}/metrics", timeout=60).text.splitlines()
             if line.startswith("prometheus_sd_http_failures_total")
         ]
         return any(float(count) > 0 for count in counts)

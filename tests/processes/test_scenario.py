@@ -20,13 +20,13 @@ import pytest
 
 from tests.eventually import eventually, is_running
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, Platform, descendants, installation
+from tests.processes.platform import ROOT, STOP_SECONDS, Platform, descendants, installation
 from tests.processes.story import HOST, SECRET, Site, Story
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
 pytestmark = pytest.mark.processes
 
-LOST_WORK_SECONDS = 45.0
+LOST_WORK_SECONDS = 240.0
 FLEET = ["NEW_AGENT", "NEW_HOST", "HOST_DOWN", "HOST_UP"]
 ALERT = ["HOST_DOWN of alert", "HOST_UP of alert"]
 
@@ -214,7 +214,7 @@ def test_ten_racing_reporters_and_three_workers_make_one_alert_told_once(site: S
         together = threading.Barrier(10)
 
         def report(_: int) -> None:
-            together.wait(10)
+            together.wait(60)
             for _ in range(3):
                 story.report(reachable=False)
 
@@ -242,7 +242,7 @@ def _extra_workers(site: Site, number: int) -> Iterator[None]:
         for worker in workers:
             worker.terminate()
         for worker in workers:
-            assert worker.wait(20) == 0
+            assert worker.wait(STOP_SECONDS) == 0
 
 
 def _is_at_work(site: Site, worker: str) -> bool:

@@ -49,7 +49,7 @@ def test_it_ends_everything_in_order_when_told_to_stop(platform: Platform, signu
 
 def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:
     platform.launch()
-    eventually(lambda: "making the database" in platform.log, 30.0)
+    eventually(lambda: "making the database" in platform.log)
     assert platform.stop() == 0
 
 

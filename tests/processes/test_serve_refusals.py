@@ -29,7 +29,9 @@ def test_an_address_of_another_machine(platform: Platform) -> None:
         ("OPSAPI_BIND", "nonsense", "is not <address>:<port>"),
         ("OPSAPI_WORKERS", "many", "is not a whole number"),
         ("OPSAPI_ACCESS_LIST_EXEMPT", "10.0.0.1/8", "has host bits set"),
+        ("OPSAPI_PUBLIC_URL", "http://a/?x=1", "must end with its path"),
         ("DATABASE_URL", "mysql://a/b", "only postgresql:// is supported"),
+        ("DATABASE_URL", "foo", "only postgresql:// is supported"),
         ("OPSAPI_BUILD", "abc", "is not 40 hex digits"),
     ],
 )
@@ -53,6 +55,29 @@ def test_a_database_that_cannot_be_reached(platform: Platform) -> None:
     stderr = platform.fail_to_start()
     assert_one_line(stderr, "the database cannot be reached", "Connection refused")
     assert "hunter2" not in stderr
+
+
+def test_a_command_while_the_platform_does_not_run(platform: Platform) -> None:
+    done = platform.manage("bootstrap", "ada")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert_one_line(done.stderr, f"the embedded database in {platform.data_dir} does not run", "make run")
+
+
+def test_a_command_while_another_server_is_away(platform: Platform) -> None:
+    port = free_port()
+    platform.environment["DATABASE_URL"] = f"postgresql://ada:hunter2@127.0.0.1:{port}/ops"
+    done = platform.manage("access_list", "list")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert_one_line(done.stderr, f"DATABASE_URL (127.0.0.1, port {port}) cannot be reached", "refused")
+    assert "hunter2" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["bootstrap", "prepare", "check"])
+def test_a_command_with_a_malformed_setting(platform: Platform, command: str) -> None:
+    platform.environment["DATABASE_URL"] = "foo"
+    done = platform.manage(command)
+    assert done.returncode == 1
+    assert_one_line(done.stderr, "DATABASE_URL: only postgresql:// is supported")
 
 
 def test_a_data_directory_that_is_none(platform: Platform) -> None:

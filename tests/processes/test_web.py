@@ -12,6 +12,9 @@ from tests.processes.platform import Platform
 
 pytestmark = pytest.mark.processes
 
+PATIENCE = 30.0
+"""Seconds: held up by twenty slow clients, with ten seconds for each and four threads, it takes longer."""
+
 GET = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /agents/v1.0/groups/0123456789abcdef01234567/reports HTTP/1.1\r\nHost: localhost\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -128,7 +131,7 @@ def test_forwarding_headers_of_strangers_mean_nothing(running: Platform, connect
 
 
 def _open(platform: Platform) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", platform.port), timeout=8)
+    return socket.create_connection(("127.0.0.1", platform.port), timeout=PATIENCE)
 
 
 def _status(connection: socket.socket) -> int:

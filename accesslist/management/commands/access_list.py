@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accesslist.models import ApiKey
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter
@@ -12,11 +12,12 @@ from accesslist.services.access_lists import access_list_clear, access_list_entr
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from opsapi.management.with_database import DatabaseCommand
 
 _SHELL = ListWriter(SYSTEM)
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Shows, widens or empties the global access list, or a key's own."""
 
     help = "Show the global access list (or a key's own), add a range to it, or remove all its entries."

@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.passwords import password_asked
-from accesslist.models import User
+from accesslist.rules.listing import read_asked_ranges
+from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput, new_user
 from accesslist.services.users import unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
+from opsapi.management.with_database import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Makes the first user and prints their API key, once."""
 
     help = "Make the first user of the installation and print the API key, which is shown only once."
@@ -27,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses when a user exists."""
-        if User.objects.exists():
+        if any_user_exists():
             raise CommandError("a user exists already")
         password, generated = password_asked()
         given = {
@@ -40,7 +42,7 @@ class Command(BaseCommand):
         try:
             user, key = unauth_user_create(
                 new=new_user(UserInput().read(given)),
-                access_list=options["access_list"],
+                access_list=read_asked_ranges(options["access_list"]),
                 remote_address=None,
                 now=clock.now(),
             )

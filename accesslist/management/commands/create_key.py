@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.serializers.keys import ApiKeyInput
@@ -11,10 +11,11 @@ from accesslist.services.keys import api_key_issue
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from opsapi.management.with_database import DatabaseCommand
 from opsapi.roles import INSTALLATION, Grant, Role
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Makes a key and prints it, once."""
 
     help = "Make an API key, by default of a Global Owner, and print it; the private key is shown only once."

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.passwords import password_asked
 from accesslist.models import User, username_key
@@ -10,10 +10,11 @@ from accesslist.services.passwords import user_password_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from opsapi.management.with_database import DatabaseCommand
 from opsapi.roles import Grant, Role
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Sets another password for a user."""
 
     help = (

@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from accesslist.models import User, username_key
 from accesslist.services.second_factors import second_factor_reset
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from opsapi.management.with_database import DatabaseCommand
 from opsapi.roles import Grant, Role
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Takes a user's second factor away; the password then suffices to log in."""
 
     help = "Take a user's second factor away, with its recovery codes, and end their sessions."

@@ -128,6 +128,7 @@ OF_ROW: Mapping[str, Action] = {
         # Where it is made the form asks, and holds the roles there against the API's route.
         access=Access(Where.SOMEWHERE, AlertConfigViewSet.access["create"].roles),
         form=CopyForm,
+        makes=True,
         icon="content_copy",
     ),
     "delete": Action(

@@ -20,7 +20,7 @@ from alerting.selectors.config_story import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
 from events.wording import acting, in_words
 from opsapi.console.ages import time_words
-from opsapi.console.display import EMPTY, json_field, link, more_words, short
+from opsapi.console.display import EMPTY, json_field, link, more_words, named, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -39,7 +39,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     group_path = "group_id"
     add_action = NEW
     actions_of_row = OF_ROW
-    list_display = ["event_type", "enabled", "covers", "told", "updated"]
+    list_display = ["event", "enabled", "covers", "told", "updated"]
     list_filter = [
         ("group", RelatedFilter),
         "enabled",
@@ -52,7 +52,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     search_help_text = "Part of an event type or a project's name, or a whole id of either."
     ordering = ["group__name", "created", "id"]
     fields = [
-        "event_type",
+        "event",
         "projects",
         "enabled",
         "condition",
@@ -77,6 +77,11 @@ class AlertConfigAdmin(ConsoleAdmin):
         is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
         return super().page_url(row) if is_there else self.list_url()
 
+    @admin.display(description="type", ordering="event_type")
+    def event(self, config: AlertConfig) -> SafeString:
+        """The event type it is for."""
+        return named(in_words(config.event_type), config.event_type)
+
     @admin.display(description="project", ordering="group__name")
     def covers(self, config: AlertConfig) -> str | SafeString | None:
         """Its project; of a global one those it covers."""
@@ -92,9 +97,11 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
         found = Project.objects.filter(id__in=config.group_ids).order_by("name")
-        names = list(found.values_list("name", flat=True)[:_MOST_PROJECTS])
-        more = more_words(max(0, len(config.group_ids) - len(names)))
-        return " ".join(["global:", ", ".join(names), more]).strip()
+        names = list(found.values_list("name", flat=True))
+        more = more_words(max(0, len(names) - _MOST_PROJECTS))
+        gone = len(config.group_ids) - len(names)
+        none = f"({gone} that are no project)" if gone else ""
+        return " ".join(one for one in ("global:", ", ".join(names[:_MOST_PROJECTS]), more, none) if one)
 
     @admin.display(description="told by")
     def told(self, config: AlertConfig) -> str | None:

@@ -104,7 +104,8 @@ class ConfigForm(ConsoleForm):
     def _of_the_whole(self) -> dict[str, forms.Field]:
         inputs = {one.name: one for one in config_inputs(is_global=self.offers_global)}
         named = self.typed.get("groupIds", ())
-        projects = all_projects(named) if "groupIds" in inputs else ()
+        stored = self.facts.get("groupIds", ())
+        projects = all_projects(named, stored) if "groupIds" in inputs else ()
         fields = {name: field_of(one, projects or None) for name, one in inputs.items()}
         return {**fields, "eventTypeName": event_field(is_global=self.offers_global)}
 

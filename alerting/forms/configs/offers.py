@@ -35,11 +35,16 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
     ]
 
 
-def all_projects(named: Iterable[str]) -> list[Offer]:
-    """The projects a global configuration can name, by name; those of the ids among them."""
+def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
+    """The projects a global configuration can name, by name; those of the ids among them.
+
+    Of the ids it names already also those of no project: they stay unless somebody takes them out.
+    """
     rows = list(Project.objects.order_by("name").values_list("id", "name")[:MOST_OFFERED])
+    beyond = {*named, *stored} - {row[0] for row in rows}
+    rows += Project.objects.filter(id__in=beyond).values_list("id", "name")
     known = {row[0] for row in rows}
-    return rows + list(Project.objects.filter(id__in=set(named) - known).values_list("id", "name"))
+    return rows + [(one, f"{one} (no project)") for one in stored if one not in known]
 
 
 def offered_teams(operator: Operator) -> list[Offer]:

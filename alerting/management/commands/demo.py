@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from accesslist.models import Project, User
 from alerting.demo.fill import UNWATCHED, Told, demo_fill
 from opsapi import clock
 from opsapi.console.path import CONSOLE_PATH
+from opsapi.management.with_database import DatabaseCommand
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Three organizations with a fleet, and a day in which things went wrong and were dealt with."""
 
     help = "Fill an empty installation with a fleet, a day of events, and alerts and messages in every state."

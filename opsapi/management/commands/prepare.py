@@ -12,6 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from opsapi.faults import first_line
+from opsapi.sealed import sealed_columns
+
 log = logging.getLogger("opsapi.prepare")
 
 # A database that starts at the same moment is waited for.
@@ -25,13 +28,14 @@ FIRST_USER = "No user exists yet. Make the first one:  .venv/bin/python manage.p
 class Command(BaseCommand):
     """Waits for the database, runs the system checks, migrates; on many machines at once, too."""
 
-    help = "Wait for the database, check the settings, apply the migrations."
+    help = "Wait for the database, check settings and encryption keys, apply the migrations."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Raises CommandError, one line, when the database cannot be reached or used."""
         _wait_for_database()
         with _migration_lock():
             _migrate()
+        _tell_of_missing_keys()
         if not get_user_model()._default_manager.exists():
             self.stdout.write(FIRST_USER, ending="")
 
@@ -43,10 +47,10 @@ def _wait_for_database() -> None:
             connection.ensure_connection()
         except OperationalError as error:
             if time.monotonic() > deadline:
-                raise CommandError(f"the database cannot be reached: {_first_line(error)}") from None
+                raise CommandError(f"the database cannot be reached: {first_line(error)}") from None
             time.sleep(PAUSE)
         except DatabaseError as error:
-            raise CommandError(f"the database cannot be used: {_first_line(error)}") from None
+            raise CommandError(f"the database cannot be used: {first_line(error)}") from None
         else:
             return
 
@@ -75,5 +79,8 @@ def _migrate() -> None:
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
 
 
-def _first_line(error: DatabaseError) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+def _tell_of_missing_keys() -> None:
+    """It starts all the same: what is sealed by other keys works, and the missing one may yet be found."""
+    for column in sealed_columns():
+        if count := column.count_without_key():
+            log.error("%s: %d cannot be read, sealed by a key not in OPSAPI_ENCRYPTION_KEYS", column, count)

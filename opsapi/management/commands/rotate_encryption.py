@@ -1,48 +1,69 @@
 """`manage.py rotate_encryption`: seals every stored secret with the newest key (product, "settings")."""
 
+from collections import Counter
+from enum import Enum, auto
 from typing import Any
 
-from django.apps import apps
-from django.core.management.base import BaseCommand
+from django.core.management.base import CommandError
 from django.db import models, transaction
 
-from opsapi.encryption import decrypt, encrypt, is_current
-from opsapi.fields import SealedField
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt, is_current
+from opsapi.management.with_database import DatabaseCommand
+from opsapi.sealed import SealedColumn, sealed_columns
 
 ROWS_AT_ONCE = 20
 """So many rows are in memory and locked at a time: one may hold a document of 16 MiB."""
 
 
-class Command(BaseCommand):
+class Done(Enum):
+    """What came of a value; CURRENT ones are sealed with the newest key already."""
+
+    CURRENT = auto()
+    SEALED_ANEW = auto()
+    UNREADABLE = auto()
+
+
+class Command(DatabaseCommand):
     """Run after a new key was put first in OPSAPI_ENCRYPTION_KEYS; the old one can go afterwards."""
 
     help = "Seal every stored secret with the first of OPSAPI_ENCRYPTION_KEYS; may run while all else does."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Go through every sealed column; a value no configured key opens ends the run, naming its row."""
-        for model in apps.get_models():
-            for field in model._meta.get_fields():
-                if isinstance(field, SealedField):
-                    resealed = _reseal(model, field.name)
-                    self.stdout.write(f"{model._meta.label}.{field.name}: {resealed} sealed anew")
+        """Go through every sealed column; a value that no configured key opens stays as it is.
+
+        Raises CommandError, one line, when there are such: they wait for the key that is missing.
+        """
+        unreadable = {column: self._reseal(column) for column in sealed_columns()}
+        if any(unreadable.values()):
+            where = ", ".join(f"{column}: {count}" for column, count in unreadable.items() if count)
+            raise CommandError(f"what no key in OPSAPI_ENCRYPTION_KEYS opens was left as it is ({where})")
+
+    def _reseal(self, column: SealedColumn) -> int:
+        done = _reseal(column)
+        self.stdout.write(f"{column}: {done[Done.SEALED_ANEW]} sealed anew")
+        return done[Done.UNREADABLE]
 
 
-def _reseal(model: type[models.Model], name: str) -> int:
-    count, last = 0, ""
-    rows = model._base_manager.exclude(**{name: None}).order_by("pk")
+def _reseal(column: SealedColumn) -> Counter[Done]:
+    done: Counter[Done] = Counter()
+    last = ""
+    rows = column.rows().order_by("pk")
     while keys := list(rows.filter(pk__gt=last).values_list("pk", flat=True)[:ROWS_AT_ONCE]):
         with transaction.atomic():
-            batch = rows.only(name).select_for_update().filter(pk__in=keys)
-            count += sum(_reseal_row(row, name) for row in batch)
+            batch = rows.only(column.name).select_for_update().filter(pk__in=keys)
+            done.update(_reseal_row(row, column.name) for row in batch)
         last = keys[-1]
-    return count
+    return done
 
 
-def _reseal_row(row: models.Model, name: str) -> bool:
-    sealed = getattr(row, name)
+def _reseal_row(row: models.Model, name: str) -> Done:
+    sealed, owner = getattr(row, name), str(row.pk)
     if is_current(sealed):
-        return False
-    owner = str(row.pk)
-    setattr(row, name, encrypt(decrypt(sealed, owner=owner), owner=owner))
+        return Done.CURRENT
+    try:
+        opened = decrypt(sealed, owner=owner)
+    except CannotDecryptError:
+        return Done.UNREADABLE
+    setattr(row, name, encrypt(opened, owner=owner))
     row.save(update_fields=[name])
-    return True
+    return Done.SEALED_ANEW

@@ -7,7 +7,7 @@ import pytest
 from accesslist.models import Organization, Project, RoleGrant, Team, User
 from accesslist.selectors.recipients import (
     Recipients,
-    global_owners,
+    administrators,
     org_recipients,
     project_recipients,
     team_recipients,
@@ -82,8 +82,8 @@ def test_an_organizations_people(crowd: Project, roles: Collection[str], expecte
     assert names(org_recipients(crowd.id, roles)) == expected
 
 
-def test_administrators_are_the_global_owners(crowd: Project) -> None:
-    assert names(global_owners()) == {"global_owner"}
+def test_administrators_are_the_holders_of_global_roles(crowd: Project) -> None:
+    assert names(administrators()) == {"global_owner", "global_reader"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
-from alerting.pipeline import deliver_due
 from alerting.services.acknowledging import alert_acknowledge
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
@@ -17,7 +16,7 @@ from opsapi.clock import wire_time
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, make_member
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db
@@ -201,6 +200,6 @@ def test_one_taken_back_this_moment_holds_nothing_back(project: Project, outside
     open_alert(project, OFTEN)
     acknowledge(project, LAPSE, now=START + MINUTE)
     later = START + 5 * MINUTE
-    while_it_waits(lambda: deliver_due(clock=lambda: later), lambda: acknowledge(project, later, now=later))
+    while_it_waits(lambda: deliver_one(later), lambda: acknowledge(project, later, now=later))
     deliver_all(later)
     assert outside.kinds == [OPEN, UPDATE]

@@ -7,23 +7,23 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Notification, NotificationAttempt
-from alerting.pipeline import deliver_due
 from alerting.rules.sending import NO_OUTCOME
 from alerting.services.claiming import LAPSES_AT_MOST, LEASE, notification_claim
 from alerting.services.resending import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
 from opsapi.api.principal import SYSTEM
+from opsapi.outbound.errors import UNREACHABLE
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, make_member
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 
 pytestmark = pytest.mark.django_db
 
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
-AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver answered 503", 5)
 REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 6)
 TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 7)
 LEASE_MS = 30_000
@@ -74,6 +74,15 @@ def test_every_attempt_is_written_down_with_how_it_ended(outside: Outside, last:
 
 
 @pytest.mark.usefixtures("due")
+def test_where_nobody_was_reached_an_attempt_keeps_when_it_began_and_not_how_long_it_took(
+    outside: Outside,
+) -> None:
+    outside.outcome = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 1_500)
+    deliver_all(START)
+    assert attempts() == [(1, START - 1.5 * SECOND, "retry", UNREACHABLE, None)]
+
+
+@pytest.mark.usefixtures("due")
 def test_an_attempt_without_an_outcome_is_written_down_when_it_is_taken_up(outside: Outside) -> None:
     notification_claim(now=START)
     deliver_all(START + LEASE + SECOND)
@@ -91,11 +100,11 @@ def test_an_attempt_slower_than_its_lease_is_written_down_once(
 
     def overtaken(*_: Any, **__: Any) -> Outcome:
         monkeypatch.setattr("alerting.delivering.deliver", outside.deliver)
-        deliver_due(clock=lambda: taken_up)
+        deliver_one(taken_up)
         return REFUSED
 
     monkeypatch.setattr("alerting.delivering.deliver", overtaken)
-    deliver_due(clock=lambda: START)
+    deliver_one(START)
     assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "delivered")]
 
 
@@ -176,7 +185,7 @@ def test_the_end_follows_an_opening_that_was_given_up(project: Project, outside:
 @pytest.mark.parametrize(("lapsed", "sent"), [(LAPSES_AT_MOST - 1, 1), (LAPSES_AT_MOST, 0)])
 def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: int, sent: int) -> None:
     lapse(lapsed)
-    deliver_due(clock=lambda: START + 2 * HOUR)
+    deliver_one(START + 2 * HOUR)
     assert len(outside.sent) == sent
 
 

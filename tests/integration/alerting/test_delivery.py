@@ -8,15 +8,16 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import DropReason
 from alerting.models import Alert, Notification
-from alerting.pipeline import deliver_due, open_tracked
+from alerting.pipeline import open_tracked
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import Outcome
 from opsapi import clock
 from opsapi.clock import wire_time
+from opsapi.outbound.errors import UNREACHABLE
 from tests.client import ApiClient
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +89,7 @@ def test_what_fails_while_its_alert_ends_is_dropped_with_the_reason(
     start = clock.now()
     with monkeypatch.context() as patched:
         patched.setattr("alerting.delivering.deliver", end_and_fail)
-        assert deliver_due(clock=lambda: start)
+        assert deliver_one(start)
     notification = Notification.objects.get()
     assert (notification.status, notification.reason) == ("DROPPED", DropReason.ALERT_OVER.value)
     assert deliver_all(start + timedelta(hours=2)) == 0
@@ -109,15 +110,27 @@ def test_what_is_due_longest_is_sent_first(project: Project, outside: Outside) -
     "outcome",
     [
         Outcome(DeliveryStatus.DELIVERED, None, 1234),
-        Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 1234),
+        Outcome(DeliveryStatus.RETRY, "the receiver answered 503", 1234),
         Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 1234),
     ],
-    ids=lambda outcome: outcome.status.value,
+    ids=["delivered", "retry", "failed"],
 )
 def test_how_long_an_attempt_took_is_kept(project: Project, outside: Outside, outcome: Outcome) -> None:
+    assert latencies(project, outside, outcome) == (1234, 1234)
+
+
+def test_how_long_nobody_could_be_reached_is_not_kept(project: Project, outside: Outside) -> None:
+    """It would tell a refused address from a filtered port."""
+    outcome = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 1234)
+    assert latencies(project, outside, outcome) == (None, None)
+
+
+def latencies(project: Project, outside: Outside, outcome: Outcome) -> tuple[int | None, int | None]:
+    """What is kept, of a notification and of its attempt, of how long that took."""
     make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
     outside.outcome = outcome
-    deliver_all()
-    assert Notification.objects.get(kind=MessageKind.OPEN.value).latency_ms == 1234
+    deliver_one()
+    notification = Notification.objects.get(kind=MessageKind.OPEN.value)
+    return notification.latency_ms, notification.tries.get().latency_ms

@@ -9,6 +9,7 @@ from django.db import connection
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.answering import Answering
 from alerting.models import FailingReceiver, Notification
 from alerting.pipeline import deliver_due
 from alerting.services.claiming import notification_claim
@@ -19,6 +20,7 @@ from integrations.delivery import Outcome
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.people import GROUP
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +100,22 @@ def test_others_are_told_meanwhile(project: Project, outside: Outside) -> None:
     assert {channel for channel, _, _ in outside.sent} == {ChannelType.EMAIL, ChannelType.WEBHOOK}
 
 
+@pytest.mark.parametrize(
+    ("waited", "first"),
+    [(59 * SECOND, "EMAIL"), (60 * SECOND, DEAD)],
+    ids=["others go first", "for a minute"],
+)
+def test_one_that_fails_lets_others_go_first(project: Project, waited: timedelta, first: str) -> None:
+    """Each of its messages may hold a sender as long as a channel waits."""
+    due(project, WEBHOOK)
+    fail(1)
+    due(project, EMAIL, now=START + SECOND)
+    claims = [notification_claim(now=START + waited) for _ in range(2)]
+    receivers = [claim.notification.receiver if claim else None for claim in claims]
+    assert receivers[0] == first
+    assert set(receivers) == {DEAD, "EMAIL"}
+
+
 def test_one_that_fails_gets_one_message_at_a_time(project: Project) -> None:
     due(project, *TWELVE)
     fail(1)
@@ -105,10 +123,17 @@ def test_one_that_fails_gets_one_message_at_a_time(project: Project) -> None:
     assert notification_claim(now=START) is None
 
 
+def test_one_not_heard_of_gets_one_message_at_a_time(project: Project) -> None:
+    due(project, *TWELVE)
+    assert notification_claim(now=START) is not None
+    assert notification_claim(now=START) is None
+    assert notification_claim(now=START, known_to_answer=[DEAD]) is not None
+
+
 def test_one_that_answers_leaves_a_sender_free(project: Project, settings: Settings) -> None:
     settings.OPSAPI_SENDERS = 4
     due(project, *TWELVE, EMAIL)
-    claims = [notification_claim(now=START) for _ in range(5)]
+    claims = [notification_claim(now=START, known_to_answer=[DEAD]) for _ in range(5)]
     channels = [claim.notification.channel if claim else None for claim in claims]
     assert sorted(channels, key=str) == ["EMAIL", None, "WEBHOOK", "WEBHOOK", "WEBHOOK"]
 
@@ -121,7 +146,10 @@ def test_the_last_sender_tells_projects_first_that_do_not_keep_the_others_at_wor
     other = ProjectFactory.create()
     due(other, EMAIL, now=START + SECOND)
     asked = [True, False, True, True, False]
-    claims = [notification_claim(now=START + SECOND, only_answering=last) for last in asked]
+    known = ["EMAIL", *(f"WEBHOOK http://127.0.0.{number}:9" for number in range(1, 6))]
+    claims = [
+        notification_claim(now=START + SECOND, known_to_answer=known, only_answering=last) for last in asked
+    ]
     groups = [claim.notification.group_id if claim else None for claim in claims]
     assert groups == [project.id, project.id, other.id, project.id, project.id]
 
@@ -134,12 +162,44 @@ def test_a_lapsed_lease_keeps_nobody_waiting(project: Project, settings: Setting
     assert notification_claim(now=START + 31 * SECOND) is not None
 
 
-def test_one_sender_is_kept_from_those_that_fail(project: Project, outside: Outside) -> None:
-    due(project, *TWELVE, EMAIL)
+def test_one_sender_is_kept_for_those_that_answer(project: Project, outside: Outside) -> None:
+    """However many others hang, whether they failed before or were never heard of."""
+    due(project, *TWELVE, EMAIL, {**WEBHOOK, "webhookUrl": "http://127.0.0.2:9/"})
     fail(1)
-    while deliver_due(clock=lambda: START, only_answering=True):
+    answering = Answering()
+    for key in (DEAD, "EMAIL"):
+        answering.note(key, answered=True)
+    while deliver_due(clock=lambda: START, answering=answering, only_answering=True):
         pass
     assert [channel for channel, _, _ in outside.sent] == [ChannelType.EMAIL]
+
+
+def test_the_kept_sender_looks_people_up(project: Project, outside: Outside) -> None:
+    due(project, GROUP)
+    assert deliver_due(clock=lambda: START, answering=Answering(), only_answering=True)
+    assert Notification.objects.get(kind="alert.open").status != "PENDING"
+
+
+def test_the_kept_sender_tells_nobody_it_does_not_know(project: Project) -> None:
+    due(project, WEBHOOK)
+    Notification.objects.update(receiver="")
+    assert notification_claim(now=START, only_answering=True) is None
+    assert notification_claim(now=START) is not None
+
+
+@pytest.mark.parametrize(
+    ("outcome", "known"),
+    [(TAKEN, {DEAD}), (REFUSED, {DEAD}), (BUSY, {DEAD}), (AWAY, frozenset())],
+    ids=["taken", "refused", "busy", "away"],
+)
+def test_what_it_answered_is_remembered(
+    project: Project, outside: Outside, outcome: Outcome, known: set[str]
+) -> None:
+    due(project, WEBHOOK)
+    outside.outcome = outcome
+    answering = Answering()
+    deliver_due(clock=lambda: START, answering=answering)
+    assert answering.keys() == known
 
 
 def test_what_was_not_tried_is_no_failure_of_the_receiver(
@@ -166,6 +226,29 @@ def test_of_two_workers_one_probes(project: Project, outside: Outside) -> None:
     with ThreadPoolExecutor(max_workers=4) as pool:
         claims = list(pool.map(lambda _: _claim_in_thread(), range(4)))
     assert sum(claims) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_senders_that_wake_together_one_tries_who_was_not_heard_of(
+    project: Project, settings: Settings
+) -> None:
+    settings.OPSAPI_SENDERS = 4
+    others = [{**WEBHOOK, "webhookUrl": f"http://127.0.0.{number}:9/"} for number in (2, 3)]
+    due(project, *TWELVE, *others)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        claims = list(pool.map(lambda _: _claim_in_thread(), range(8)))
+    assert sum(claims) == 3
+    held = Notification.objects.filter(lease_until__gt=START + PROBE).values_list("receiver", flat=True)
+    assert sorted(held) == [DEAD, "WEBHOOK http://127.0.0.2:9", "WEBHOOK http://127.0.0.3:9"]
+
+
+def test_one_that_could_not_be_tried_stays_known_by_who_it_is(
+    project: Project, outside: Outside, settings: Settings
+) -> None:
+    due(project, WEBHOOK)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["another key"]
+    deliver_all(START)
+    assert Notification.objects.get().receiver == DEAD
 
 
 def _claim_in_thread() -> bool:

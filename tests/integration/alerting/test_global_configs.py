@@ -198,31 +198,18 @@ def test_a_refused_change_of_a_project_leaves_its_alerts(prod: Project, dev: Pro
     assert states(config) == {prod.id: ["OPEN"]}
 
 
-def test_a_deleted_project_is_named_no_more(prod: Project, dev: Project) -> None:
-    config = make_global_config(forAllGroups=False, groupIds=[prod.id, dev.id])
-    over_all = make_global_config()
+def test_a_deleted_project_stays_named(prod: Project, dev: Project) -> None:
+    both = make_global_config(forAllGroups=False, groupIds=[prod.id, dev.id])
+    alone = make_global_config(forAllGroups=False, groupIds=[prod.id])
+    evaluate()
+    assert states(alone) == {prod.id: ["OPEN"]}
+    before = list(AlertConfig.objects.filter(group=None).order_by("id").values())
     project_delete(group_id=prod.id, actor=SYSTEM, now=clock.now())
-    config.refresh_from_db()
-    assert (config.group_ids, config.enabled) == ([dev.id], True)
-    event = Event.objects.get(event_type="ALERT_CONFIG_CHANGED_AUDIT")
-    assert (event.group_id, event.details["alertConfigId"]) == (None, config.id)
-    (changed,) = event.diffs[0]["params"]
-    assert changed["param"] == "groupIds"
-    over_all.refresh_from_db()
-    assert over_all.updated == over_all.created
-
-
-def test_one_whose_last_project_is_deleted_is_disabled(prod: Project) -> None:
-    config = make_global_config(forAllGroups=False, groupIds=[prod.id])
-    project_delete(group_id=prod.id, actor=SYSTEM, now=clock.now())
-    config.refresh_from_db()
-    assert (config.group_ids, config.enabled) == ([], False)
-    told = Event.objects.filter(event_type__startswith="ALERT_CONFIG").order_by("id")
-    assert [event.event_type for event in told] == [
-        "ALERT_CONFIG_ADDED_AUDIT",
-        "ALERT_CONFIG_DISABLED_AUDIT",
-        "ALERT_CONFIG_CHANGED_AUDIT",
-    ]
+    assert list(AlertConfig.objects.filter(group=None).order_by("id").values()) == before
+    assert states(both) == {prod.id: ["CANCELLED"], dev.id: ["OPEN"]}
+    assert states(alone) == {prod.id: ["CANCELLED"]}
+    told = Event.objects.filter(event_type__startswith="ALERT_CONFIG", group_id=None)
+    assert {event.event_type for event in told} == {"ALERT_CONFIG_ADDED_AUDIT"}
 
 
 def test_a_new_project_is_covered_from_its_first_report(db: None) -> None:

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.pipeline import deliver_due
 from alerting.services.windows import window_change, window_create, window_delete
 from automation.models import Host
 from automation.services.hosts import host_delete
@@ -20,7 +19,7 @@ from opsapi.api.principal import SYSTEM
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 from tests.racing import on_own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +45,7 @@ def silenced(project: Project) -> None:
 
 def judge() -> None:
     """Decide on what is due."""
-    assert deliver_due(clock=lambda: START)
+    assert deliver_one(START)
 
 
 def delete_host() -> None:

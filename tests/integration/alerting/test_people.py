@@ -9,7 +9,6 @@ from accesslist.models import Project, RoleGrant, User
 from alerting.choices import DropReason
 from alerting.delivering import deliver_claimed
 from alerting.models import Alert, Notification
-from alerting.pipeline import deliver_due
 from alerting.selectors import people
 from alerting.services.claiming import notification_claim
 from automation.reports import EventReport
@@ -22,7 +21,7 @@ from tests.factories.accesslist import make_team
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, channels, make_member, told
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -250,7 +249,7 @@ def test_a_crash_while_people_are_looked_up_tells_each_once(
     with monkeypatch.context() as patched:
         patched.setattr("alerting.services.people.schedule_repeat", crash)
         with pytest.raises(KeyboardInterrupt):
-            deliver_due(clock=lambda: start)
+            deliver_one(start)
     assert Notification.objects.get().channel is None
     deliver_all(start + timedelta(seconds=31))
     close_alert(project)

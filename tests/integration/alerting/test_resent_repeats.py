@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.answering import Answering
 from alerting.choices import NotificationStatus
 from alerting.delivering import deliver_claimed
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.pipeline import deliver_due
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.claiming import Claim
 from alerting.services.configs import alert_config_update
@@ -113,8 +115,11 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
         notifications_drop(**given)
 
     monkeypatch.setattr("alerting.services.resending.notifications_drop", late)
-    resend(failed(MessageKind.OPEN))
-    deliver_all()
+    opening = failed(MessageKind.OPEN)
+    resend(opening)
+    answering = Answering()
+    answering.note(opening.receiver, answered=True)
+    assert deliver_due(clock=clock.now, answering=answering)
     repeat = Notification.objects.get(kind=UPDATE.value)
     claim = Claim(repeat, perhaps_sent=False, lapsed_for_good=False)
     deliver_claimed(claim, clock=clock.now)

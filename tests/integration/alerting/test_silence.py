@@ -12,7 +12,6 @@ from accesslist.models import Project
 from accesslist.services.projects import project_delete
 from alerting.choices import DropReason
 from alerting.models import Alert, Notification
-from alerting.pipeline import deliver_due
 from alerting.services.claiming import notification_claim
 from alerting.services.windows import window_change, window_create, window_delete
 from automation.reports import EventReport
@@ -23,7 +22,7 @@ from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, make_member
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
 from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +133,7 @@ def test_windows_that_silence_nothing_now_are_neither_read_nor_locked(
     make_window(project, START, END, "CLUSTER")
     open_alert(project)
     with CaptureQueriesContext(connection) as queries:
-        assert deliver_due(clock=lambda: START)
+        assert deliver_one(START)
     asked = [one["sql"] for one in queries if "alerting_maintenancewindow" in one["sql"]]
     assert len(asked) == 1
     assert "LIMIT 1" in asked[0]
@@ -301,7 +300,7 @@ def test_a_window_holds_nothing_of_a_deleted_project_back(project: Project, outs
 def test_a_window_deleted_this_moment_holds_nothing_back(project: Project, outside: Outside) -> None:
     window_id = make_window(project)
     open_alert(project)
-    while_it_waits(lambda: deliver_due(clock=lambda: START), lambda: delete(project, window_id, START))
+    while_it_waits(lambda: deliver_one(START), lambda: delete(project, window_id, START))
     deliver_all(START)
     assert outside.kinds == [OPEN]
 
@@ -316,7 +315,7 @@ def test_a_window_of_a_project_deleted_this_moment_holds_nothing_back(
     make_window(project)
     close_alert(project, now=START)
     while_it_waits(
-        lambda: deliver_due(clock=lambda: START),
+        lambda: deliver_one(START),
         lambda: project_delete(group_id=project.id, actor=SYSTEM, now=START),
     )
     assert outside.kinds == [OPEN, CLOSE]

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification
-from alerting.pipeline import deliver_due
+from alerting.rules.sending import SECRETS_SEALED
 from alerting.services.claiming import notification_claim
 from alerting.services.configs import alert_config_delete
 from automation.reports import EventReport
@@ -20,7 +20,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate, statuses
 
 pytestmark = pytest.mark.django_db
 
@@ -135,7 +135,7 @@ def test_a_receiver_that_could_not_be_told_is_told_at_the_next_repeat(
 
 
 def test_a_message_that_cannot_be_made_is_given_up_with_a_reason(
-    project: Project, outside: Outside, settings: Settings
+    project: Project, outside: Outside, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_config(project)
     ingest(project, host_report(reachable=False))
@@ -146,7 +146,9 @@ def test_a_message_that_cannot_be_made_is_given_up_with_a_reason(
         deliver_all(now + timedelta(minutes=minutes, seconds=minutes))
     notification = Notification.objects.get(kind=MessageKind.OPEN.value)
     assert notification.status == "FAILED"
-    assert notification.reason == "the message cannot be made: CannotDecryptError"
+    assert notification.reason == SECRETS_SEALED
+    assert WEBHOOK["webhookSecret"] not in caplog.text
+    assert not [line for line in caplog.records if line.exc_info]
 
 
 def test_attempts_that_never_come_to_an_end_are_given_up(project: Project, outside: Outside) -> None:
@@ -200,7 +202,7 @@ def test_after_a_crash_while_sending_the_receiver_is_told_again_and_then_told_th
     with monkeypatch.context() as patched:
         patched.setattr("alerting.delivering.notification_record", crash)
         with pytest.raises(KeyboardInterrupt):
-            deliver_due(clock=lambda: start)
+            deliver_one(start)
     ingest(project, host_report(reachable=True))
     evaluate()
     assert deliver_all(start + timedelta(seconds=29)) == 0
@@ -220,9 +222,9 @@ def test_a_lapsed_lease_cannot_record(
 
     def overtaken(*given: Any, **options: Any) -> Outcome:
         monkeypatch.setattr("alerting.delivering.deliver", slow)
-        deliver_due(clock=lambda: start + timedelta(seconds=31))
+        deliver_one(start + timedelta(seconds=31))
         return Outcome(DeliveryStatus.FAILED, "too late", 1)
 
     monkeypatch.setattr("alerting.delivering.deliver", overtaken)
-    deliver_due(clock=lambda: start)
+    deliver_one(start)
     assert Notification.objects.get(kind=MessageKind.OPEN.value).status == "DELIVERED"

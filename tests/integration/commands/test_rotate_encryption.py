@@ -1,12 +1,12 @@
 """manage.py rotate_encryption."""
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project
 from alerting.models import NotificationSetting
-from opsapi.encryption import CannotDecryptError, decrypt
+from opsapi.encryption import decrypt, is_current
 from opsapi.roles import Role
 from tests.factories.accesslist import make_key
 from tests.factories.alerting import make_config
@@ -33,8 +33,17 @@ def test_a_second_run_has_nothing_to_do(project: Project, settings: Settings) ->
     assert ApiKey.objects.get().ha1 == before
 
 
-def test_a_value_that_no_key_opens_ends_the_run(settings: Settings) -> None:
+def test_a_value_that_no_key_opens_stays_and_all_others_are_sealed_anew(
+    project: Project, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = ["old key"]
+    make_config(project)
+    settings.OPSAPI_ENCRYPTION_KEYS = ["a key that is lost"]
     make_key(Role.GLOBAL_OWNER)
-    settings.OPSAPI_ENCRYPTION_KEYS = ["a key that sealed nothing"]
-    with pytest.raises(CannotDecryptError):
+    lost = ApiKey.objects.get().ha1
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new key", "old key"]
+    with pytest.raises(CommandError, match=r"left as it is \(accesslist\.ApiKey\.ha1: 1\)$"):
         call_command("rotate_encryption")
+    assert ApiKey.objects.get().ha1 == lost
+    assert is_current(NotificationSetting.objects.get().secrets or "")
+    assert "alerting.NotificationSetting.secrets: 1 sealed anew" in capsys.readouterr().out

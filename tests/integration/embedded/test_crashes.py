@@ -76,6 +76,8 @@ def test_orphans_of_a_killed_server_are_ended_first(server: Server) -> None:
         assert row is not None
         # Computing, it notices neither the death of its server nor that of its client.
         connection.pgconn.send_query(b"DO $$ BEGIN LOOP END LOOP; END $$")
+        computes = f"SELECT state = 'active' FROM pg_stat_activity WHERE pid = {row[0]}"  # noqa: S608 - a number
+        eventually(lambda: ask(server.layout, computes), message="it computes")
         _kill(server.pid)
         eventually(lambda: server.poll() is not None)
         assert is_running(row[0])

@@ -6,7 +6,7 @@ from accesslist.rules.listing import (
     GLOBAL_LIST,
     AccessList,
     ListWriter,
-    entries_of_query,
+    read_asked_ranges,
     refuse_keys_beyond,
 )
 from opsapi.api.errors import ApiError
@@ -78,6 +78,13 @@ def test_who_changes_a_list_writes_wherever_the_key_holds_a_role(by: list[Grant]
                 refuse_keys_beyond(held, by=by)
 
 
-def test_a_range_that_is_asked_for_twice_is_one_entry() -> None:
-    asked = ["192.0.2.7", "2001:db8::/32", "192.0.2.7/32", "::ffff:192.0.2.7"]
-    assert [entry.cidr_block for entry in entries_of_query(asked)] == ["192.0.2.7/32", "2001:db8::/32"]
+def test_ranges_that_are_asked_for_are_read_in_their_canonical_form() -> None:
+    asked = ["192.0.2.7", "2001:db8::/32", "::ffff:192.0.2.7"]
+    assert read_asked_ranges(asked) == ["192.0.2.7/32", "2001:db8::/32", "192.0.2.7/32"]
+
+
+def test_every_range_that_is_none_is_told() -> None:
+    with pytest.raises(ApiError) as refused:
+        read_asked_ranges(["bad", "192.0.2.7", "10.0.0.1/8", "x" * 60])
+    told = [fault.message.partition(" ")[0] for fault in refused.value.bad_fields]
+    assert told == ["'bad'", "'10.0.0.1/8'", repr("x" * 50)]

@@ -153,14 +153,6 @@ def test_a_refusal_names_what_is_allowed() -> None:
     assert faults_of([bad], NAMES) == [Fault("eventTypeName", "Must be one. Allowed: A, B.")]
 
 
-def test_a_secret_whose_address_was_changed_has_to_be_typed_anew() -> None:
-    bad = BadField(
-        "notifications[1].webhookSecret", ErrorCode.REDACTED_VALUE_UNKNOWN, "is not the redacted form"
-    )
-    (fault,) = faults_of([bad], NAMES)
-    assert fault == Fault("notifications[1]", "Has to be typed anew: what it goes with was changed.")
-
-
 @pytest.mark.parametrize(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])
 def test_no_more_rows_are_read_than_tell_that_there_are_too_many(sent: int, read: int) -> None:
     typed: dict[str, list[str]] = {}

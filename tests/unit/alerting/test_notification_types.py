@@ -49,7 +49,10 @@ def test_some_stand_for_people_and_some_can_have_an_integration() -> None:
     integrated = {kind.integration for kind in NOTIFICATION_TYPES.values() if kind.integration}
     assert integrated == set(IntegrationType) - {IntegrationType.SCRAPER}
     assert [kind.type for kind in NOTIFICATION_TYPES.values() if kind.global_only] == [T.ADMIN]
-    assert {kind.type: kind.most for kind in NOTIFICATION_TYPES.values() if kind.most} == {T.GROUP: 1}
+    assert {kind.type: kind.most for kind in NOTIFICATION_TYPES.values() if kind.most} == {
+        T.GROUP: 1,
+        T.ORG: 1,
+    }
 
 
 @kinds(lambda kind: not kind.for_people)

@@ -1,5 +1,6 @@
 """One notification in the story of its alert."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,8 +39,8 @@ def telling(**changes: Any) -> Telling:
 
 def attempt(number: int, outcome: DeliveryStatus, reason: str | None = None) -> Attempt:
     """One try, a second after the other."""
-    ended = NOW + timedelta(seconds=number)
-    return Attempt(number=number, ended=ended, outcome=outcome, reason=reason, latency_ms=84)
+    at = NOW + timedelta(seconds=number)
+    return Attempt(number=number, at=at, outcome=outcome, reason=reason, latency_ms=84)
 
 
 def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
@@ -49,12 +50,12 @@ def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
     whom = "oncall@example.com by EMAIL"
     assert seen == [
         (
-            tries[0].ended,
+            tries[0].at,
             MomentKind.NOT_YET,
             f"{whom} was not told yet that it opened: attempt 1, 84 ms.",
             "no answer",
         ),
-        (tries[1].ended, MomentKind.TOLD, f"{whom} was told that it opened: attempt 2, 84 ms.", None),
+        (tries[1].at, MomentKind.TOLD, f"{whom} was told that it opened: attempt 2, 84 ms.", None),
     ]
 
 
@@ -68,10 +69,26 @@ def test_attempts_alike_are_one_moment() -> None:
     one = telling(attempts=4, tries=tries)
     seen = [(m.at, m.reason, m.text.partition(": ")[2]) for m in telling_moments(one, resolved=None, now=NOW)]
     assert seen == [
-        (tries[0].ended, "503", "attempts 1 to 2, 84 ms at most, until 2099-11-21 12:00:02Z."),
-        (tries[2].ended, "no answer", "attempt 3, 84 ms."),
-        (tries[3].ended, "503", "attempt 4, 84 ms."),
+        (tries[0].at, "503", "attempts 1 to 2, 84 ms at most, until 2099-11-21 12:00:02Z."),
+        (tries[2].at, "no answer", "attempt 3, 84 ms."),
+        (tries[3].at, "503", "attempt 4, 84 ms."),
     ]
+
+
+def test_what_may_not_tell_how_long_it_took_tells_no_time_but_its_beginning() -> None:
+    quick, slow = (
+        telling(attempts=3, tries=tuple(replace(one, latency_ms=None) for one in tries))
+        for tries in (
+            [attempt(number, DeliveryStatus.RETRY, "away") for number in (1, 2, 3)],
+            [replace(attempt(1, DeliveryStatus.RETRY, "away"), number=number) for number in (1, 2, 3)],
+        )
+    )
+    (moment,), (same,) = (list(telling_moments(one, resolved=None, now=NOW)) for one in (quick, slow))
+    assert moment == same
+    assert (moment.at, moment.text.partition(": ")[2]) == (NOW + timedelta(seconds=1), "attempts 1 to 3.")
+    alone = telling(attempts=1, tries=quick.tries[:1])
+    (moment,) = telling_moments(alone, resolved=None, now=NOW)
+    assert moment.text.endswith(": attempt 1.")
 
 
 def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:

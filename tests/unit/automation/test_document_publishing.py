@@ -7,7 +7,7 @@ import pytest
 
 from automation.document.publishing import NEW_PROJECT, etag, publication
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import WHOLE_BODY, ApiError, BadField
 from tests.factories.documents import ABSENT, agent, document, process, rotation
 
 STORED = document(version=7)
@@ -50,6 +50,28 @@ def test_what_changes_nothing_stays_the_stored_document(sent: Any) -> None:
 )
 def test_values_of_another_type_or_order_are_a_change(before: Any, after: Any) -> None:
     assert publication({**STORED, "odd": after}, {**STORED, "odd": before}).changes_something
+
+
+def test_what_could_not_be_kept_is_told_with_all_other_faults_once() -> None:
+    unkept = [
+        BadField(place, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")
+        for place in ("/processes/0/name", "/version")
+    ]
+    sent = document(version=None, processes=[process(name=None, numCores="4")])
+    with pytest.raises(ApiError) as raised:
+        publication(sent, STORED, unkept=unkept)
+    assert [(bad.field, bad.message == "cannot be kept") for bad in raised.value.bad_fields] == [
+        ("/version", True),
+        ("/processes/0/name", True),
+        ("/processes/0/numCores", False),
+    ]
+
+
+def test_a_document_that_could_not_be_kept_whole_is_refused_whatever_is_left() -> None:
+    unkept = [BadField(WHOLE_BODY, ErrorCode.INVALID_ATTRIBUTE, "cannot be kept")]
+    with pytest.raises(ApiError) as raised:
+        publication({**STORED, "odd": 1}, STORED, unkept=unkept)
+    assert list(raised.value.bad_fields) == unkept
 
 
 @pytest.mark.parametrize("version", [0, 6, 8, -7])

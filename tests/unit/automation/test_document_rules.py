@@ -71,9 +71,8 @@ def test_the_names_there_are_told_unless_they_are_too_long(length: int, allowed:
         (["a", "A"], []),
         (["a", "a"], ["1"]),
         (["a", "b", "a", "b", "a"], ["2", "3", "4"]),
-        ([ABSENT, ABSENT, None, None], []),
     ],
-    ids=["two", "another case", "twice", "many", "none"],
+    ids=["two", "another case", "twice", "many"],
 )
 def test_names_are_unique(names: list[Any], faults: list[str]) -> None:
     processes = [process(name=name, version=ABSENT) for name in names]
@@ -84,6 +83,29 @@ def test_names_are_unique(names: list[Any], faults: list[str]) -> None:
     assert places(document(processes=[], databaseVersions=versions)) == [
         f"/databaseVersions/{at}/name" for at in faults
     ]
+
+
+def test_versions_without_a_name_are_left_to_the_schema() -> None:
+    versions = [version(name=ABSENT), version(name=ABSENT), version(name=None)]
+    assert places(document(processes=[], databaseVersions=versions)) == []
+
+
+@pytest.mark.parametrize(
+    ("second", "faults"),
+    [
+        ({}, ["1"]),
+        ({"name": None}, ["1"]),
+        ({"name": "db1.example.com:27017"}, ["1"]),
+        ({"args2_6": {}}, ["1"]),
+        ({"args2_6": {"net": {"port": 27018}}}, []),
+        ({"hostname": ABSENT}, []),
+        ({"name": "db_1"}, []),
+    ],
+    ids=["the same", "null", "that name", "default port", "another port", "another host", "another name"],
+)
+def test_a_process_without_a_name_goes_by_its_address(second: dict[str, Any], faults: list[str]) -> None:
+    processes = [process(name=ABSENT), process(**{"name": ABSENT, **second})]
+    assert places(with_processes(*processes)) == [f"/processes/{at}/name" for at in faults]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +222,12 @@ def test_bits_that_must_stay_are_named() -> None:
         {},
         {"processes": None, "databaseVersions": 5, "monitoringVersions": {}},
         {"processes": [None, 5, [], "text"], "databaseVersions": [None, {"builds": 5}, {"builds": [5, {}]}]},
-        {"processes": [{"defaultRWConcern": 5}, {"defaultRWConcern": {"defaultWriteConcern": []}}]},
+        {
+            "processes": [
+                {"name": "a", "defaultRWConcern": 5},
+                {"defaultRWConcern": {"defaultWriteConcern": []}},
+            ]
+        },
         {"processes": [{"name": [], "version": {}, "cluster": [], "logRotate": 5}]},
         {"databaseVersions": [{"name": {}, "builds": [{"modules": 5, "bits": [], "platform": {}}]}]},
     ],

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automation.document.text import LONGEST_NUMBER, canonical, read, write
+from automation.document.text import LONGEST_NUMBER, canonical, read, read_sent, write
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import MOST_FAULTS, ApiError
+from opsapi.api.renderers import render
 
 NUMBERS = [
     "0",
@@ -80,20 +81,50 @@ def test_it_can_be_written_for_people() -> None:
         '{"a":1,"a":2}',
         '{"a":NaN}',
         '{"a":-Infinity}',
-        '{"a":"\\u0000"}',
-        '{"a":"\\ud800"}',
         '{"a":' + "[" * 64 + "]" * 64 + "}",
-        holding("1e1000000000000000000000"),
-        holding("1" * (LONGEST_NUMBER + 1)),
-        holding("0." + "1" * LONGEST_NUMBER),
         b'{"a":"\xff"}',
     ],
     ids=lambda text: repr(text[:30]),
 )
-def test_what_is_no_json_it_can_keep_is_refused(text: bytes | str) -> None:
+def test_what_is_no_json_is_refused(text: bytes | str) -> None:
     with pytest.raises(ApiError) as refusal:
         read(text)
     assert refusal.value.code is ErrorCode.INVALID_JSON
+
+
+LONG = "1" * (LONGEST_NUMBER + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "kept"),
+    [
+        ('{"a":"\\u0000","b":1}', ["/a"], {"a": None, "b": 1}),
+        ('{"a":["x",{"b~/":"\\ud800"}]}', ["/a/1/b~0~1"], {"a": ["x", {"b~/": None}]}),
+        ('{"a":{"\\udfff":"\\u0000","\\u0000":1,"b":"\\u0000"}}', ["/a", "/a/b"], {"a": {"b": None}}),
+        ('{"\\u0000":1}', ["body"], {}),
+        (f'{{"a":{LONG},"b":[-{LONG}]}}', ["/a", "/b/0"], {"a": None, "b": [None]}),
+        (holding("0." + "1" * LONGEST_NUMBER), ["/number"], {"number": None}),
+        (holding("1e1000000000000000000000"), ["/number"], {"number": None}),
+        ('{"a":"\\ud83d\\ude00"}', [], {"a": "\U0001f600"}),
+    ],
+    ids=lambda one: ascii(one)[:40],
+)
+def test_what_cannot_be_kept_is_told_and_not_handed_on(text: str, places: list[str], kept: Any) -> None:
+    found, faults = read_sent(text)
+    assert found == kept
+    assert [(fault.field, fault.code) for fault in faults] == [
+        (place, ErrorCode.INVALID_ATTRIBUTE) for place in places
+    ]
+    if places:
+        with pytest.raises(ApiError) as refusal:
+            read(text)
+        assert list(refusal.value.bad_fields) == faults
+        assert render(refusal.value.document())
+
+
+def test_no_more_faults_are_told_than_an_answer_should_hold() -> None:
+    found, faults = read_sent('{"a":[' + '"\\u0000",' * 200 + "1]}")
+    assert (found["a"], len(faults)) == ([None] * 200 + [1], MOST_FAULTS)
 
 
 def test_it_writes_nothing_but_json() -> None:

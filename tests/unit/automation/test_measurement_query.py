@@ -32,6 +32,8 @@ def ago(**span: int) -> datetime:
         ({"start": ago(minutes=10)}, "2026-11-21T10:07:00", NOW),
         ({"start": ago(minutes=10), "end": ago(minutes=5)}, "2026-11-21T10:07:00", ago(minutes=5)),
         ({"start": ago(days=400), "end": ago(days=399)}, "2025-10-17T10:17:00", ago(days=399)),
+        ({"start": NOW}, "2026-11-21T10:17:00", NOW),
+        ({"start": ago(minutes=5), "end": ago(minutes=5)}, "2026-11-21T10:12:00", ago(minutes=5)),
         ({"period": WEEK, "granularity": "PT5M"}, "2026-11-14T10:15:00", NOW),
     ],
 )
@@ -58,7 +60,7 @@ def test_metrics_are_in_the_order_of_their_closed_set_and_once() -> None:
         ({"period": WEEK, "start": NOW}, "INVALID_QUERY_PARAMETER", ["start"]),
         ({"period": WEEK, "end": NOW}, "INVALID_QUERY_PARAMETER", ["end"]),
         ({"period": WEEK, "start": NOW, "end": NOW}, "INVALID_QUERY_PARAMETER", ["start", "end"]),
-        ({"start": NOW}, "INVALID_QUERY_PARAMETER", ["start"]),
+        ({"start": NOW + timedelta(seconds=1)}, "INVALID_QUERY_PARAMETER", ["start"]),
         ({"start": NOW, "end": ago(seconds=1)}, "INVALID_QUERY_PARAMETER", ["start"]),
         ({"start": NOW + WEEK}, "INVALID_QUERY_PARAMETER", ["start"]),
         ({"period": timedelta(minutes=MOST_POINTS, seconds=1)}, "INVALID_QUERY_PARAMETER", ["period"]),

@@ -1,6 +1,7 @@
 """Documents: exactly the declared fields, every wrong one named, in the documented order."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.api.fields import ListOf, OneOf, Text, Whole
+from opsapi.api.renderers import render
 
 
 class Part(Document):
@@ -24,7 +26,7 @@ class Part(Document):
 class Whole_(Document):  # noqa: N801 - the field Whole has the name already
     """A document with one of everything."""
 
-    ignored = Document.ignored | {"typeName"}
+    ignored = frozenset({"typeName"})
 
     id = serializers.CharField(read_only=True)
     kind = OneOf(["A", "B"])
@@ -68,8 +70,21 @@ def test_null_is_as_good_as_left_out_below_the_surface() -> None:
     assert read({**GOOD, "part": None, "parts": [{"name": "a", "size": None}]}) == read(GOOD)
 
 
-def test_ignored_fields_and_links_are_not_looked_at() -> None:
-    assert read({**GOOD, "typeName": 5, "links": "anything"}) == read(GOOD)
+@pytest.mark.parametrize("links", [[], [{"href": "x"}], [1, "\0", None], None])
+def test_ignored_fields_and_arrays_of_links_are_not_looked_at(links: Any) -> None:
+    part = {"name": "a", "links": links}
+    body = {**GOOD, "typeName": "\ud800", "links": links, "parts": [part]}
+    assert read(body) == read(GOOD)
+    assert read(body, {"links": [{"href": "y"}]}) == read(GOOD)
+
+
+@pytest.mark.parametrize("links", ["anything", "", {}, {"self": "x"}, 0, 5, False])
+def test_links_that_are_no_array_are_refused(links: Any) -> None:
+    error = refusal({**GOOD, "links": links, "parts": [{"name": "a", "links": links}]}, {"links": links})
+    assert [(bad.field, bad.code) for bad in error.bad_fields] == [
+        ("parts[0].links", ErrorCode.INVALID_ATTRIBUTE),
+        ("links", ErrorCode.INVALID_ATTRIBUTE),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +119,13 @@ def test_an_older_name_stands_for_the_field() -> None:
     assert read({"kind": "A", "parts": [{"old": "a"}]}) == read(GOOD)
 
 
+@pytest.mark.parametrize(
+    "part", [{"name": "a", "old": None}, {"old": None, "name": "a"}, {"name": None, "old": "a"}], ids=str
+)
+def test_null_under_the_other_of_two_names_is_as_good_as_left_out(part: dict[str, Any]) -> None:
+    assert read({"kind": "A", "parts": [part]}) == read(GOOD)
+
+
 def test_every_wrong_field_is_named_at_once_in_the_documented_order() -> None:
     error = refusal({"other": 1, "notes": [1, "ok", ""], "parts": [{"name": 1}], "kind": "C", "id": "x"})
     assert [bad.field for bad in error.bad_fields] == [
@@ -129,6 +151,38 @@ def test_an_unknown_field_is_told_which_ones_there_are() -> None:
 )
 def test_of_very_many_wrong_fields_the_first_hundred_are_named(change: dict[str, Any]) -> None:
     assert len(refusal({**GOOD, **change}).bad_fields) == 100
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "\ud800", "\udfffa"], ids=ascii)
+def test_a_name_that_no_answer_can_show_is_a_fault_of_its_object(name: str) -> None:
+    part = {"name": "", name: 1, "odd": 1, name * 2: 1}
+    error = refusal({**GOOD, name: 1, name * 2: 1, "kind": "C", "parts": [part]})
+    assert [bad.field for bad in error.bad_fields] == [
+        "kind",
+        "parts[0].name",
+        "parts[0].odd",
+        "parts[0]",
+        "body",
+    ]
+    told = {bad.message for bad in error.bad_fields if bad.field in {"parts[0]", "body"}}
+    assert told == {"its names must not hold NUL characters or lone surrogates"}
+    assert render(error.document())
+
+
+def test_values_that_cannot_be_kept_are_named_with_all_other_faults() -> None:
+    part = {"name": "a\0", "size": inf}
+    error = refusal(
+        {**GOOD, "kind": "C", "parts": [part, {"name": "\ud800", "size": 10**400}], "notes": ["\0"]}
+    )
+    assert [(bad.field, bad.code) for bad in error.bad_fields] == [
+        ("kind", ErrorCode.INVALID_ENUM_VALUE),
+        ("parts[0].name", ErrorCode.INVALID_ATTRIBUTE),
+        ("parts[0].size", ErrorCode.INVALID_ATTRIBUTE),
+        ("parts[1].name", ErrorCode.INVALID_ATTRIBUTE),
+        ("parts[1].size", ErrorCode.INVALID_ATTRIBUTE),
+        ("notes[0]", ErrorCode.INVALID_ATTRIBUTE),
+    ]
+    assert render(error.document())
 
 
 def test_a_very_long_unknown_name_is_cut() -> None:

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from opsapi.encryption import CannotDecryptError, decrypt, encrypt, is_current
+from opsapi.encryption import (
+    KEY_ID_LENGTH,
+    CannotDecryptError,
+    decrypt,
+    encrypt,
+    is_current,
+    known_key_ids,
+)
 
 OWNER = "a" * 24
 
@@ -52,3 +59,17 @@ def test_a_key_that_is_gone_opens_nothing(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["new"]
     with pytest.raises(CannotDecryptError):
         decrypt(sealed, owner=OWNER)
+
+
+@pytest.mark.parametrize("body", ["", "c2hvcnQ=", "no base64", "é"], ids=["empty", "short", "odd", "letters"])
+def test_what_was_never_sealed_opens_nothing(body: str) -> None:
+    key_id, _, _ = encrypt("the secret", owner=OWNER).partition(".")
+    with pytest.raises(CannotDecryptError):
+        decrypt(f"{key_id}.{body}", owner=OWNER)
+
+
+def test_what_is_sealed_begins_with_its_key(settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = ["new", "old"]
+    new, old = known_key_ids()
+    assert len(new) == len(old) == KEY_ID_LENGTH
+    assert encrypt("the secret", owner=OWNER).startswith(f"{new}.")

@@ -1,6 +1,7 @@
 """Fields of documents: each takes exactly one JSON type, within its bounds (decisions 1 "bodies")."""
 
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from opsapi.api.fields import (
     Number,
     OneOf,
     Text,
+    VisibleText,
     WebUrl,
     Whole,
 )
@@ -31,6 +33,10 @@ TAKEN = [
     (Text(max_length=3), " é "),
     (Text(min_length=0), ""),
     (Text(single_line=False), "a\nb"),
+    (Text(), " "),
+    (VisibleText(), " a "),
+    (VisibleText(), "\u200ba"),
+    (VisibleText(min_length=0), ""),
     (Whole(), 0),
     (Whole(), MAX_INTEGER),
     (Whole(min_value=-1), -1),
@@ -42,8 +48,12 @@ TAKEN = [
     (OneOf(["A", "B"]), "B"),
     (Identifier(), ID),
     (EmailAddress(), "ada@example.com"),
+    (WebUrl(), "http://alert_manager:9093/hook"),
     (WebUrl(), "https://hooks.example.com:8443/a?b=c"),
     (WebUrl(), "http://[2001:db8::1]/hook"),
+    (WebUrl(), "http://192.0.2.7:8080/hook"),
+    (WebUrl(), f"http://{'a' * 63}.Example.com./"),
+    (WebUrl(), "http://gateway/"),
     (ListOf(Text(), max_length=2), ["a", "a"]),
     (ListOf(Text()), []),
 ]
@@ -57,6 +67,16 @@ REFUSED = [
     (Text(), "a\nb", INVALID),
     (Text(), "a\x85b", INVALID),
     (Text(), "a\u2028b", INVALID),
+    (Text(), "a\0b", INVALID),
+    (Text(single_line=False), "a\0b", INVALID),
+    (Text(), "\ud800", INVALID),
+    (Text(single_line=False), "\udfff", INVALID),
+    (VisibleText(), "", INVALID),
+    (VisibleText(), " ", INVALID),
+    (VisibleText(single_line=False), " \n\t", INVALID),
+    (VisibleText(), "\u00a0\u3000\u2003", INVALID),
+    (VisibleText(), "\u200b\u200d\ufeff\u2060", INVALID),
+    (VisibleText(), "\u202e\u2066 \u200f", INVALID),
     (Whole(), -1, INVALID),
     (Whole(), MAX_INTEGER + 1, INVALID),
     (Whole(), 5.0, INVALID),
@@ -67,6 +87,10 @@ REFUSED = [
     (Number(), "1", INVALID),
     (Number(), True, INVALID),
     (Number(), 10**400, INVALID),
+    (Number(), inf, INVALID),
+    (Number(), -inf, INVALID),
+    (Whole(), inf, INVALID),
+    (Whole(), -(10**400), INVALID),
     (Flag(), 1, INVALID),
     (Flag(), "true", INVALID),
     (OneOf(["A"]), "a", ENUM),
@@ -90,6 +114,18 @@ REFUSED = [
     (WebUrl(), "https://example.com\\@evil.example/", INVALID),
     (WebUrl(), "https://[::1/", INVALID),
     (WebUrl(), "https://example.com/" + "a" * 2000, INVALID),
+    (WebUrl(), "http://h..example/", INVALID),
+    (WebUrl(), "http://-h/", INVALID),
+    (WebUrl(), "http://h-/", INVALID),
+    (WebUrl(), "http://./", INVALID),
+    (WebUrl(), "http://.example.com/", INVALID),
+    (WebUrl(), f"http://{'a' * 64}.example/", INVALID),
+    (WebUrl(), "http://" + "a.".join([""] * 128) + "example/", INVALID),
+    (WebUrl(), "http://_a.example/", INVALID),
+    (WebUrl(), "http://ex%61mple.com/", INVALID),
+    (WebUrl(), "http://127.1/", INVALID),
+    (WebUrl(), "http://256.0.0.1/", INVALID),
+    (WebUrl(), "http://[2001:db8::1%25eth0]/", INVALID),
     (ListOf(Text(), max_length=1), ["a", "b"], INVALID),
     (ListOf(Text()), "a", INVALID),
     (ListOf(Text()), {"a": 1}, INVALID),
@@ -102,7 +138,7 @@ def test_it_takes_the_value_as_it_is(field: Any, value: Any) -> None:
     assert field.run_validation(value) == value
 
 
-@pytest.mark.parametrize(("field", "value", "code"), REFUSED, ids=lambda one: repr(one)[:40])
+@pytest.mark.parametrize(("field", "value", "code"), REFUSED, ids=lambda one: ascii(one)[:40])
 def test_it_refuses_everything_else(field: Any, value: Any, code: ErrorCode) -> None:
     with pytest.raises(InvalidField) as refusal:
         field.run_validation(value)
@@ -114,9 +150,10 @@ def test_a_moment_is_in_utc_and_whole_seconds() -> None:
     assert Moment().run_validation("2026-11-21T08:26:14.9+01:00") == moment
 
 
-def test_a_closed_set_tells_its_values() -> None:
+@pytest.mark.parametrize("value", ["C", "", 1, True, ["A"], {}], ids=repr)
+def test_a_closed_set_tells_its_values(value: Any) -> None:
     with pytest.raises(InvalidField) as refusal:
-        OneOf(["A", "B"]).run_validation("C")
+        OneOf(["A", "B"]).run_validation(value)
     assert list(refusal.value.bad_fields[0].allowed) == ["A", "B"]
 
 

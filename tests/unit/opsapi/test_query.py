@@ -94,6 +94,25 @@ def test_every_wrong_parameter_is_named_with_its_allowed_values() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("kind=C&kind=A&kind=D", ["must be one of the allowed values"]),
+        ("age=5&age=x&age=y&age=x", ["'x' is none", "'y' is none"]),
+    ],
+)
+def test_of_a_repeated_parameter_each_fault_is_told_once(query: str, told: list[str]) -> None:
+    with pytest.raises(ApiError) as refusal:
+        read_query(QueryDict(query), [KIND, Parameter("age", _number, repeatable=True)])
+    assert [fault.message for fault in refusal.value.bad_fields] == told
+
+
+def _number(text: str) -> int:
+    if not text.isdigit():
+        raise ValueError(f"{text!r} is none")
+    return int(text)
+
+
+@pytest.mark.parametrize(
     ("query", "expected"),
     [("", False), ("envelope=True", True), ("envelope=x", False), ("envelope=true&" + "a&" * 100_000, False)],
 )

@@ -1,0 +1,53 @@
+"""What happened to an organization or to the installation, passed on to whom it concerns (decisions 5).
+
+Global configurations are told at once, each a single time. The organization's projects get a signal each, a
+page of them in a transaction: there it is told as what happened in the project, by its own configurations.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from alerting.selectors.scopes import configs_asking_without_project, projects_asking
+from alerting.services.notifications import schedule_once
+from events.choices import SignalKind
+from events.models import Signal
+from events.services import signals_record
+from events.types import EventType
+
+PROJECTS_AT_ONCE = 100
+_AFTER = "afterGroupId"
+_Payload = tuple[str | None, Mapping[str, Any]]
+
+
+def is_passed_on(signal: Signal) -> bool:
+    """Whether it came to its project from the organization: global configurations were told already."""
+    return "orgId" in signal.payload
+
+
+def pass_on(signal: Signal) -> None:
+    """Tell global configurations of an event without a project, and pass it on to a page of projects.
+
+    What is left of them is left to another such signal.
+    """
+    event_type, org_id = EventType(signal.payload["eventTypeName"]), signal.payload.get("orgId")
+    if _AFTER not in signal.payload:
+        _tell_globally(signal, event_type, org_id)
+    if org_id is not None:
+        payloads = _to_projects(signal, event_type, org_id)
+        signals_record(kind=SignalKind.EVENT, payloads=payloads, now=signal.created)
+
+
+def _tell_globally(signal: Signal, event_type: EventType, org_id: str | None) -> None:
+    event_id, since = signal.payload["eventId"], signal.created
+    for config_id in configs_asking_without_project(event_type, org_id):
+        schedule_once(config_id=config_id, group_id=None, event_id=event_id, now=since)
+
+
+def _to_projects(signal: Signal, event_type: EventType, org_id: str) -> Iterator[_Payload]:
+    said = {name: value for name, value in signal.payload.items() if name != _AFTER}
+    asking = projects_asking(event_type, org_id, after=signal.payload.get(_AFTER, ""))
+    page = list(asking[: PROJECTS_AT_ONCE + 1])
+    for group_id in page[:PROJECTS_AT_ONCE]:
+        yield group_id, said
+    if len(page) > PROJECTS_AT_ONCE:
+        yield None, {**said, _AFTER: page[PROJECTS_AT_ONCE - 1]}

@@ -1,0 +1,55 @@
+"""A name or a description of blanks alone is as good as empty (decisions 1 "bodies")."""
+
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from opsapi.roles import Role
+from tests.api import bodies
+from tests.api.people import fields, refusal
+from tests.client import ApiClient
+from tests.factories.accesslist import make_key, make_team
+
+BLANKS = [" ", "\u3000", "\u200b\ufeff", "\u202e "]
+pytestmark = pytest.mark.django_db
+
+
+def writes(project: Project, blank: str) -> list[tuple[str, str, Any, str]]:
+    """Method, path, body, and the field that is blank."""
+    key, team = make_key(Role.GLOBAL_READ_ONLY), make_team(project)
+    window = bodies.window(description=blank)
+    return [
+        ("POST", "/orgs", {"name": blank}, "name"),
+        ("PATCH", f"/orgs/{project.org_id}", {"name": blank}, "name"),
+        ("POST", "/groups", {"name": blank}, "name"),
+        ("PATCH", f"/groups/{project.id}", {"name": blank}, "name"),
+        ("POST", "/admin/apiKeys", {"desc": blank, "roles": ["GLOBAL_READ_ONLY"]}, "desc"),
+        ("PATCH", f"/admin/apiKeys/{key.id}", {"desc": blank}, "desc"),
+        ("POST", f"/orgs/{project.org_id}/teams", {"name": blank, "usernames": ["ada"]}, "name"),
+        ("PATCH", f"/orgs/{project.org_id}/teams/{team.id}", {"name": blank}, "name"),
+        ("POST", "/admin/accessList", {"cidrBlock": "0.0.0.0/0", "description": blank}, "description"),
+        ("POST", f"/groups/{project.id}/maintenanceWindows", window, "description"),
+    ]
+
+
+@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+def test_a_name_or_description_of_blanks_is_refused(owner: ApiClient, project: Project, blank: str) -> None:
+    for method, path, body, field in writes(project, blank):
+        answer = owner.request(method, path, body)
+        told = (path, refusal(answer), fields(answer))
+        assert told == (path, (400, "INVALID_ATTRIBUTE"), [field])
+
+
+@pytest.mark.parametrize("path", ["/unauth/users", "/users"])
+@pytest.mark.parametrize("name", ["username", "firstName", "lastName"])
+@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+def test_a_name_of_a_user_is_refused(owner: ApiClient, path: str, name: str, blank: str) -> None:
+    answer = owner.post(path, bodies.user(**{name: blank}))
+    assert (refusal(answer), fields(answer)) == ((400, "INVALID_ATTRIBUTE"), [name])
+
+
+def test_blanks_around_a_name_stay(owner: ApiClient) -> None:
+    assert owner.post("/orgs", {"name": " a  b "}).json()["name"] == " a  b "
+    user = owner.post("/unauth/users", bodies.user(username=" ada ", lastName=" L ")).json()["user"]
+    assert (user["username"], user["lastName"]) == (" ada ", " L ")

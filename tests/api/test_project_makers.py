@@ -1,0 +1,56 @@
+"""What the event log tells of the role by which whoever makes a project comes to own it."""
+
+import json
+
+import pytest
+
+from accesslist.models import Organization
+from events.models import Event
+from opsapi.roles import Grant, Role
+from tests.api import bodies
+from tests.client import ApiClient
+from tests.factories.accesslist import OrganizationFactory, make_key
+
+pytestmark = pytest.mark.django_db
+CHANGED = "API_KEY_CHANGED_AUDIT"
+
+
+@pytest.fixture
+def org(db: None) -> Organization:
+    """Where the project is made."""
+    made: Organization = OrganizationFactory.create()
+    return made
+
+
+def test_a_key_that_gains_the_project_is_told_there(org: Organization) -> None:
+    maker = make_key(Grant(Role.ORG_GROUP_CREATOR, org_id=org.id))
+    made = ApiClient(maker).post("/groups", bodies.group(orgId=org.id)).json()
+    event = Event.objects.get(event_type=CHANGED)
+    assert (event.group_id, event.org_id) == (made["id"], None)
+    assert event.details["targetPublicKey"] == event.details["publicKey"] == maker.public_key
+    ((diff,), (change,)) = event.diffs, event.diffs[0]["params"]
+    assert (diff["type"], diff["status"], diff["id"]) == ("ROLES", "MODIFIED", maker.id)
+    assert (change["param"], json.loads(change["old"])) == ("roles", [])
+    assert json.loads(change["new"]) == [{"roleName": "GROUP_OWNER", "groupId": made["id"]}]
+
+
+def test_it_is_told_after_the_project_it_is_about(org: Organization) -> None:
+    maker = ApiClient(make_key(Grant(Role.ORG_GROUP_CREATOR, org_id=org.id)))
+    made = maker.post("/groups", bodies.group(orgId=org.id)).json()
+    told = list(Event.objects.order_by("id").values_list("event_type", flat=True)[:2])
+    assert told == ["GROUP_CREATED", CHANGED]
+    shown = maker.get(f"/groups/{made['id']}/events?eventType={CHANGED}").json()["results"]
+    assert [one["targetPublicKey"] for one in shown] == [maker.key and maker.key.public_key]
+
+
+def test_a_key_that_gains_nothing_is_not_told(owner: ApiClient, org: Organization) -> None:
+    assert owner.post("/groups", bodies.group(orgId=org.id)).status_code == 201
+    assert not Event.objects.filter(event_type=CHANGED).exists()
+
+
+def test_a_refused_project_tells_nothing(org: Organization) -> None:
+    maker = ApiClient(make_key(Grant(Role.ORG_GROUP_CREATOR, org_id=org.id)))
+    assert maker.post("/groups", bodies.group(orgId=org.id)).status_code == 201
+    before = Event.objects.count()
+    assert maker.post("/groups", bodies.group(orgId=org.id)).status_code == 409
+    assert Event.objects.count() == before

@@ -1,0 +1,48 @@
+"""Two versions of an automation document: beside each other, and on a phone one after the other."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page
+
+from accesslist.models import Project
+from opsapi.console.places import page_url
+from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.looks import DARK, LIGHT, PHONE, Look
+from tests.factories.automation import publish
+
+pytestmark = pytest.mark.chromium
+
+PHONE_IN_DARK = Look("dark phone", "dark", PHONE.width, PHONE.height, has_touch=True)
+# Two lines that follow each other change.
+OLD = {"a": 1, "b": 1, "kept": True}
+NEW = {"a": 2, "b": 2, "kept": True}
+
+
+def _open(console: Page, project: Project) -> Locator:
+    publish(project, 0, auth=OLD)
+    console.goto(page_url(publish(project, 1, auth=NEW)))
+    return console.locator(".revision-beside")
+
+
+def _line(table: Locator, text: str) -> Any:
+    return table.locator("pre:visible").filter(has_text=text).bounding_box()
+
+
+@pytest.mark.parametrize("look", [LIGHT, DARK], ids=str)
+def test_a_line_stands_beside_what_it_was(look: Look, console: Page, project: Project) -> None:
+    table = _open(console, project)
+    old, new = _line(table, '"a": 1'), _line(table, '"a": 2')
+    assert old["y"] == new["y"]
+    assert old["x"] < new["x"]
+    assert table.locator("pre:visible").filter(has_text='"kept"').count() == 2
+
+
+@pytest.mark.parametrize("look", [PHONE, PHONE_IN_DARK], ids=str)
+def test_on_a_phone_what_is_follows_what_was(look: Look, console: Page, project: Project) -> None:
+    table = _open(console, project)
+    lines = [_line(table, text) for text in ('"a": 1', '"b": 1', '"a": 2', '"b": 2', '"kept"')]
+    assert len({line["x"] for line in lines}) == 1
+    assert [line["y"] for line in lines] == sorted({line["y"] for line in lines})
+    fits_its_window(console)
+    no_serious_faults(console)

@@ -1,0 +1,41 @@
+"""Redacted values that are sent back: what they stand for, and why one stands for nothing."""
+
+import pytest
+
+from integrations.choices import IntegrationType
+from integrations.redaction import Secrets
+from integrations.serializers.integrations import IntegrationDocument
+from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
+from opsapi.api.errors import ApiError
+
+URL, SECRET = "https://hooks.example.com/in", "sealed"
+STORED: Secrets = {"url": URL, "secret": SECRET}
+
+
+def document(secrets: Secrets) -> IntegrationDocument:
+    """That of a webhook for which these are stored."""
+    return IntegrationDocument(context={"type": IntegrationType.WEBHOOK, "secrets": secrets})
+
+
+def test_the_redacted_form_stands_for_what_is_stored() -> None:
+    sent = {"url": "https://hooks.example.com/******in", "secret": "******"}
+    assert document(STORED).read(sent) == STORED
+
+
+@pytest.mark.parametrize(
+    ("stored", "url", "secret", "why"),
+    [
+        ({}, URL, "******", UNKNOWN),
+        ({"url": URL}, URL, "******", UNKNOWN),
+        (STORED, URL, "******x", UNKNOWN),
+        (STORED, f"{URL}/other", "******", MOVED),
+        (STORED, f"{URL}/other", "******x", UNKNOWN),
+        ({"url": URL, "secret": None}, URL, "******", UNREADABLE),
+        ({"url": URL, "secret": None}, f"{URL}/other", "******x", UNREADABLE),
+    ],
+    ids=["nothing", "none", "another", "moved", "another and moved", "unreadable", "unreadable and moved"],
+)
+def test_it_says_why_it_stands_for_nothing(stored: Secrets, url: str, secret: str, why: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        document(stored).read({"url": url, "secret": secret})
+    assert [(one.field, one.message) for one in refused.value.bad_fields] == [("secret", why)]

@@ -1,0 +1,77 @@
+"""Who calls, out of what proxies write (decisions 3 "enforcement")."""
+
+from ipaddress import ip_network
+
+import pytest
+from django.test import RequestFactory
+from pytest_django import Settings
+
+from opsapi.api.addresses import client_address
+
+PROXY = "198.51.100.1"
+
+
+def caller(forwarded: str, peer: str = PROXY) -> str:
+    """Who calls through the peer."""
+    request = RequestFactory().get("/", REMOTE_ADDR=peer, HTTP_X_FORWARDED_FOR=forwarded)
+    return str(client_address(request))
+
+
+@pytest.fixture(autouse=True)
+def _trusted(settings: Settings) -> None:
+    settings.OPSAPI_TRUSTED_PROXIES = [ip_network("198.51.100.0/24"), ip_network("2001:db8:1::/48")]
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "address"),
+    [
+        ("203.0.113.7", "203.0.113.7"),
+        ("203.0.113.7:1234", "203.0.113.7"),
+        ("203.0.113.7:0", "203.0.113.7"),
+        ("203.0.113.7:65535", "203.0.113.7"),
+        (" 203.0.113.7:1234 ", "203.0.113.7"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("2001:db8::1:1234", "2001:db8::1:1234"),
+        ("[2001:db8::1]:1234", "2001:db8::1"),
+        ("[2001:DB8::1]:1", "2001:db8::1"),
+        ("[::ffff:203.0.113.7]:1234", "203.0.113.7"),
+        ("192.0.2.9:5, 203.0.113.7:1234, 198.51.100.2:443", "203.0.113.7"),
+        ("203.0.113.7:1234, [2001:db8:1::2]:443", "203.0.113.7"),
+    ],
+)
+def test_the_port_that_a_gateway_writes_is_no_part_of_the_address(forwarded: str, address: str) -> None:
+    assert caller(forwarded) == address
+
+
+@pytest.mark.parametrize(
+    "forwarded",
+    [
+        "203.0.113.7:",
+        "203.0.113.7:65536",
+        "203.0.113.7:123456",
+        "203.0.113.7:x",
+        "203.0.113.7:-1",
+        "203.0.113.7:1:2",
+        "203.0.113.7 :1",
+        "203.0.113:80",
+        "203.0.113.07:80",
+        "[203.0.113.7]:80",
+        "[2001:db8::1]",
+        "[2001:db8::1]:",
+        "[2001:db8::1]1234",
+        "2001:db8::1]:1234",
+        "[fe80::1%eth0]:1234",
+        "[]:1234",
+        "example.com:80",
+        ":80",
+        "203.0.113.7:\u0661",
+        "192.0.2.9, [nonsense]:80",
+    ],
+    ids=ascii,
+)
+def test_what_is_no_address_is_not_guessed_at(forwarded: str) -> None:
+    assert caller(forwarded) == PROXY
+
+
+def test_nobody_else_is_asked_through_whom_they_come() -> None:
+    assert caller("203.0.113.7:1234", peer="192.0.2.1") == "192.0.2.1"
