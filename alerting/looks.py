@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.models import Alert, MaintenanceWindow
+from alerting.models import Alert, Destination, MaintenanceWindow
 from alerting.rules.story import MomentKind
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.acknowledging import alert_acknowledgement
@@ -67,6 +67,23 @@ def alert_state(alert: Alert, now: datetime) -> tuple[str, Tone]:
     if alert_acknowledgement(alert, now):
         return "acknowledged", Tone.INFO
     return alert.status.lower(), ALERT_TONES[alert.status]
+
+
+DESTINATION_TONES: Mapping[str, Tone] = {
+    "healthy": Tone.GOOD,
+    "slowed down": Tone.WARNING,
+    "failing": Tone.BAD,
+    "not tried": Tone.PLAIN,
+}
+
+
+def destination_state(destination: Destination) -> str:
+    """How a destination fares, in a word."""
+    if destination.failures:
+        return "failing"
+    if destination.pace_ms:
+        return "slowed down"
+    return "healthy" if destination.answered else "not tried"
 
 
 def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:

@@ -2,24 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from alerting.choices import NotificationStatus
 from alerting.looks import alert_cells, window_look
 from alerting.models import (
     Alert,
     AlertConfig,
-    FailingReceiver,
+    Destination,
     MaintenanceWindow,
     Notification,
     WorkerHeartbeat,
 )
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import Age
+from alerting.selectors.destinations import destinations_failing
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
     notifications_failing,
-    receivers_failing,
     windows_ahead,
     workers_known,
 )
@@ -36,15 +37,15 @@ _NO_WORKER = (
 
 
 def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
-    """Alerts, notifications and windows; receivers and workers for who may read everything."""
+    """Alerts, notifications, windows and destinations; workers for operators who may read everything."""
     seen = frozenset(workers_seen(now).values_list("name", flat=True))
     if not seen:
         yield Notice(_NO_WORKER)
     yield _alerts(reach, now)
     yield _notifications(reach, now)
     yield _windows(reach, now)
+    yield _destinations(reach, now)
     if reach.everything:
-        yield _receivers(now)
         yield _workers(seen, now)
 
 
@@ -160,26 +161,30 @@ def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _receivers(now: datetime) -> Panel:
-    found = receivers_failing()
+def _destinations(reach: Reach, now: datetime) -> Panel:
+    found = destinations_failing(reach=reach)
     return Panel(
-        name="receivers",
+        name="destinations",
         rank=50,
-        title="Receivers failing",
-        unit="receivers failing",
-        headers=["Receiver", "Failures in a row", "Next try"],
-        rows=[_receiver(one, now) for one in found.rows],
+        title="Destinations failing",
+        unit="destinations failing",
+        headers=["Destination", "Project", "Since", "Waiting", "Last error"],
+        rows=[_destination(one, now) for one in found.rows],
         count=found.count,
-        url=list_url(FailingReceiver),
-        empty="Every receiver answered when it was last told something.",
+        url=list_url(Destination),
+        empty="Every destination took the last message sent to it.",
         tone=Tone.BAD,
     )
 
 
-def _receiver(one: FailingReceiver, now: datetime) -> Sequence[Cell]:
-    wait = one.next_try - now
-    again = f"in {age_words(wait)}" if wait > timedelta(0) else "with the next notification"
-    return [Cell(one.key, page_url(one)), Cell(f"{one.failures:,}"), Cell(again)]
+def _destination(one: Any, now: datetime) -> Sequence[Cell]:
+    return [
+        Cell(one.recipient or one.channel, page_url(one)),
+        Cell(one.group.name, page_url(one.group)) if one.group else Cell(""),
+        Cell(ago_words(one.failing_since, now)),
+        Cell(f"{one.waiting_count or 0:,}"),
+        Cell(one.last_error or ""),
+    ]
 
 
 def _workers(seen: frozenset[str], now: datetime) -> Panel:

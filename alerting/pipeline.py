@@ -1,11 +1,10 @@
-"""From signal to notification, in the order things happen (architecture, "the way of a signal").
+"""From signal to alert, in the order things happen (architecture, "the way of a signal").
 
     collect ─► decide ─► apply            `evaluate_signals`: one project, or what happened without one,
                                           at a time, in one transaction
     open                                  `open_tracked`: alerts whose delay has passed
-    claim ─► judge ─► deliver ─► record   `deliver_due`: one notification at a time
 
-Each is called again and again by the worker and answers whether it found work.
+Each is called again and again by the worker and answers whether it found work. `delivery` goes on from there.
 """
 
 import logging
@@ -17,13 +16,10 @@ from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import Exists, Min, OuterRef, QuerySet
 
 from accesslist.models import Project
-from alerting.answering import Answering
 from alerting.choices import AlertStatus
-from alerting.delivering import Clock, deliver_claimed
 from alerting.evaluating import evaluate
 from alerting.models import Alert
 from alerting.services.alerts import alerts_open
-from alerting.services.claiming import notification_claim
 from alerting.services.locks import global_configs_try_share, project_try_lock
 from events.choices import SignalKind
 from events.models import Signal
@@ -127,21 +123,3 @@ def open_tracked(*, now: datetime) -> bool:
     alerts = list(due.select_for_update(skip_locked=True)[:ALERTS_AT_ONCE])
     alerts_open(alerts=alerts, now=now)
     return bool(alerts)
-
-
-# --- claim, judge, deliver, record --------------------------------------------------------------
-
-
-def deliver_due(*, clock: Clock, answering: Answering, only_answering: bool = False) -> bool:
-    """Send the notification that is due longest, if it is to be sent, and write down what became of it.
-
-    `answering` is what this process knows of receivers. With `only_answering` those that fail, or were not
-    heard of yet, are left to others.
-    """
-    claim = notification_claim(now=clock(), known_to_answer=answering.keys(), only_answering=only_answering)
-    if claim is None:
-        return False
-    outcome = deliver_claimed(claim, clock=clock)
-    if outcome is not None:
-        answering.note(claim.notification.receiver, answered=not outcome.unavailable)
-    return True

@@ -13,7 +13,7 @@ from django.db import transaction
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.rules.sending import SECRETS_SEALED
+from alerting.rules.delivery_policy import SECRETS_SEALED
 from alerting.selectors.configs import config_found
 from alerting.selectors.credentials import NoCredentialsError, address_config, setting_credentials
 from alerting.selectors.people import addresses_of
@@ -23,8 +23,9 @@ from events.models import Event
 from events.services import event_record
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus
-from integrations.delivery import Outcome, deliver
+from integrations.delivery import deliver
 from integrations.messages import Message
+from integrations.outcome import Outcome
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor

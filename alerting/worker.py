@@ -1,26 +1,27 @@
 """The worker: runs the pipeline's steps until it is told to stop.
 
-One thread evaluates, several send, so that a slow receiver holds up neither the others nor the
-deciding; one keeps house; one looks for who has fallen silent; one listens for NOTIFY and wakes those
-that evaluate and send. All work is claimed in the database: any number of workers on any number of
-machines share it, and what one leaves behind another takes up.
+One thread evaluates; one claims, decides and records deliveries, and each message is sent in a thread of its
+own, so that a slow receiver costs a socket; one keeps house; one looks for hosts and agents that have fallen
+silent; one listens for NOTIFY and wakes those that evaluate and deliver; one holds the lock by which other
+workers know that this one lives. All work is claimed in the database: any number of workers on any number of
+machines share it, and what a dead one had in hand another takes up within three seconds.
 """
 
 import logging
 import threading
 from collections.abc import Callable
-from functools import partial
 
 import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.services.housekeeping import traces_trim
-from alerting.answering import Answering
-from alerting.pipeline import deliver_due, evaluate_signals, open_tracked
+from alerting.courier import Courier
+from alerting.pipeline import evaluate_signals, open_tracked
+from alerting.presence import Presence, own_connection
 from alerting.services.configs import deleted_config_secrets_purge
+from alerting.services.destinations import destinations_trim
 from alerting.services.purge import deleted_project_purge
-from alerting.services.receivers import receivers_forget
 from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
 from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
@@ -38,6 +39,8 @@ POLL_SECONDS = 1.0
 HEARTBEAT_SECONDS = 15.0
 SWEEP_SECONDS = 15.0
 """How much later than decisions 8 says a silence may be found."""
+TAKE_OVER_SECONDS = 0.5
+"""How often it is asked whether the workers that have something in hand live."""
 HOUSE_SECONDS = 5.0
 """How long what nobody needs any more is left alone, once there is none of it."""
 _LISTEN_SECONDS = 1.0
@@ -71,7 +74,10 @@ class Worker:
         self.name = name
         self._stopping = threading.Event()
         self._wakeups = Wakeups()
-        self._answering = Answering()
+        self._presence = Presence()
+        self._courier = Courier(
+            worker=self._presence.key, slots=settings.OPSAPI_SENDERS, clock=clock.now, wake=self._wakeups.wake
+        )
 
     def run(self, stop_within: Callable[[float], object] | None = None) -> None:
         """Work until told to stop; returns when everything in hand is finished.
@@ -86,8 +92,9 @@ class Worker:
             threading.Thread(target=self._every, args=(SWEEP_SECONDS, _look_for_silence), name="sweep"),
         ]
         threads += [
-            threading.Thread(target=self._repeat, args=(self._sender(number),), name=f"send-{number}")
-            for number in range(settings.OPSAPI_SENDERS)
+            threading.Thread(target=self._deliver, name="deliver"),
+            threading.Thread(target=self._presence.hold, args=(self._stopping,), name="present"),
+            threading.Thread(target=self._every, args=(TAKE_OVER_SECONDS, self._take_over), name="take-over"),
         ]
         if settings.OPSAPI_DB_POOLER != "transaction":
             threads.append(threading.Thread(target=self._listen, name="listen"))
@@ -106,10 +113,17 @@ class Worker:
         self._stopping.set()
         self._wakeups.wake()
 
-    def _sender(self, number: int) -> Step:
-        """The last of several is kept for receivers that answer: however many others hang, those are told."""
-        only_answering = 0 < number == settings.OPSAPI_SENDERS - 1
-        return partial(deliver_due, clock=clock.now, answering=self._answering, only_answering=only_answering)
+    def _deliver(self) -> None:
+        """Deliver until told to stop; what is being sent then has a few seconds to end."""
+        self._repeat(self._courier.step)
+        self._guarded(self._courier.finish)
+        connection.close()
+
+    def _take_over(self) -> bool:
+        """Give back what dead workers had in hand; nothing more to do at once."""
+        if self._presence.take_over(now=clock.now()):
+            self._wakeups.wake()
+        return False
 
     def _repeat(self, step: Step) -> None:
         """Step after step; when there is nothing to do, at the next wake-up or poll."""
@@ -151,30 +165,12 @@ class Worker:
                 self._stopping.wait(POLL_SECONDS)
 
     def _listen_until_stopped(self) -> None:
-        parameters = connection.get_connection_params()
-        wanted = {name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS}
-        with psycopg.connect(**wanted, autocommit=True) as listening:
+        with own_connection(autocommit=True) as listening:
             listening.execute(f"LISTEN {WAKE_CHANNEL}")
             self._wakeups.wake()
             while not self._stopping.is_set():
                 for _ in listening.notifies(timeout=_LISTEN_SECONDS):
                     self._wakeups.wake()
-
-
-_CONNECTION_PARAMETERS = frozenset(
-    {
-        "dbname",
-        "user",
-        "password",
-        "host",
-        "port",
-        "sslmode",
-        "sslrootcert",
-        "sslcert",
-        "sslkey",
-        "connect_timeout",
-    }
-)
 
 
 def _evaluate() -> bool:
@@ -197,7 +193,7 @@ def _keep_house() -> bool:
         deleted_project_purge(now=now)
         or deleted_host_purge()
         or removed_settings_purge()
-        or receivers_forget(now=now)
+        or destinations_trim(now=now)
         or measurements_trim(now=now)
         or alerts_trim(now=now)
         or events_trim(now=now)

@@ -65,6 +65,17 @@ class SecretKind(StrEnum):
     URL = "url"
 
 
+class Fault(StrEnum):
+    """Where an attempt failed, which decides what else waits for it (delivery, "destinations")."""
+
+    MESSAGE = "message"
+    """The receiver refused this one message, or it could not be made: other messages may fare better."""
+    DESTINATION = "destination"
+    """The receiver was reached and did not take it: its other messages wait."""
+    HOST = "host"
+    """No connection could be made: messages to every destination on that host wait."""
+
+
 class DeliveryStatus(StrEnum):
     """How one attempt ended."""
 

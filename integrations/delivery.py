@@ -4,15 +4,14 @@ import logging
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message
+from integrations.outcome import Outcome
 from opsapi.metric_series import counter, histogram
-from opsapi.outbound.errors import UNREACHABLE
 
 logger = logging.getLogger(__name__)
 
@@ -29,29 +28,6 @@ _SECONDS = histogram(
     "channel",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # no attempt lasts longer (decisions 7)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one attempt ended: `reason` is None only when delivered; `retry_after` is in seconds.
-
-    `unavailable`: the service itself failed, not only this message.
-    """
-
-    status: DeliveryStatus
-    reason: str | None
-    latency_ms: int
-    retry_after: int | None = None
-    unavailable: bool = False
-
-    @property
-    def tells_time(self) -> bool:
-        """Whether it may be kept how long the attempt took, and when it ended.
-
-        A refused address, a filtered port and a time-out read the same (decisions 7): the time would tell
-        them apart.
-        """
-        return self.reason != UNREACHABLE
 
 
 def deliver(
@@ -74,7 +50,9 @@ def _outcome(failure: DeliveryError | None, latency_ms: int) -> Outcome:
     if failure is None:
         return Outcome(DeliveryStatus.DELIVERED, None, latency_ms)
     status = DeliveryStatus.RETRY if failure.retryable else DeliveryStatus.FAILED
-    return Outcome(status, failure.reason, latency_ms, failure.retry_after, failure.unavailable)
+    return Outcome(
+        status, failure.reason, latency_ms, failure.retry_after, failure.fault, failure.perhaps_received
+    )
 
 
 def _attempt(
@@ -89,7 +67,7 @@ def _attempt(
         return error
     except Exception as error:  # whatever it is, the worker goes on and the message comes again
         _log_unforeseen(channel_type, message, error)
-        return DeliveryError(UNFORESEEN, retryable=True)
+        return DeliveryError(UNFORESEEN, retryable=True, perhaps_received=True)
     return None
 
 

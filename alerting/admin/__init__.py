@@ -4,15 +4,16 @@ from alerting.admin.alerts import AlertAdmin
 from alerting.admin.configs import AlertConfigAdmin, NotificationSettingAdmin
 from alerting.admin.notifications import NotificationAdmin, NotificationAttemptAdmin
 from alerting.admin.windows import MaintenanceWindowAdmin
-from alerting.admin.workers import FailingReceiverAdmin, WorkerHeartbeatAdmin
+from alerting.admin.workers import DestinationAdmin, UnreachableHostAdmin, WorkerHeartbeatAdmin
 
 __all__ = [
     "AlertAdmin",
     "AlertConfigAdmin",
-    "FailingReceiverAdmin",
+    "DestinationAdmin",
     "MaintenanceWindowAdmin",
     "NotificationAdmin",
     "NotificationAttemptAdmin",
     "NotificationSettingAdmin",
+    "UnreachableHostAdmin",
     "WorkerHeartbeatAdmin",
 ]

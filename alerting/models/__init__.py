@@ -2,18 +2,19 @@
 
 from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
+from alerting.models.destinations import Destination, UnreachableHost
 from alerting.models.notifications import Notification, NotificationAttempt
-from alerting.models.receivers import FailingReceiver
 from alerting.models.windows import MaintenanceWindow
 from alerting.models.workers import WorkerHeartbeat
 
 __all__ = [
     "Alert",
     "AlertConfig",
-    "FailingReceiver",
+    "Destination",
     "MaintenanceWindow",
     "Notification",
     "NotificationAttempt",
     "NotificationSetting",
+    "UnreachableHost",
     "WorkerHeartbeat",
 ]

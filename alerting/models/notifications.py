@@ -1,7 +1,7 @@
 """Who was told of what: the log of notifications."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Func, Q, Value
 
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
@@ -9,6 +9,9 @@ from alerting.models.alerts import Alert
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
+_NEXT = Func(
+    Value("alerting_notification_sequence"), function="nextval", output_field=models.BigIntegerField()
+)
 LONGEST_RECIPIENT = 300
 """In characters; what is longer is cut off."""
 
@@ -16,11 +19,15 @@ LONGEST_RECIPIENT = 300
 class Notification(models.Model):
     """One message to one receiver: written before it is sent, its outcome after. The log of who was told.
 
-    The id is the delivery id, the same on every attempt. A `lease_token` without an outcome means that
-    it is being sent, or that a crash left open whether it was: it is then sent again.
+    The id is the delivery id: it follows from what is said and to whom (`services.notification_rows`), the
+    same on every attempt, and when a signal is evaluated again after a crash or a restore.
 
-    One for people (GROUP, USER, …) has no `channel` until it is due: it then gives way to one for each
-    address they have at that time.
+    `destination` is empty until the notification is due: then it is decided where it goes. One for people
+    (GROUP, USER, …) has no `channel` either, and gives way to one for each address they have at that time.
+    For one destination and `subject` notifications go out one after the other, in the order of `sequence`.
+
+    A `lease_token` means that a worker has it in hand. `perhaps_received` is set before anything is sent, and
+    taken back only when the receiver certainly did not get it: a crash leaves it set.
     """
 
     id = PrimaryIdField()
@@ -50,18 +57,19 @@ class Notification(models.Model):
     )
     reason = models.CharField(max_length=300, null=True)
     recipient = models.CharField(max_length=LONGEST_RECIPIENT, default="")
-    receiver = models.CharField(
-        max_length=400,
-        default="",
-        db_collation="C",
-        help_text="The key of what fails together; people have none.",
-    )
+    destination = IdField(default="", help_text="Where it goes; empty until it is due.")
+    subject = models.TextField(default="", db_collation="C", help_text="The target of its alert.")
+    sequence = models.BigIntegerField(db_default=_NEXT, help_text="The order in which it was said.")
     created = models.DateTimeField()
     due = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     first_attempt = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
+    worker = models.IntegerField(null=True, help_text="The presence of the worker that has it in hand.")
+    perhaps_received = models.BooleanField(
+        default=False, help_text="It was sent, and no definite refusal came back."
+    )
     delivered = models.DateTimeField(null=True)
     latency_ms = models.PositiveIntegerField(null=True)
     silenced_by = OptionalIdField(help_text="The maintenance window that holds it back.")
@@ -72,12 +80,30 @@ class Notification(models.Model):
             models.Index(
                 fields=["due"], name="notification_due", condition=Q(status=NotificationStatus.PENDING.value)
             ),
-            # How many each receiver has in hand.
+            # The next ones whose destination is to be decided.
             models.Index(
-                fields=["receiver"],
-                name="notification_in_hand",
-                condition=Q(status=NotificationStatus.PENDING.value, lease_until__isnull=False),
+                fields=["due"],
+                name="notification_undecided",
+                condition=Q(status=NotificationStatus.PENDING.value, destination="", lease_token=None),
             ),
+            # What waits for each destination; which of it comes first for each subject; what is in hand.
+            models.Index(
+                fields=["destination", "due"],
+                name="notification_waiting",
+                condition=Q(status=NotificationStatus.PENDING.value, destination__gt="", lease_token=None),
+            ),
+            models.Index(
+                fields=["destination", "subject", "sequence"],
+                name="notification_order",
+                condition=Q(status=NotificationStatus.PENDING.value, destination__gt=""),
+            ),
+            models.Index(
+                fields=["destination"],
+                name="notification_in_hand",
+                condition=Q(status=NotificationStatus.PENDING.value, lease_token__isnull=False),
+            ),
+            # The newest first: the console, and what was made in the last hour.
+            models.Index(fields=["-created", "-sequence"], name="notification_newest"),
             # Those a maintenance window holds back: once it is another they are looked at anew.
             models.Index(
                 fields=["group"], name="notification_silenced", condition=Q(silenced_by__isnull=False)
@@ -93,13 +119,6 @@ class Notification(models.Model):
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),
             # Who was told of an event that opens nothing.
             models.Index(fields=["event_id"], name="notification_event", condition=Q(event_id__isnull=False)),
-        ]
-        constraints = [
-            models.UniqueConstraint(
-                name="notification_one_end",
-                fields=["alert", "setting_id", "kind", "channel", "recipient"],
-                condition=Q(kind__in=[MessageKind.CLOSE.value, MessageKind.CANCEL.value]),
-            ),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from alerting.choices import DropReason
+from alerting.rules.windows import WindowSpan
 
 
 class MomentKind(StrEnum):
@@ -79,21 +80,6 @@ def lapses(acknowledgings: Sequence[Acknowledging], end: datetime) -> Iterator[M
             yield Moment(at=one.until, kind=MomentKind.LAPSED, text="The acknowledgement lapsed.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowSpan:
-    """A maintenance window of the alert's category: `end` is exclusive."""
-
-    id: str
-    start: datetime
-    end: datetime
-    description: str | None = None
-
-    @property
-    def name(self) -> str:
-        """How it is called."""
-        return f"“{self.description}”" if self.description else self.id
-
-
 def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: datetime) -> Iterator[Moment]:
     """Where windows held notifications back between `since` and `until`, inclusive."""
     for one in windows:
@@ -104,12 +90,6 @@ def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: dat
         if one.end <= until:
             ended = f"Maintenance window {one.name} ended."
             yield Moment(at=one.end, kind=MomentKind.UNSILENCED, text=ended)
-
-
-def covering(windows: Iterable[WindowSpan], moment: datetime) -> WindowSpan | None:
-    """Of the windows in effect then the one that ends last, which is the one that holds back."""
-    active = [one for one in windows if one.start <= moment < one.end]
-    return max(active, key=lambda one: one.end, default=None)
 
 
 def settled_at(

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 
 from alerting.choices import DropReason, NotificationStatus
-from alerting.rules.sending import Step, Verdict
+from alerting.rules.delivery_policy import Step, Verdict
 from alerting.rules.story import Moment, MomentKind, settled_at
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.console.ages import time_words

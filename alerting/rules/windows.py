@@ -1,5 +1,7 @@
-"""Maintenance windows: where one stands (decisions 6). Pure."""
+"""Maintenance windows: where one stands, and which of them silences (decisions 6). Pure."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -17,3 +19,27 @@ def window_state(start: datetime, end: datetime, now: datetime) -> WindowState:
     if now < start:
         return WindowState.PENDING
     return WindowState.ACTIVE if now < end else WindowState.EXPIRED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSpan:
+    """A maintenance window of the alert's category: `end` is exclusive."""
+
+    id: str
+    start: datetime
+    end: datetime
+    description: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return f"“{self.description}”" if self.description else self.id
+
+
+def covering(windows: Iterable[WindowSpan], moment: datetime) -> WindowSpan | None:
+    """Which of the windows of an alert's category silences it: of those in effect the one that ends last.
+
+    The only place that decides it, for delivery and for the page of an alert.
+    """
+    active = [one for one in windows if window_state(one.start, one.end, moment) is WindowState.ACTIVE]
+    return max(active, key=lambda one: (one.end, one.id), default=None)

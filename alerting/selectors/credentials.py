@@ -1,6 +1,6 @@
 """What a channel needs to send a notification: of its own, or of the project's integration (decisions 5)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from alerting.choices import ADDRESSED, DropReason
@@ -29,13 +29,19 @@ class Credentials:
     shown: str
 
 
-def setting_of(notification: Notification) -> NotificationSetting | None:
-    """What the configuration says of a notification, also when it was taken out of it meanwhile.
+def settings_of(notifications: Iterable[Notification]) -> dict[tuple[str, str], NotificationSetting]:
+    """What configurations say of notifications, by id and type, also when it was taken out meanwhile.
 
-    None when it is gone, or has become one of another type, which is another notification.
+    Nothing for what is gone, or has become one of another type, which is another notification.
     """
-    settings = NotificationSetting.with_removed.select_related("config")
-    return settings.filter(id=notification.setting_id, type_name=notification.type_name).first()
+    ids = {one.setting_id for one in notifications}
+    settings = NotificationSetting.with_removed.select_related("config").filter(id__in=ids)
+    return {(setting.id, setting.type_name): setting for setting in settings}
+
+
+def setting_of(notification: Notification) -> NotificationSetting | None:
+    """As `settings_of`, of one notification."""
+    return settings_of([notification]).get((notification.setting_id, notification.type_name))
 
 
 def credentials_for(notification: Notification, setting: NotificationSetting | None) -> Credentials:

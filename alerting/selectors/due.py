@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.rules.sending import DueNotification
+from alerting.rules.delivery_policy import DueNotification
 from alerting.selectors.people import Address, org_told_of, still_reached
 from alerting.selectors.settings import stands_for_people
 from integrations.channels import CHANNELS
@@ -17,7 +17,7 @@ def due_of(notification: Notification, alert: Alert | None) -> DueNotification:
     return DueNotification(
         kind=MessageKind(notification.kind),
         status=AlertStatus(alert.status) if alert else None,
-        for_people=channel is None,
+        perhaps_received=notification.perhaps_received,
         keeps_state=channel is not None and CHANNELS[ChannelType(channel)].keeps_state,
         acknowledged_until=alert.acknowledged_until if alert else None,
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, Q, QuerySet
 
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
-from alerting.models import Alert, FailingReceiver, MaintenanceWindow, Notification, WorkerHeartbeat
+from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
 from alerting.selectors.acknowledging import taken_on
 from alerting.selectors.notification_log import of_own_configs
 from opsapi.api.principal import Reach
@@ -75,11 +75,6 @@ def notifications_failing(*, reach: Reach, now: datetime) -> FirstRows[Notificat
     waiting = rows.exclude(first_try).exclude(held_back, status=NotificationStatus.PENDING.value)
     shown = waiting if reach.everything else of_own_configs(in_reach(waiting, reach))
     return first_rows(shown.select_related("group", "alert").order_by("-due"))
-
-
-def receivers_failing() -> FirstRows[FailingReceiver]:
-    """Receivers whose last attempt failed, the latest first; they have no project."""
-    return first_rows(FailingReceiver.objects.order_by("-updated"))
 
 
 def windows_ahead(*, reach: Reach, now: datetime) -> FirstRows[MaintenanceWindow]:

@@ -8,11 +8,12 @@ from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.acknowledging import Acknowledgement
 from alerting.rules.around import Measured
-from alerting.rules.sending import Silence, judge
-from alerting.rules.story import Moment, MomentKind, WindowSpan, covering, cut, in_order, window_moments
+from alerting.rules.delivery_policy import Silence, decide_delivery
+from alerting.rules.story import Moment, MomentKind, cut, in_order, window_moments
 from alerting.rules.telling import Telling, coming_moment, telling_moments
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.transition import ConfigView
+from alerting.rules.windows import WindowSpan, covering
 from alerting.rules.wording import condition_words
 from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.around import measured_around
@@ -174,7 +175,7 @@ def _still_to_tell(read: _Read) -> Iterator[Moment]:
             setting_counts=row.setting_id in kept,
             silence=_silence(read.windows, at),
         )
-        moment = coming_moment(telling, judge(due, at), now=read.now)
+        moment = coming_moment(telling, decide_delivery(due, at), now=read.now)
         if moment:
             yield moment
 

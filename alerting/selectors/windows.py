@@ -1,10 +1,18 @@
-"""Maintenance windows, as documents."""
+"""Maintenance windows: as documents, and what they silence."""
 
+from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import QuerySet
 
-from alerting.models import MaintenanceWindow
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow, Notification
+from alerting.rules.delivery_policy import Silence
+from alerting.rules.windows import WindowSpan, covering
+from events.models import Event
+from events.types import EVENT_TYPES, EventType
 from opsapi.fields import WireTime
 
 WindowRow = dict[str, Any]
@@ -44,3 +52,57 @@ def window_facts(row: WindowRow) -> dict[str, Any]:
         "description": row["description"],
     }
     return {name: value for name, value in shown.items() if value is not None}
+
+
+def silences_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Silence]:
+    """By notification, the maintenance that holds it back now; the windows stay as they are until the
+    transaction ends.
+
+    What a global configuration notifies of without a project has no windows, and those of a deleted project
+    hold nothing back.
+    """
+    categories = _categories(notifications)
+    groups = {one.group_id for one in notifications if one.id in categories and one.group_id}
+    if not groups:
+        return {}
+    with connection.cursor() as cursor:
+        wanted: dict[str, Any] = {
+            "groups": sorted(groups),
+            "types": sorted(set(categories.values())),
+            "now": now,
+        }
+        cursor.execute(_ACTIVE, wanted)
+        rows = cursor.fetchall()
+    # Asked last, and without a lock: whoever deletes a project locks its windows first.
+    live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
+    spans: dict[tuple[str, str], list[WindowSpan]] = {}
+    for window_id, group_id, types, start, end in rows:
+        for category in types if group_id in live else ():
+            spans.setdefault((group_id, category), []).append(WindowSpan(id=window_id, start=start, end=end))
+    found = {
+        one.id: covering(spans.get((one.group_id or "", categories[one.id]), ()), now)
+        for one in notifications
+        if one.id in categories
+    }
+    return {name: Silence(window.id, window.end) for name, window in found.items() if window}
+
+
+_ACTIVE = """
+SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
+ WHERE group_id = ANY(%(groups)s) AND start <= %(now)s AND "end" > %(now)s
+   AND alert_types && %(types)s::varchar[]
+ ORDER BY id FOR SHARE
+"""
+
+
+def _categories(notifications: Collection[Notification]) -> dict[str, str]:
+    """By notification, the category of what it is about; nothing where that is gone."""
+    alerts = {one.alert_id for one in notifications if one.alert_id}
+    events = {one.event_id for one in notifications if one.event_id}
+    types = dict(Alert.objects.filter(id__in=alerts).values_list("id", "event_type"))
+    types |= dict(Event.objects.filter(id__in=events).values_list("id", "event_type"))
+    return {
+        one.id: EVENT_TYPES[EventType(types[about])].category.value
+        for one in notifications
+        if (about := one.alert_id or one.event_id) in types
+    }

@@ -5,26 +5,33 @@ from datetime import datetime
 
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.receivers import receiver_key
 from alerting.selectors.credentials import recipient_shown
+from alerting.selectors.notified import Notified
 from alerting.selectors.people import Address, people_label
 from alerting.selectors.settings import type_of
-from alerting.selectors.told import Told
 from events.services import wake_workers
 from integrations.channels import CHANNELS
 from integrations.choices import TELLING, ChannelType, MessageKind
 from opsapi.batches import batches
+from opsapi.ids import derived_id
 
 _ROWS_AT_ONCE = 1_000
 _PEOPLE_ARE_TOLD_OF = TELLING | {MessageKind.INFORM}
 
 
 def alert_row(
-    setting: NotificationSetting, kind: MessageKind, alert: Alert, *, due: datetime, now: datetime
+    setting: NotificationSetting,
+    kind: MessageKind,
+    alert: Alert,
+    *,
+    due: datetime,
+    now: datetime,
+    number: int = 0,
 ) -> Notification:
-    """Tells whomever the setting names of an alert."""
+    """Notifies whomever the setting names of an alert; `number` tells reminders apart."""
     row = _row(setting, kind, group_id=alert.group_id, due=due, now=now)
-    row.alert = alert
+    row.id = derived_id(alert.id, kind.value, setting.id, str(number))
+    row.alert, row.subject = alert, alert.target_key
     return row
 
 
@@ -33,28 +40,38 @@ def event_row(
 ) -> Notification:
     """Tells whomever the setting names of an event, once."""
     row = _row(setting, MessageKind.INFORM, group_id=group_id, due=due, now=now)
-    row.event_id = event_id
+    row.id = derived_id(event_id, setting.id, group_id or "")
+    row.event_id = row.subject = event_id
     return row
 
 
-def told_row(told: Told, kind: MessageKind, now: datetime) -> Notification:
-    """Tells one who was told of an alert how it goes on, due at once."""
+def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, version: str = "") -> Notification:
+    """Notifies a receiver that was notified of an alert how it goes on, due at once, with what it had then.
+
+    `version` tells several of one kind apart.
+    """
     return Notification(
-        group_id=told.group_id,
-        alert_id=told.alert_id,
-        setting_id=told.setting_id,
-        type_name=told.type_name,
-        channel=told.channel,
+        id=derived_id(*notified.key, kind.value, version),
+        group_id=notified.group_id,
+        alert_id=notified.alert_id,
+        setting_id=notified.setting_id,
+        type_name=notified.type_name,
+        channel=notified.channel,
         kind=kind.value,
-        recipient=told.recipient,
+        destination=notified.destination,
+        subject=notified.subject,
+        recipient=notified.recipient,
         created=now,
         due=now,
     )
 
 
 def address_row(notification: Notification, address: Address, now: datetime) -> Notification:
-    """Tells one address, due at once, in the place of a notification that stands for people."""
+    """Notifies one address, due at once, in the place of a notification that stands for people."""
     return Notification(
+        id=derived_id(notification.id, address.channel.value, address.recipient),
+        sequence=notification.sequence,
+        subject=notification.subject,
         group_id=notification.group_id,
         alert_id=notification.alert_id,
         event_id=notification.event_id,
@@ -68,9 +85,31 @@ def address_row(notification: Notification, address: Address, now: datetime) -> 
     )
 
 
+def redirected_row(
+    notification: Notification, destination: str, recipient: str, now: datetime
+) -> Notification:
+    """Says the same to another destination, due at once, with an hour of retries of its own."""
+    return Notification(
+        id=derived_id(notification.id, destination),
+        sequence=notification.sequence,
+        subject=notification.subject,
+        group_id=notification.group_id,
+        alert_id=notification.alert_id,
+        event_id=notification.event_id,
+        setting_id=notification.setting_id,
+        type_name=notification.type_name,
+        channel=notification.channel,
+        kind=notification.kind,
+        destination=destination,
+        recipient=recipient[:LONGEST_RECIPIENT],
+        created=notification.created,
+        due=now,
+    )
+
+
 def notifications_insert(rows: Iterable[Notification]) -> None:
     """Insert what the rows' channels are told of at all; an end is told once, whoever else saw it."""
-    wanted = (_with_receiver(row) for row in rows if MessageKind(row.kind) in _kinds(row))
+    wanted = (row for row in rows if MessageKind(row.kind) in _kinds(row))
     for batch in batches(wanted, _ROWS_AT_ONCE):
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
         wake_workers()
@@ -92,11 +131,6 @@ def _row(
         created=now,
         due=due,
     )
-
-
-def _with_receiver(row: Notification) -> Notification:
-    row.receiver = receiver_key(ChannelType(row.channel), row.recipient) if row.channel else ""
-    return row
 
 
 def _kinds(row: Notification) -> frozenset[MessageKind]:

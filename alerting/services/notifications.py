@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.rules.sending import follow_up, repeat_due
+from alerting.rules.delivery_policy import repeat_due
 from alerting.selectors.acknowledging import alert_acknowledgement
+from alerting.selectors.notified import all_notified
 from alerting.selectors.settings import type_of
-from alerting.selectors.told import all_told, end_is_told, told_by
-from alerting.services.notification_rows import alert_row, event_row, notifications_insert, told_row
+from alerting.services.notification_rows import alert_row, event_row, notifications_insert, notified_row
 from events.services import wake_workers
 from integrations.choices import TELLING, MessageKind
+from opsapi.outbound.errors import NO_ANSWER
 
 _PENDING = NotificationStatus.PENDING.value
 
@@ -40,13 +42,15 @@ def schedule_once(*, config_id: str, group_id: str | None, event_id: str, now: d
 
 
 def schedule_end(*, alerts: Sequence[Alert], kind: MessageKind, now: datetime) -> None:
-    """The alerts are over: what was not sent is dropped, and those who were told are told so.
+    """The alerts are over: what certainly never left is dropped, and whoever was notified gets the end.
 
-    What is being sent this moment stays: its recording sees that the alert is over.
+    So does whoever perhaps was, or is being notified this moment: the end waits for that, and is decided on
+    then.
     """
     over = [alert.id for alert in alerts]
-    notifications_drop(rows=Notification.objects.filter(alert__in=over), reason=DropReason.ALERT_OVER)
-    notifications_insert(told_row(told, kind, now) for told in all_told(over))
+    rows = Notification.objects.filter(alert__in=over)
+    notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
+    notifications_insert(notified_row(one, kind, now) for one in all_notified(over, or_in_hand=True))
 
 
 @transaction.atomic
@@ -62,17 +66,26 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
         return
     kind = MessageKind.ACKNOWLEDGE
     on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)
-    being_told = set(on_its_way.values_list("setting_id", flat=True))
+    waiting = set(on_its_way.values_list("destination", flat=True))
     notifications_insert(
-        told_row(told, kind, now) for told in all_told([alert.id]) if told.setting_id not in being_told
+        notified_row(one, kind, now, version=now.isoformat())
+        for one in all_notified([alert.id])
+        if one.destination not in waiting
     )
 
 
 @transaction.atomic
 def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
-    """Those that still wait are not sent; what is being sent this moment stays: its recording judges."""
-    waiting = rows.filter(status=_PENDING, lease_token=None)
-    _locked(waiting).update(status=NotificationStatus.DROPPED.value, reason=reason.value, silenced_by=None)
+    """Those that still wait are not sent; what is being sent this moment stays: its recording decides.
+
+    What was perhaps received is not dropped but ends there, with what is known of it.
+    """
+    waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
+    waiting.filter(perhaps_received=True).update(
+        status=NotificationStatus.FAILED.value, reason=Coalesce("reason", Value(NO_ANSWER)), silenced_by=None
+    )
+    waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
+    waiting.update(status=NotificationStatus.DROPPED.value, reason=reason.value, silenced_by=None)
 
 
 @transaction.atomic
@@ -83,17 +96,15 @@ def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | No
 
 
 def schedule_follow_up(*, notification: Notification, alert: Alert, now: datetime) -> None:
-    """After a delivery: the next repeat, or, when the alert ended meanwhile, word of its end.
+    """After a delivery: the next repeat, while the alert is open.
 
     People's repeats are no concern of the single address: they were scheduled when it was looked up.
     """
-    kind = follow_up(MessageKind(notification.kind), AlertStatus(alert.status))
-    if kind is MessageKind.UPDATE:
-        setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
-        if setting and not type_of(setting).for_people:
-            schedule_repeat(setting=setting, alert=alert, now=now)
-    elif kind is not None and not end_is_told(told_by(notification), kind):
-        notifications_insert([told_row(told_by(notification), kind, now)])
+    if notification.kind not in TELLING or alert.status != AlertStatus.OPEN.value:
+        return
+    setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
+    if setting and not type_of(setting).for_people:
+        schedule_repeat(setting=setting, alert=alert, now=now)
 
 
 def schedule_repeat(*, setting: NotificationSetting, alert: Alert, now: datetime) -> None:
@@ -103,8 +114,12 @@ def schedule_repeat(*, setting: NotificationSetting, alert: Alert, now: datetime
     is one row of them. The caller holds the alert.
     """
     due = repeat_due(setting.interval, now)
-    if due is not None and not _still_telling(setting, alert):
-        notifications_insert([alert_row(setting, MessageKind.UPDATE, alert, due=due, now=now)])
+    if due is None or _still_telling(setting, alert):
+        return
+    kind = MessageKind.UPDATE
+    # Of all addresses, so that no number comes twice: a notification for people gives way to theirs.
+    number = Notification.objects.filter(alert=alert, setting_id=setting.id, kind=kind.value).count()
+    notifications_insert([alert_row(setting, kind, alert, due=due, now=now, number=number)])
 
 
 def _still_telling(setting: NotificationSetting, alert: Alert) -> bool:

@@ -7,7 +7,7 @@ from django.db.models import Q
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.selectors.people import Address, Addresses, addresses_of, org_told_of
-from alerting.services.claiming import UNTRIED, notification_finish
+from alerting.services.leases import lease_finish
 from alerting.services.notification_rows import address_row, notifications_insert
 from alerting.services.notifications import schedule_repeat
 from integrations.choices import TELLING, ChannelType, MessageKind
@@ -26,8 +26,7 @@ def people_replace(
     wanted = [address for address in found.addresses if address not in told]
     reason = found.nobody or _left_out(found, wanted)
     dropped = reason.value if reason else None
-    ended = {**UNTRIED, "status": NotificationStatus.DROPPED.value, "reason": dropped}
-    if not notification_finish(notification, **ended):
+    if not lease_finish(notification, status=NotificationStatus.DROPPED.value, reason=dropped):
         return
     if reason is None:
         Notification.objects.filter(id=notification.id).delete()

@@ -12,6 +12,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.models import (
     Alert,
     AlertConfig,
+    Destination,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
@@ -145,6 +146,7 @@ def _purge_batch(group_id: str) -> int:
         delete_batch(Signal.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(NotificationAttempt.objects.filter(notification__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(Notification.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(Destination.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Alert.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Notification
-from alerting.rules.sending import drop_reason
+from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due import held_against
 from alerting.selectors.settings import stands_for_people

@@ -1,11 +1,11 @@
 """What a channel is: its config fields, what it is told of, and how it sends."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message
 
 
@@ -13,18 +13,25 @@ class DeliveryError(Exception):
     """One message was not delivered.
 
     `reason` is shown to the people who configured the channel: it quotes neither their credentials nor
-    what the receiver answered. `retry_after` is in seconds, as the receiver asked. `unavailable`: the
-    service itself failed, for everybody; else it is there, and put off or refused this one message.
+    what the receiver answered. `retry_after` is in seconds, as the receiver asked. `perhaps_received`: the
+    request was sent and not definitely refused.
     """
 
     def __init__(
-        self, reason: str, *, retryable: bool, retry_after: int | None = None, unavailable: bool = False
+        self,
+        reason: str,
+        *,
+        retryable: bool,
+        retry_after: int | None = None,
+        fault: Fault = Fault.MESSAGE,
+        perhaps_received: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retryable = retryable
         self.retry_after = retry_after
-        self.unavailable = unavailable
+        self.fault = fault
+        self.perhaps_received = perhaps_received
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,17 @@ class Send(Protocol):
 class Channel:
     """One way out.
 
-    `kinds` are the messages it is told of (decisions 6 "told of what"); `keeps_state`: the service keeps
-    an alert's state itself, so nothing is repeated unless asked for (decisions 5 "intervalMin").
+    `origin` names the host that a config leads to, as scheme, name and port: what cannot be connected to
+    fails for all its destinations. `kinds` are the messages it is told of (decisions 6 "told of what");
+    `keeps_state`: the service keeps an alert's state itself, so nothing is repeated unless asked for
+    (decisions 5 "intervalMin").
     """
 
     type: ChannelType
     fields: tuple[ConfigField, ...]
     kinds: frozenset[MessageKind]
     send: Send
+    origin: Callable[[Mapping[str, str]], str]
     keeps_state: bool = False
 
     def missing(self, config: Mapping[str, str]) -> list[str]:

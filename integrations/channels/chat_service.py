@@ -12,8 +12,8 @@ import orjson
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
-from integrations.channels.http import deliver_over_http, in_header
-from integrations.choices import ChannelType, MessageKind
+from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
 
@@ -65,7 +65,6 @@ _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
         ),
     ),
 )
-_OF_ONE_CUSTOMER = frozenset({"ratelimited", "rate_limited", "team_added_to_org", "org_login_required"})
 _UNKNOWN = ("the chat service refused the message", False)
 _KNOWN: Mapping[str, tuple[str, bool]] = {
     error: (reason, retryable) for reason, retryable, errors in _REASONS for error in errors
@@ -106,8 +105,9 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     if (error := read_error(response.body)) is not None:
         reason, retryable = _KNOWN.get(error, _UNKNOWN)
         wait = parse_retry_after(response.retry_after, now) if retryable else None
-        unavailable = retryable and error not in _OF_ONE_CUSTOMER
-        raise DeliveryError(reason, retryable=retryable, retry_after=wait, unavailable=unavailable)
+        fault = Fault.DESTINATION if retryable else Fault.MESSAGE
+        # The answer says that nothing was posted.
+        raise DeliveryError(reason, retryable=retryable, retry_after=wait, fault=fault)
 
 
 def read_error(answer: bytes) -> str | None:
@@ -122,7 +122,7 @@ def read_error(answer: bytes) -> str | None:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
         reason = "the receiver did not answer as a chat service does"
-        raise DeliveryError(reason, retryable=True, unavailable=True)
+        raise DeliveryError(reason, retryable=True, fault=Fault.DESTINATION, perhaps_received=True)
     return None if document["ok"] else str(document.get("error", ""))
 
 
@@ -162,4 +162,5 @@ CHAT_SERVICE = Channel(
     ),
     kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_CHAT_BASE_URL),
 )

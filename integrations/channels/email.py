@@ -15,8 +15,9 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message
+from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger(__name__)
 
@@ -69,13 +70,15 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     if "@" not in config["emailAddress"]:
         # Django would count a mail to nobody as sent.
         raise DeliveryError(_INVALID_ADDRESS, retryable=False)
+    is_open = False
     try:
         mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL)
         connection = get_connection()
         with _ended_after(TOTAL_SECONDS, connection), connection:
+            is_open = True
             connection.send_messages([mail])
     except OSError as error:  # smtplib's own exceptions are among them
-        failure = _explain(error)
+        failure = _explain(error, is_open=is_open)
     except ValueError:
         # Django refuses addresses that are none, and header values with line breaks.
         failure = DeliveryError(_INVALID_ADDRESS, retryable=False)
@@ -104,17 +107,22 @@ def _hang_up(connection: BaseEmailBackend) -> None:
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
-def _explain(error: OSError) -> DeliveryError:
+def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
     code = _smtp_code(error)
     # The server's own text may quote the address or more: class and code will do.
     logger.warning("mail server %s: %s %s", settings.EMAIL_HOST, type(error).__name__, code or error.strerror)
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return DeliveryError("the mail server lacks what this mail needs", retryable=False)
     if code is None:
-        return DeliveryError("the mail server could not be reached", retryable=True, unavailable=True)
+        reason = NO_ANSWER if is_open else "the mail server could not be reached"
+        # One server for all addresses: its silence is never the fault of one of them.
+        return DeliveryError(reason, retryable=True, fault=Fault.HOST, perhaps_received=is_open)
     retryable = not 500 <= code <= 599
-    unavailable = retryable and (code == _CLOSING or not isinstance(error, _OF_ONE_MAIL))
-    return DeliveryError(f"the mail server answered {code}", retryable=retryable, unavailable=unavailable)
+    of_all_mails = code == _CLOSING or not isinstance(error, _OF_ONE_MAIL)
+    fault = Fault.HOST if of_all_mails else Fault.DESTINATION
+    return DeliveryError(
+        f"the mail server answered {code}", retryable=retryable, fault=fault if retryable else Fault.MESSAGE
+    )
 
 
 def _smtp_code(error: OSError) -> int | None:
@@ -128,4 +136,5 @@ EMAIL = Channel(
     fields=(ConfigField("emailAddress"),),
     kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
+    origin=lambda _: f"smtp://{settings.EMAIL_HOST}:{settings.EMAIL_PORT}",
 )

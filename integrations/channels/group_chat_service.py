@@ -13,7 +13,7 @@ import orjson
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
-from integrations.channels.http import deliver_over_http, in_header
+from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
 
@@ -87,4 +87,5 @@ GROUP_CHAT_SERVICE = Channel(
     ),
     kinds=frozenset(_COLOURS),
     send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
 )

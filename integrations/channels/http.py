@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from integrations.channels.base import DeliveryError
-from integrations.choices import DeliveryStatus
+from integrations.choices import DeliveryStatus, Fault
 from integrations.retry import judge_status, parse_retry_after
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
@@ -35,15 +36,30 @@ def deliver_over_http(
         sent = {"User-Agent": USER_AGENT, **headers}
         response = post(url, body, sent, total_timeout=total_timeout, body_limit=body_limit)
     except OutboundError as error:
-        raise DeliveryError(str(error), retryable=error.retryable, unavailable=error.retryable) from error
+        raise DeliveryError(
+            str(error), retryable=error.retryable, fault=_fault(error), perhaps_received=error.sent
+        ) from error
     if (verdict := judge_status(response.status)) is DeliveryStatus.DELIVERED:
         return response
     retryable = verdict is DeliveryStatus.RETRY
     wait = parse_retry_after(response.retry_after, now) if retryable else None
-    unavailable = 500 <= response.status <= 599
     raise DeliveryError(
-        _reason(response.status), retryable=retryable, retry_after=wait, unavailable=unavailable
+        _reason(response.status),
+        retryable=retryable,
+        retry_after=wait,
+        fault=Fault.DESTINATION if retryable else Fault.MESSAGE,
+        perhaps_received=not 400 <= response.status <= 499,
     )
+
+
+def origin_of(url: str) -> str:
+    """The scheme, host and port of a URL, which is all that a connection depends on; empty for no URL."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    except ValueError:  # no port number: sending says so
+        return ""
+    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
 
 
 def in_header(credential: str) -> str:
@@ -55,6 +71,12 @@ def in_header(credential: str) -> str:
     if not (credential.isascii() and credential.isprintable()):
         raise DeliveryError("the credential holds characters that no header can carry", retryable=False)
     return credential
+
+
+def _fault(error: OutboundError) -> Fault:
+    if error.sent:
+        return Fault.DESTINATION
+    return Fault.HOST if error.retryable else Fault.MESSAGE
 
 
 def _reason(status: int) -> str:

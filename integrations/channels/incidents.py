@@ -44,7 +44,8 @@ def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest
             reason,
             retryable=error.retryable,
             retry_after=error.retry_after,
-            unavailable=error.unavailable,
+            fault=error.fault,
+            perhaps_received=error.perhaps_received,
         ) from error
 
 

@@ -11,7 +11,7 @@ import orjson
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField
-from integrations.channels.http import deliver_over_http, in_header
+from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.messages import Message, printable
 
@@ -96,4 +96,5 @@ METRICS_SERVICE = Channel(
     fields=(ConfigField("apiKey"), ConfigField("region", required=False)),
     kinds=frozenset(_ALERT_TYPES),
     send=send,
+    origin=lambda config: origin_of(_base_url(config)),
 )

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.http import origin_of
 from integrations.channels.incidents import (
     KINDS,
     SOURCE,
@@ -89,5 +90,6 @@ ON_CALL_SERVICE = Channel(
     ),
     kinds=KINDS,
     send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_ON_CALL_BASE_URL),
     keeps_state=True,
 )

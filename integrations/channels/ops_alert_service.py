@@ -14,7 +14,7 @@ from urllib.parse import quote
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField
-from integrations.channels.http import in_header
+from integrations.channels.http import in_header, origin_of
 from integrations.channels.incidents import (
     KINDS,
     SOURCE,
@@ -103,5 +103,6 @@ OPS_ALERT_SERVICE = Channel(
     ),
     kinds=KINDS,
     send=send,
+    origin=lambda config: origin_of(_base_url(config)),
     keeps_state=True,
 )

@@ -13,6 +13,7 @@ from functools import partial
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField
+from integrations.channels.http import origin_of
 from integrations.channels.incidents import KINDS, SOURCE, ServiceRequest, deliver_incident, place
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, printable
@@ -76,5 +77,6 @@ PAGER_SERVICE = Channel(
     fields=(ConfigField("serviceKey"),),
     kinds=KINDS,
     send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_PAGER_BASE_URL),
     keeps_state=True,
 )

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
-from integrations.channels.http import deliver_over_http
+from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, printable
 
@@ -98,4 +98,5 @@ SMS = Channel(
     fields=(ConfigField("mobileNumber"),),
     kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_SMS_BASE_URL),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from integrations.channels.base import Channel, ConfigField
-from integrations.channels.http import deliver_over_http
+from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
 
@@ -79,4 +79,5 @@ TEAM_CHAT_SERVICE = Channel(
     fields=(ConfigField("webhookUrl"),),
     kinds=frozenset(_COLOURS),
     send=send,
+    origin=lambda config: origin_of(config["webhookUrl"]),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from integrations.channels.base import Channel, ConfigField
-from integrations.channels.http import deliver_over_http
+from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
 from opsapi.wire_json import write_json
@@ -52,4 +52,5 @@ WEBHOOK = Channel(
     ),
     kinds=frozenset(MessageKind),
     send=send,
+    origin=lambda config: origin_of(config["url"]),
 )

@@ -37,6 +37,10 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((socket.gaierror,), OutboundReason.UNRESOLVABLE),
     ((OSError,), OutboundReason.NOT_CONNECTED),
 )
+# Once the request was written, whatever is missing is the answer.
+_ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
+    ((OSError, exceptions.TimeoutError), OutboundReason.NO_ANSWER),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +84,13 @@ def post(
     """
     target = _parse(url)
     deadline = Deadline(total_timeout)
+    connection = None
     try:
         addresses = _checked_addresses(target, deadline)
         with closing(_connect(target, addresses, deadline, connect_timeout)) as connection:
             return _exchange(connection, target, body, headers, body_limit)
     except _FAILURES as error:
-        failure = _explain(target, error)
+        failure = _explain(target, error, sent=connection is not None)
     raise failure
 
 
@@ -149,14 +154,17 @@ def _exchange(
         return OutboundResponse(response.status, response.headers.get("Retry-After"), content)
 
 
-def _explain(target: _Target, error: Exception) -> OutboundError:
-    matches = (reason for types, reason in _REASONS if isinstance(error, types))
+def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
+    matches = (
+        reason for types, reason in (_ANSWER_REASONS if sent else _REASONS) if isinstance(error, types)
+    )
     cause = error.__cause__ or error
     # Other texts may quote the receiver, and a receiver may echo the URL it was sent.
     details = cause.strerror if isinstance(cause, OSError) else None
-    return _logged(target, next(matches, OutboundReason.BAD_RESPONSE), details or type(cause).__name__)
+    reason = next(matches, OutboundReason.BAD_RESPONSE)
+    return _logged(target, reason, details or type(cause).__name__, sent=sent)
 
 
-def _logged(target: _Target, reason: OutboundReason, details: str) -> OutboundError:
+def _logged(target: _Target, reason: OutboundReason, details: str, *, sent: bool = False) -> OutboundError:
     logger.warning("no answer from %s: %s (%s)", target.origin, reason, details)
-    return OutboundError(reason)
+    return OutboundError(reason, sent=sent)

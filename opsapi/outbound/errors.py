@@ -12,11 +12,13 @@ class OutboundReason(StrEnum):
     UNRESOLVABLE = "unresolvable name"
     NOT_CONNECTED = "not connected"
     TIMED_OUT = "timed out"
+    NO_ANSWER = "no answer"
     BAD_CERTIFICATE = "bad certificate"
     BAD_RESPONSE = "bad response"
 
 
 UNREACHABLE = "the receiver could not be reached"
+NO_ANSWER = "sent, no answer"
 
 # One text for the guard, the resolver, closed and filtered ports and time-outs: whoever configures a
 # receiver must not be able to map the network behind the platform with it (decisions 7).
@@ -26,17 +28,22 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
     OutboundReason.UNRESOLVABLE: UNREACHABLE,
     OutboundReason.NOT_CONNECTED: UNREACHABLE,
     OutboundReason.TIMED_OUT: UNREACHABLE,
+    OutboundReason.NO_ANSWER: NO_ANSWER,
     OutboundReason.BAD_CERTIFICATE: "the receiver's certificate could not be verified",
     OutboundReason.BAD_RESPONSE: "the receiver did not answer with valid HTTP",
 }
 
 
 class OutboundError(Exception):
-    """No answer was had. Its text is the public one and names neither host, URL nor credential."""
+    """There was no answer. Its text is the public one and names neither host, URL nor credential.
 
-    def __init__(self, reason: OutboundReason) -> None:
+    `sent`: the connection was made and the request written to it, so the receiver may have taken it.
+    """
+
+    def __init__(self, reason: OutboundReason, *, sent: bool = False) -> None:
         super().__init__(PUBLIC_TEXT[reason])
         self.reason = reason
+        self.sent = sent
 
     @property
     def retryable(self) -> bool:

@@ -1,5 +1,6 @@
 """One row of everything the console shows, with a canary in every secret."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -21,11 +22,11 @@ from accesslist.models import (
 from accesslist.services.keys import api_key_create
 from alerting.choices import NotificationStatus
 from alerting.models import (
-    FailingReceiver,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
     NotificationSetting,
+    UnreachableHost,
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -44,7 +45,14 @@ from opsapi.encryption import encrypt
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
-from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
+from tests.factories.alerting import (
+    EMAIL,
+    WEBHOOK,
+    make_alert,
+    make_config,
+    make_destination,
+    make_notification,
+)
 from tests.factories.automation import host_report, ingest, process_report, publish
 from tests.factories.documents import process
 from tests.factories.integrations import make_integration
@@ -98,8 +106,10 @@ def fill(project: Project) -> None:
     make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
-    FailingReceiver.objects.create(
-        key=f"WEBHOOK http://{new_id()}.example.com", failures=1, next_try=now, updated=now
+    UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
+    destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
+    make_destination(
+        project, id=destination_id, config=encrypt(json.dumps({"url": url}), owner=destination_id)
     )
     with transaction.atomic():
         signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accesslist.models import Project, User
-from alerting.models import Alert, FailingReceiver, MaintenanceWindow, WorkerHeartbeat
+from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
 from automation.models import Agent
 from events.models import Event
 from opsapi import clock
@@ -22,14 +22,14 @@ from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.rows import record_event
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert, make_config, make_notification
+from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
 from tests.factories.automation import make_host
 
 HOUR = timedelta(hours=1)
 HOSTILE = "<script>alert(1)</script>\"'&"
 ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
-PANELS = ("alerts", "notifications", "windows", "hosts", "agents")
-OF_THE_INSTALLATION = ("receivers", "workers")
+PANELS = ("alerts", "notifications", "destinations", "windows", "hosts", "agents")
+OF_THE_INSTALLATION = ("workers",)
 pytestmark = pytest.mark.django_db
 
 
@@ -49,6 +49,7 @@ def fill(project: Project, name: str = "db1") -> None:
     make_notification(project, alert=alert, status="FAILED", attempts=1, reason="refused", recipient=name)
     waiting = {"attempts": 2, "reason": name, "due": now + HOUR, "setting_id": setting.id}
     make_notification(project, event_id=record_event(project, name).id, **waiting)
+    make_destination(project, recipient=name)
     MaintenanceWindow.objects.create(
         group=project,
         alert_types=["HOST"],
@@ -67,7 +68,6 @@ def fill_installation(name: str = "worker") -> None:
     """A row in each panel that belongs to no project."""
     now = clock.now()
     WorkerHeartbeat.objects.create(name=name, seen=now)
-    FailingReceiver.objects.create(key=f"WEBHOOK {name}", failures=3, next_try=now + HOUR, updated=now)
 
 
 def start_page(browser: Client, name: str = "index") -> str:
@@ -108,7 +108,7 @@ class TestWhoSeesWhat:
             "hosts down",
             "agents silent",
             "notifications failing",
-            "receivers failing",
+            "destinations failing",
             "windows active or coming",
             "workers of the last day",
         ]
@@ -178,7 +178,7 @@ class TestWhatIsShown:
         assert "down:27017" in listed
         assert "up:27017" not in listed
 
-    @pytest.mark.parametrize("name", [*PANELS, "receivers", "events"])
+    @pytest.mark.parametrize("name", [*PANELS, "events"])
     def test_an_empty_panel_says_what_would_stand_there(self, console: Client, name: str) -> None:
         page = panel(start_page(console), name)
         assert "overview-empty" in page

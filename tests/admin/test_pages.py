@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
-from alerting.models import AlertConfig, FailingReceiver, MaintenanceWindow
+from alerting.models import AlertConfig, MaintenanceWindow, UnreachableHost
 from opsapi import clock
 from opsapi.console import paging
 from opsapi.console.model_admin import ConsoleInline
@@ -66,11 +66,11 @@ def _all_urls() -> list[str]:
 
 def test_a_row_has_its_page_whatever_its_key_holds(console: Client, project: Project) -> None:
     moment = clock.now()
-    key = "WEBHOOK https://example.com/a_2Fb?c=1#d"
-    receiver = FailingReceiver.objects.create(key=key, failures=3, next_try=moment, updated=moment)
-    page = console.get(page_url(receiver))
+    key = "https://example.com/a_2Fb?c=1#d"
+    host = UnreachableHost.objects.create(host=key, failures=3, since=moment, next_try=moment)
+    page = console.get(page_url(host))
     assert page.status_code == 200
-    assert page.context["original"] == receiver
+    assert page.context["original"] == host
     assert page.context["row_actions"] == []
 
 

@@ -26,7 +26,7 @@ OF_THE_INSTALLATION = {
     "accesslist.organization",
     "accesslist.rolegrant",
     "accesslist.secondfactor",
-    "alerting.failingreceiver",
+    "alerting.unreachablehost",
     "alerting.workerheartbeat",
     "automation.fleetwatch",
     "events.signal",

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting import testing
 from alerting.models import Alert, Notification, NotificationSetting
-from alerting.rules.sending import SECRETS_SEALED
+from alerting.rules.delivery_policy import SECRETS_SEALED
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook

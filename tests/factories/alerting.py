@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accesslist.models import Project
-from alerting.models import Alert, AlertConfig, Notification
+from alerting.models import Alert, AlertConfig, Destination, Notification
 from alerting.services.configs import alert_config_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -80,3 +80,20 @@ def make_failed_notification(project: Project, alert: Alert | None = None) -> No
         status="FAILED",
         reason="the receiver answered 404",
     )
+
+
+def make_destination(project: Project | None, **changes: Any) -> Destination:
+    """A webhook that answered 500 the last time; its configuration is what `config` seals, or gone."""
+    now = clock.now()
+    values = {
+        "id": new_id(),
+        "group": project,
+        "channel": "WEBHOOK",
+        "recipient": "http://hooks.example.com/******tail",
+        "host": "http://hooks.example.com:80",
+        "failures": 1,
+        "failing_since": now,
+        "last_error": "the receiver answered 500",
+        "updated": now,
+    }
+    return Destination.objects.create(**(values | changes))

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from alerting.answering import Answering
+from alerting import delivery
 from alerting.models import Alert, AlertConfig
-from alerting.pipeline import deliver_due, evaluate_signals
+from alerting.pipeline import evaluate_signals
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
 from integrations.messages import Message
+from integrations.outcome import Outcome
 from opsapi import clock
 
 
@@ -17,13 +17,19 @@ class Outside:
     def __init__(self) -> None:
         self.sent: list[tuple[ChannelType, dict[str, str], Message]] = []
         self.outcome = Outcome(DeliveryStatus.DELIVERED, None, 7)
+        self.outcomes: dict[str, Outcome] = {}
 
     def deliver(
         self, channel: ChannelType, config: dict[str, str], message: Message, *, now: datetime
     ) -> Outcome:
         """In place of `integrations.delivery.deliver`."""
         self.sent.append((channel, config, message))
-        return self.outcome
+        return self.outcomes.get(next(iter(config.values())), self.outcome)
+
+    @property
+    def said(self) -> list[tuple[str, str]]:
+        """Whom what was sent to, in order: the first value of the configuration, and the kind."""
+        return [(next(iter(config.values())), message.kind.name) for _, config, message in self.sent]
 
     @property
     def kinds(self) -> list[MessageKind]:
@@ -39,17 +45,45 @@ def evaluate(now: datetime | None = None) -> None:
     raise AssertionError("evaluating brings forth signals without end")
 
 
+SLOTS = 256
+WORKER = 1
+
+
+def deliver_round(now: datetime | None = None, *, limit: int = delivery.AT_ONCE) -> tuple[int, int]:
+    """Claim, decide, send, record, once; answers how many were claimed and how many attempts there were."""
+    claims = delivery.claim(worker=WORKER, slots=SLOTS, now=now or clock.now(), limit=limit)
+    jobs = delivery.decide(claims, now=now or clock.now())
+    for job in jobs:
+        delivery.record([(job, delivery.send(job, now=now or clock.now()))], clock=lambda: now or clock.now())
+    return len(claims), len(jobs)
+
+
 def deliver_one(now: datetime | None = None) -> bool:
-    """Deliver what is due longest, knowing of no receiver; answers whether anything was due."""
-    return deliver_due(clock=lambda: now or clock.now(), answering=Answering())
+    """Make the next attempt that is due; answers whether there was one."""
+    while True:
+        claimed, attempts = deliver_round(now, limit=1)
+        if attempts or not claimed:
+            return bool(attempts)
 
 
 def deliver_all(now: datetime | None = None) -> int:
-    """Deliver everything that is due; answers how many claims there were."""
+    """Deliver everything that is due; answers how many attempts there were."""
     count = 0
-    while deliver_one(now):
-        count += 1
-    return count
+    for _ in range(1_000):
+        claimed, attempts = deliver_round(now)
+        count += attempts
+        if not claimed:
+            return count
+    raise AssertionError("delivering brings forth deliveries without end")
+
+
+def begin(now: datetime) -> list[delivery.Job]:
+    """Begin the attempts that are due, as a worker does that dies then."""
+    while True:
+        claims = delivery.claim(worker=WORKER, slots=SLOTS, now=now)
+        jobs = delivery.decide(claims, now=now)
+        if jobs or not claims:
+            return jobs
 
 
 def statuses(config: AlertConfig) -> list[str]:

@@ -10,7 +10,7 @@ from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
 from alerting.services.acknowledging import alert_acknowledge
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

@@ -7,17 +7,17 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Notification, NotificationAttempt
-from alerting.rules.sending import NO_OUTCOME
-from alerting.services.claiming import LAPSES_AT_MOST, LEASE, notification_claim
+from alerting.rules.delivery_policy import NO_OUTCOME
+from alerting.services.leases import LAPSES_AT_MOST, LEASE
 from alerting.services.resending import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, make_member
-from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_one, evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def open_alert(project: Project, *notifications: Any) -> None:
 def lapse(times: int) -> None:
     """So many attempts begin, from START on, and none comes to an end."""
     for number in range(times):
-        assert notification_claim(now=START + number * (LEASE + SECOND))
+        assert begin(START + number * (LEASE + SECOND))
 
 
 def lapse_for_good() -> None:
@@ -84,7 +84,7 @@ def test_where_nobody_was_reached_an_attempt_keeps_when_it_began_and_not_how_lon
 
 @pytest.mark.usefixtures("due")
 def test_an_attempt_without_an_outcome_is_written_down_when_it_is_taken_up(outside: Outside) -> None:
-    notification_claim(now=START)
+    begin(START)
     deliver_all(START + LEASE + SECOND)
     assert attempts() == [
         (1, START + LEASE, "retry", NO_OUTCOME, LEASE_MS),
@@ -99,11 +99,11 @@ def test_an_attempt_slower_than_its_lease_is_written_down_once(
     taken_up = START + LEASE + SECOND
 
     def overtaken(*_: Any, **__: Any) -> Outcome:
-        monkeypatch.setattr("alerting.delivering.deliver", outside.deliver)
+        monkeypatch.setattr("alerting.delivery.deliver", outside.deliver)
         deliver_one(taken_up)
         return REFUSED
 
-    monkeypatch.setattr("alerting.delivering.deliver", overtaken)
+    monkeypatch.setattr("alerting.delivery.deliver", overtaken)
     deliver_one(START)
     assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "delivered")]
 
@@ -111,7 +111,7 @@ def test_an_attempt_slower_than_its_lease_is_written_down_once(
 @pytest.mark.usefixtures("due")
 def test_attempts_given_up_are_all_there(outside: Outside) -> None:
     for seconds in range(0, 3700, 31):
-        notification_claim(now=START + timedelta(seconds=seconds))
+        begin(START + timedelta(seconds=seconds))
     deliver_all(START + timedelta(seconds=3800))
     numbers = [number for number, *_ in attempts()]
     assert numbers == list(range(1, 121))
@@ -120,7 +120,7 @@ def test_attempts_given_up_are_all_there(outside: Outside) -> None:
 
 @pytest.mark.usefixtures("due")
 def test_a_crash_and_a_long_absence_lose_neither_it_nor_its_repeats(outside: Outside) -> None:
-    notification_claim(now=START)
+    begin(START)
     deliver_all(START + 2 * HOUR)
     deliver_all(START + 4 * HOUR)
     assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
@@ -130,7 +130,7 @@ def test_a_crash_and_a_long_absence_lose_neither_it_nor_its_repeats(outside: Out
 def test_a_crash_of_the_last_try_is_tried_again(outside: Outside) -> None:
     outside.outcome = AWAY
     deliver_all(START)
-    notification_claim(now=START + HOUR - SECOND)
+    begin(START + HOUR - SECOND)
     outside.outcome = TAKEN
     deliver_all(START + HOUR + LEASE)
     assert [(number, status) for number, _, status, *_ in attempts()] == [
@@ -145,7 +145,7 @@ def test_a_crash_and_a_long_absence_do_not_lose_the_end(project: Project, outsid
     deliver_all(START)
     ingest(project, host_report(reachable=True), now=START + MINUTE)
     evaluate(START + MINUTE)
-    notification_claim(now=START + MINUTE)
+    begin(START + MINUTE)
     deliver_all(START + 2 * HOUR)
     assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
 
@@ -153,7 +153,7 @@ def test_a_crash_and_a_long_absence_do_not_lose_the_end(project: Project, outsid
 def test_a_crash_and_a_long_absence_lose_no_people(project: Project, outside: Outside) -> None:
     make_member(project, "ada")
     open_alert(project, GROUP)
-    notification_claim(now=START)
+    begin(START)
     deliver_all(START + 2 * HOUR)
     deliver_all(START + 4 * HOUR)
     assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
@@ -195,7 +195,7 @@ def test_what_is_sent_once_more_has_its_attempts_anew(outside: Outside) -> None:
     now = START + 2 * HOUR
     deliver_all(now)
     notification_resend(notification=Notification.objects.get(kind="alert.open"), actor=SYSTEM, now=now)
-    notification_claim(now=now)
+    begin(now)
     deliver_all(now + LEASE + SECOND)
     assert outside.kinds == [MessageKind.OPEN]
 

@@ -8,7 +8,7 @@ from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.services.configs import alert_config_delete, deleted_config_secrets_purge
 from integrations.choices import DeliveryStatus
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
     return stand_in
 
 

@@ -10,7 +10,7 @@ from alerting.choices import DropReason
 from alerting.models import Alert, Notification
 from alerting.pipeline import open_tracked
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.outbound.errors import UNREACHABLE
@@ -88,11 +88,11 @@ def test_what_fails_while_its_alert_ends_is_dropped_with_the_reason(
 
     start = clock.now()
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.delivering.deliver", end_and_fail)
+        patched.setattr("alerting.delivery.deliver", end_and_fail)
         assert deliver_one(start)
+    assert deliver_all(start + timedelta(hours=2)) == 0
     notification = Notification.objects.get()
     assert (notification.status, notification.reason) == ("DROPPED", DropReason.ALERT_OVER.value)
-    assert deliver_all(start + timedelta(hours=2)) == 0
     assert outside.sent == []
 
 

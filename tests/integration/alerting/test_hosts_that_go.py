@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
     return stand_in
 
 

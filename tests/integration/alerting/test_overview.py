@@ -8,11 +8,11 @@ import pytest
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus, NotificationStatus, WaitReason
-from alerting.models import FailingReceiver, WorkerHeartbeat
+from alerting.models import WorkerHeartbeat
+from alerting.selectors.destinations import destinations_failing
 from alerting.selectors.overview import (
     active_alerts,
     notifications_failing,
-    receivers_failing,
     windows_ahead,
     workers_known,
 )
@@ -20,7 +20,13 @@ from automation.selectors.overview import agents_silent, hosts_down
 from opsapi.api.principal import Reach
 from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id
-from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
+from tests.factories.alerting import (
+    make_alert,
+    make_config,
+    make_destination,
+    make_global_config,
+    make_notification,
+)
 from tests.factories.automation import make_host
 from tests.integration.alerting.overviews import (
     ALL,
@@ -139,10 +145,16 @@ class TestNotifications:
         assert set(ids(notifications_failing(reach=reach, now=NOW).rows)) == set(ids(shown))
         assert set(self.failing()) == set(ids([*shown, *hidden]))
 
-    def test_receivers_that_fail_are_shown_the_latest_first(self) -> None:
-        for key, ago in (("WEBHOOK http://a.example.com", HOUR), ("EMAIL", SECOND)):
-            FailingReceiver.objects.create(key=key, failures=1, next_try=NOW, updated=NOW - ago)
-        assert ids(receivers_failing().rows) == ["EMAIL", "WEBHOOK http://a.example.com"]
+    def test_destinations_that_fail_are_shown_the_latest_first(self, project: Project) -> None:
+        first, second = (make_destination(project, failing_since=NOW - ago) for ago in (HOUR, SECOND))
+        make_destination(project, failures=0, failing_since=None)
+        assert ids(destinations_failing(reach=ALL).rows) == [second.id, first.id]
+
+    def test_destinations_of_global_configurations_are_not_shown_to_a_project(self, project: Project) -> None:
+        own = make_destination(project)
+        make_destination(project, is_global=True)
+        reach = Reach(group_ids=frozenset({project.id}))
+        assert ids(destinations_failing(reach=reach).rows) == [own.id]
 
 
 class TestWindows:

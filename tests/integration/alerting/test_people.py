@@ -7,21 +7,20 @@ import pytest
 
 from accesslist.models import Project, RoleGrant, User
 from alerting.choices import DropReason
-from alerting.delivering import deliver_claimed
+from alerting.delivery import claim, decide
 from alerting.models import Alert, Notification
 from alerting.selectors import people
-from alerting.services.claiming import notification_claim
 from automation.reports import EventReport
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.roles import Role
 from tests.factories.accesslist import make_team
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.people import GROUP, channels, make_member, told
-from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import WORKER, Outside, deliver_all, deliver_one, evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -261,10 +260,10 @@ def test_two_workers_never_look_the_same_people_up(project: Project, outside: Ou
     make_member(project, "ada")
     open_alert(project, GROUP)
     start = clock.now()
-    late = notification_claim(now=start)
-    assert late is not None
+    late = claim(worker=WORKER, slots=1, now=start)
+    assert late
     deliver_all(start + timedelta(seconds=31))
-    deliver_claimed(late, clock=lambda: start + timedelta(seconds=32))
+    assert decide(late, now=start + timedelta(seconds=32)) == []
     assert told(outside) == [(OPEN, "ada@example.com")]
     assert Notification.objects.filter(kind=OPEN.value).count() == 1
 
@@ -275,7 +274,7 @@ def test_a_crash_before_people_were_looked_up_tells_nobody_of_what_is_over(
     make_member(project, "ada")
     open_alert(project, GROUP)
     start = clock.now()
-    assert notification_claim(now=start)
+    assert claim(worker=WORKER, slots=1, now=start)
     close_alert(project)
     deliver_all(start + timedelta(seconds=31))
     assert outside.sent == []

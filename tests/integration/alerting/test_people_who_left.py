@@ -8,17 +8,18 @@ import pytest
 from accesslist.models import Project, RoleGrant, User
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Notification, NotificationSetting
-from alerting.services.claiming import LEASE, notification_claim
+from alerting.services.leases import LEASE
 from alerting.services.resending import notification_resend
 from alerting.services.windows import window_create
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
+from tests.integration.alerting import pipeline
 from tests.integration.alerting.people import GROUP, make_member, told
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 
@@ -127,12 +128,13 @@ def test_who_left_after_being_told_is_told_the_end(project: Project, outside: Ou
     assert told(outside) == [(CLOSE, ADA), (CLOSE, BOB)]
 
 
-def test_who_was_perhaps_told_is_told_again_so_that_the_end_can_follow(
-    project: Project, outside: Outside
-) -> None:
+def test_a_person_who_left_and_was_perhaps_notified_gets_the_end(project: Project, outside: Outside) -> None:
     ada, now = begin(project, outside, AWAY), clock.now() + LATER
     Notification.objects.exclude(recipient=ADA).update(due=now + timedelta(days=1))
-    assert notification_claim(now=now)
+    assert pipeline.begin(now)
     go(ada)
     deliver_all(now + LEASE + timedelta(seconds=1))
-    assert told(outside) == [(OPEN, ADA)]
+    ingest(project, host_report(reachable=True))
+    evaluate()
+    deliver_all(now + LEASE + timedelta(seconds=2))
+    assert told(outside) == [(CLOSE, ADA)]

@@ -13,16 +13,16 @@ from accesslist.models import Project, RoleGrant
 from accesslist.services.projects import project_delete
 from alerting import worker as worker_module
 from alerting.choices import DropReason, NotificationStatus
+from alerting.delivery import record
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services import alerts, purge
-from alerting.services.claiming import notification_claim, notification_record
 from alerting.services.purge import deleted_project_purge
 from alerting.worker import Worker
 from automation.reports import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -34,7 +34,7 @@ from tests.eventually import eventually
 from tests.factories.accesslist import ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+from tests.integration.alerting.pipeline import Outside, begin, deliver_all, evaluate, statuses
 from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ MOST_STEPS = 1000
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
     return stand_in
 
 
@@ -196,11 +196,10 @@ def test_one_that_is_being_sent_is_followed_by_its_cancel(project: Project, outs
     make_config(project)
     ingest(project, host_report(reachable=False))
     evaluate()
-    claim = notification_claim(now=clock.now())
-    assert claim
+    [job] = begin(clock.now())
     delete(project)
     assert deleted_project_purge(now=clock.now()) is False
-    notification_record(notification=claim.notification, outcome=outside.outcome, jitter=0, now=clock.now())
+    record([(job, outside.outcome)], clock=clock.now)
     assert deleted_project_purge(now=clock.now()) is False
     deliver_all()
     assert outside.kinds == [MessageKind.CANCEL]

@@ -13,7 +13,7 @@ from alerting.models import Alert, AlertConfig, Notification, NotificationSettin
 from alerting.selectors.settings import setting_values
 from alerting.services.settings import removed_settings_purge, settings_replace
 from integrations.choices import DeliveryStatus
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.delivering.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
     return stand_in
 
 

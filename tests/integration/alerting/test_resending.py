@@ -18,7 +18,7 @@ from automation.reports import EventReport
 from events.models import Event
 from events.types import EventType
 from integrations.choices import DeliveryStatus, IntegrationType, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

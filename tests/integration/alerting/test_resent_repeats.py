@@ -8,18 +8,15 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.answering import Answering
 from alerting.choices import NotificationStatus
-from alerting.delivering import deliver_claimed
+from alerting.delivery import decide, record, send
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.pipeline import deliver_due
 from alerting.services.acknowledging import alert_acknowledge
-from alerting.services.claiming import Claim
 from alerting.services.configs import alert_config_update
 from alerting.services.notifications import notifications_drop
 from alerting.services.resending import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
@@ -110,20 +107,23 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
 
     def late(**given: Any) -> None:
         """A sender comes first."""
-        held = {"lease_token": uuid.uuid4(), "lease_until": clock.now() + GAP, "attempts": 1}
+        held = {
+            "lease_token": uuid.uuid4(),
+            "lease_until": clock.now() + GAP,
+            "destination": opening.destination,
+        }
         Notification.objects.filter(kind=UPDATE.value).update(**held)
         notifications_drop(**given)
 
     monkeypatch.setattr("alerting.services.resending.notifications_drop", late)
     opening = failed(MessageKind.OPEN)
     resend(opening)
-    answering = Answering()
-    answering.note(opening.receiver, answered=True)
-    assert deliver_due(clock=clock.now, answering=answering)
+    assert deliver_all() == 0
     repeat = Notification.objects.get(kind=UPDATE.value)
-    claim = Claim(repeat, perhaps_sent=False, lapsed_for_good=False)
-    deliver_claimed(claim, clock=clock.now)
-    assert outside.kinds[-2:] == [MessageKind.OPEN, UPDATE]
+    [job] = decide([repeat], now=clock.now())
+    record([(job, send(job, now=clock.now()))], clock=clock.now)
+    assert deliver_all() == 1
+    assert outside.kinds[-2:] == [UPDATE, MessageKind.OPEN]
     assert to_come() == 1
 
 

@@ -12,7 +12,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.pipeline import evaluate_signals, open_tracked
-from alerting.services.claiming import notification_claim
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from alerting.services.locks import project_lock
 from automation.reports import EventReport
@@ -26,7 +25,7 @@ from tests.client import ApiClient
 from tests.eventually import eventually
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import AGENT, host_report, ingest
-from tests.integration.alerting.pipeline import evaluate, statuses
+from tests.integration.alerting.pipeline import begin, evaluate, statuses
 from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db
@@ -42,8 +41,8 @@ def test_what_is_told_once_is_due_when_its_delay_has_passed_since_it_happened(pr
     happened = clock.now() - timedelta(hours=1)
     ingest(project, events=(ROLLBACK,), now=happened)
     evaluate()
-    assert notification_claim(now=happened + timedelta(minutes=4, seconds=59)) is None
-    assert notification_claim(now=happened + timedelta(minutes=5)) is not None
+    assert not begin(happened + timedelta(minutes=4, seconds=59))
+    assert begin(happened + timedelta(minutes=5))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from alerting.models import Alert, NotificationSetting
 from alerting.rules.story import MomentKind
 from alerting.selectors.story import NOT_SHOWN
 from integrations.choices import DeliveryStatus
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config
 from tests.integration.alerting.pipeline import Outside, deliver_all
 from tests.integration.alerting.stories import (

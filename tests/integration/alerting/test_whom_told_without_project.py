@@ -4,21 +4,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pytest_django import Settings
 
 from accesslist.models import Project, RoleGrant
 from alerting.models import Notification
-from alerting.services.claiming import notification_claim
 from alerting.services.configs import alert_config_delete
 from alerting.services.windows import window_create
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.delivery import Outcome
+from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.factories.accesslist import ProjectFactory, UserFactory
-from tests.factories.alerting import EMAIL, WEBHOOK, make_config, make_global_config, make_notification
+from tests.factories.alerting import EMAIL, WEBHOOK, make_config, make_global_config
 from tests.factories.events import happened, key_added
 from tests.integration.alerting.people import GROUP, make_member, told
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
@@ -158,20 +156,3 @@ def test_one_that_failed_comes_again_under_the_same_id(outside: Outside) -> None
     assert len(outside.sent) == 2
     assert len({message.delivery_id for _, _, message in outside.sent}) == 1
     assert outcomes() == {"WEBHOOK": ("DELIVERED", None)}
-
-
-def test_the_last_sender_tells_projects_before_what_keeps_the_others_at_work(
-    project: Project, settings: Settings
-) -> None:
-    settings.OPSAPI_SENDERS = 3
-    about = {"event_id": "0" * 24, "kind": "alert.inform", "created": START}
-    for number in range(4):
-        second = START + timedelta(seconds=number)
-        make_notification(project, group=None, due=second, receiver=f"EMAIL {number}", **about)
-    later = START + timedelta(seconds=9)
-    make_notification(project, due=later, receiver="EMAIL 0", **about)
-    known = [f"EMAIL {number}" for number in range(4)]
-    asked = [False, False, True]
-    claims = [notification_claim(now=later, known_to_answer=known, only_answering=last) for last in asked]
-    groups = [claim.notification.group_id if claim else "none" for claim in claims]
-    assert groups == [None, None, project.id]

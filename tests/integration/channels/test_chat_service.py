@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.chat_service import CHAT_SERVICE, send
-from integrations.choices import MessageKind
+from integrations.choices import Fault, MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import closed, faults, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -146,24 +146,20 @@ def test_an_answer_that_is_not_ok_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("error", "unavailable"),
+    ("error", "fault"),
     [
-        ("ratelimited", False),
-        ("rate_limited", False),
-        ("team_added_to_org", False),
-        ("org_login_required", False),
-        ("invalid_auth", False),
-        ("internal_error", True),
-        ("fatal_error", True),
-        ("service_unavailable", True),
-        ("request_timeout", True),
+        ("ratelimited", Fault.DESTINATION),
+        ("org_login_required", Fault.DESTINATION),
+        ("internal_error", Fault.DESTINATION),
+        ("invalid_auth", Fault.MESSAGE),
     ],
 )
-def test_what_concerns_one_customer_is_no_failure_of_the_service(
-    service: HttpReceiver, error: str, unavailable: bool
+def test_what_may_pass_is_a_fault_of_the_destination_and_nothing_was_received(
+    service: HttpReceiver, error: str, fault: Fault
 ) -> None:
     provide(service, lambda request: (200, {"ok": False, "error": error}))
-    assert failure_of().unavailable is unavailable
+    failure = failure_of()
+    assert (failure.fault, failure.perhaps_received) == (fault, False)
 
 
 @pytest.mark.parametrize(("error", "retry_after"), [("ratelimited", 30), ("invalid_auth", None)])
@@ -182,7 +178,7 @@ def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpRece
     failure = failure_of()
     assert failure.reason == "the receiver did not answer as a chat service does"
     assert failure.retryable
-    assert failure.unavailable
+    assert (failure.fault, failure.perhaps_received) == (Fault.DESTINATION, True)
 
 
 def test_neither_reason_nor_log_tells_the_token(
@@ -191,5 +187,5 @@ def test_neither_reason_nor_log_tells_the_token(
     caplog.set_level("DEBUG")
     service.behave(lambda handler: None)
     failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
     assert TOKEN not in caplog.text

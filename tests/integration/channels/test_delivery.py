@@ -1,13 +1,16 @@
 """Delivery of one message: every end is an outcome."""
 
+import socket
 from collections.abc import Mapping
 from datetime import datetime
+from ipaddress import ip_network
 
 import pytest
+from pytest_django import Settings
 
 from integrations import delivery
 from integrations.channels.base import Channel
-from integrations.choices import ChannelType, DeliveryStatus
+from integrations.choices import ChannelType, DeliveryStatus, Fault
 from integrations.delivery import UNFORESEEN, deliver
 from integrations.messages import Message
 from tests.receivers import HttpReceiver, MailReceiver
@@ -35,21 +38,42 @@ def test_a_busy_receiver_is_tried_again_when_it_asks(http_receiver: HttpReceiver
 
 
 @pytest.mark.parametrize(
-    ("status", "unavailable"),
-    [(404, False), (408, False), (425, False), (429, False), (500, True), (503, True), (599, True)],
+    ("status", "fault", "perhaps"),
+    [
+        (302, Fault.MESSAGE, True),
+        (404, Fault.MESSAGE, False),
+        (408, Fault.DESTINATION, False),
+        (425, Fault.DESTINATION, False),
+        (429, Fault.DESTINATION, False),
+        (500, Fault.DESTINATION, True),
+        (503, Fault.DESTINATION, True),
+        (599, Fault.DESTINATION, True),
+    ],
 )
-def test_only_a_fault_of_the_service_makes_it_unavailable(
-    http_receiver: HttpReceiver, status: int, unavailable: bool
+def test_anything_but_a_definite_refusal_counts_as_perhaps_received(
+    http_receiver: HttpReceiver, status: int, fault: Fault, perhaps: bool
 ) -> None:
     http_receiver.answer(status)
     outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
-    assert outcome.unavailable is unavailable
+    assert (outcome.fault, outcome.perhaps_received) == (fault, perhaps)
 
 
-def test_who_does_not_answer_is_unavailable(http_receiver: HttpReceiver) -> None:
+def test_a_request_without_an_answer_was_perhaps_received(http_receiver: HttpReceiver) -> None:
     http_receiver.behave(lambda handler: None)
     outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
-    assert outcome.unavailable
+    assert (outcome.fault, outcome.perhaps_received) == (Fault.DESTINATION, True)
+
+
+def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(settings: Settings) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("127.0.0.0/8")]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    outcome = deliver(ChannelType.WEBHOOK, {"url": f"http://127.0.0.1:{port}/"}, make_message(), now=NOW)
+    assert (outcome.status, outcome.fault, outcome.perhaps_received) == (
+        DeliveryStatus.RETRY,
+        Fault.HOST,
+        False,
+    )
 
 
 def test_a_refusing_receiver_fails_for_good(http_receiver: HttpReceiver) -> None:
@@ -69,7 +93,7 @@ def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(
     def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         raise RuntimeError(f"cannot make sense of {config['url']}")
 
-    broken = Channel(ChannelType.WEBHOOK, fields=(), kinds=frozenset(), send=send)
+    broken = Channel(ChannelType.WEBHOOK, fields=(), kinds=frozenset(), send=send, origin=lambda _: "")
     monkeypatch.setattr(delivery, "CHANNELS", {ChannelType.WEBHOOK: broken})
     config = {"url": "https://hook.example/very-secret"}
     outcome = deliver(ChannelType.WEBHOOK, config, make_message(), now=NOW)

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.email import send
-from integrations.choices import MessageKind
+from integrations.choices import Fault, MessageKind
 from integrations.messages import Message
 from tests.receivers import MailReceiver, ReceivedMail
 from tests.unit.integrations.messages import NOW, make_message
@@ -130,7 +130,7 @@ def test_it_says_why_the_server_refused(
 
 
 @pytest.mark.parametrize(
-    ("recipient_answer", "data_answer", "unavailable"),
+    ("recipient_answer", "data_answer", "of_the_server"),
     [
         ("450 mailbox busy", "250 OK", False),
         ("452 mailbox full", "250 OK", False),
@@ -142,14 +142,14 @@ def test_it_says_why_the_server_refused(
     ],
 )
 def test_a_mailbox_that_takes_no_mail_is_no_failure_of_the_server(
-    mail_receiver: MailReceiver, recipient_answer: str, data_answer: str, unavailable: bool
+    mail_receiver: MailReceiver, recipient_answer: str, data_answer: str, of_the_server: bool
 ) -> None:
     mail_receiver.recipient_answer, mail_receiver.data_answer = recipient_answer, data_answer
-    assert failure_of(CONFIG).unavailable is unavailable
+    assert (failure_of(CONFIG).fault is Fault.HOST) is of_the_server
 
 
 @pytest.mark.parametrize(
-    ("error", "unavailable"),
+    ("error", "of_the_server"),
     [
         (smtplib.SMTPSenderRefused(452, b"no room", "ops@example.com"), True),
         (smtplib.SMTPConnectError(450, b"busy"), True),
@@ -160,13 +160,13 @@ def test_a_mailbox_that_takes_no_mail_is_no_failure_of_the_server(
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_server_refuses_to_everybody_is_a_failure_of_the_server(
-    mail_receiver: MailReceiver, monkeypatch: pytest.MonkeyPatch, error: OSError, unavailable: bool
+    mail_receiver: MailReceiver, monkeypatch: pytest.MonkeyPatch, error: OSError, of_the_server: bool
 ) -> None:
     def refuse(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(EmailBackend, "send_messages", refuse)
-    assert failure_of(CONFIG).unavailable is unavailable
+    assert (failure_of(CONFIG).fault is Fault.HOST) is of_the_server
 
 
 def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
@@ -174,7 +174,7 @@ def test_a_server_that_is_away_is_tried_again(mail_receiver: MailReceiver, setti
         settings.EMAIL_PORT = server.getsockname()[1]
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
-    assert failure.unavailable
+    assert failure.fault is Fault.HOST
 
 
 def test_a_server_that_says_nothing_is_tried_again(mail_receiver: MailReceiver, settings: Settings) -> None:
@@ -201,4 +201,4 @@ def test_a_server_that_keeps_a_mail_waiting_is_hung_up_on_in_the_end(
     monkeypatch.setattr("integrations.channels.email.TOTAL_SECONDS", 0.1)
     mail_receiver.silent = True
     failure = failure_of(CONFIG)
-    assert (failure.reason, failure.retryable) == ("the mail server could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)

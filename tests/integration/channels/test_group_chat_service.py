@@ -113,5 +113,5 @@ def test_neither_reason_nor_log_tells_the_token(
     caplog.set_level("DEBUG")
     service.behave(lambda handler: None)
     failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
     assert TOKEN not in caplog.text

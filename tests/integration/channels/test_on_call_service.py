@@ -121,7 +121,7 @@ def test_a_service_that_hangs_up_is_tried_again_and_the_path_is_nowhere(
     caplog.set_level("DEBUG")
     http_receiver.behave(lambda handler: None)
     failure = failure_of(make_message())
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
     assert "no answer from http://127.0.0.1" in caplog.text
     assert "very-secret" not in caplog.text
 

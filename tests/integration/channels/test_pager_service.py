@@ -184,4 +184,4 @@ def test_a_test_that_cannot_be_closed_says_that_it_is_open(pager: Pager, http_re
 def test_a_service_that_hangs_up_is_tried_again(pager: Pager, http_receiver: HttpReceiver) -> None:
     http_receiver.behave(lambda handler: None)
     failure = failure_of(make_message())
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)

@@ -108,7 +108,7 @@ def test_neither_reason_nor_log_tells_the_url(
     caplog.set_level("DEBUG")
     service.behave(lambda handler: None)
     failure = failure_of(service)
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
     assert "127.0.0.1" in caplog.text
     assert "very-secret" not in caplog.text
     assert "workflows" not in caplog.text

@@ -80,7 +80,7 @@ def test_it_is_delivered_once_though_the_answer_drips(http_receiver: HttpReceive
 def test_a_receiver_that_hangs_up_is_tried_again(http_receiver: HttpReceiver) -> None:
     http_receiver.behave(lambda handler: None)
     failure = failure_of(http_receiver)
-    assert (failure.reason, failure.retryable) == ("the receiver could not be reached", True)
+    assert (failure.reason, failure.retryable) == ("sent, no answer", True)
 
 
 def test_a_url_with_credentials_fails_for_good() -> None:

@@ -10,14 +10,13 @@ from alerting.rules.story import (
     Acknowledging,
     Moment,
     MomentKind,
-    WindowSpan,
-    covering,
     cut,
     in_order,
     lapses,
     settled_at,
     window_moments,
 )
+from alerting.rules.windows import WindowSpan, covering
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
-from alerting.rules.sending import Step, Verdict
+from alerting.rules.delivery_policy import Step, Verdict
 from alerting.rules.story import MomentKind
 from alerting.rules.telling import Attempt, Telling, coming_moment, duration_words, telling_moments
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind

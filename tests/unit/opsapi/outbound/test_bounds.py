@@ -61,7 +61,7 @@ def test_interim_answers_without_end_are_no_answer(http_receiver: HttpReceiver) 
             handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     http_receiver.behave(behaviour)
-    assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.TIMED_OUT
+    assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.NO_ANSWER
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_it_reads_no_more_than_the_limit_of_an_oversized_answer(http_receiver: H
 )
 def test_it_is_not_held_by_a_receiver_that_drips(http_receiver: HttpReceiver, start: bytes) -> None:
     http_receiver.drip(start)
-    assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.TIMED_OUT
+    assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.NO_ANSWER
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_it_is_not_held_by_a_receiver_that_says_nothing(
     unread_port: int, http_receiver: HttpReceiver
 ) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
-    assert reason_of(url, total_timeout=0.3) is OutboundReason.TIMED_OUT
+    assert reason_of(url, total_timeout=0.3) is OutboundReason.NO_ANSWER
 
 
 def test_it_is_not_held_by_a_receiver_that_reads_nothing(
     unread_port: int, http_receiver: HttpReceiver
 ) -> None:
     url = f"http://127.0.0.1:{unread_port}/"
-    assert reason_of(url, b"x" * 30_000_000, total_timeout=0.3) is OutboundReason.TIMED_OUT
+    assert reason_of(url, b"x" * 30_000_000, total_timeout=0.3) is OutboundReason.NO_ANSWER
 
 
 def test_it_is_not_held_by_a_resolver_that_hangs(

@@ -105,4 +105,4 @@ def test_it_is_not_held_by_a_receiver_that_drips_over_tls(
         receiver.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
         with pytest.raises(OutboundError) as caught:
             post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=1.0)
-        assert caught.value.reason is OutboundReason.TIMED_OUT
+        assert caught.value.reason is OutboundReason.NO_ANSWER

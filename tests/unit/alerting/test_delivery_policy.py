@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from alerting.choices import AlertStatus, DropReason, WaitReason
-from alerting.rules.sending import (
+from alerting.rules.delivery_policy import (
     NO_OUTCOME,
     DueNotification,
     Silence,
     Step,
     Verdict,
-    follow_up,
-    judge,
+    decide_delivery,
     repeat_due,
 )
 from integrations.choices import MessageKind
+from opsapi.outbound.errors import NO_ANSWER
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -71,7 +71,7 @@ def test_what_becomes_of_it(
     wanted: Verdict,
 ) -> None:
     due = DueNotification(kind=kind, status=status, silence=silence, acknowledged_until=until)
-    assert judge(due, NOW) == wanted
+    assert decide_delivery(due, NOW) == wanted
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_services_with_state_get_their_resolve_in_a_window(
     kind: MessageKind, status: AlertStatus, wanted: Verdict
 ) -> None:
     due = DueNotification(kind=kind, status=status, silence=SILENCE, keeps_state=True)
-    assert judge(due, NOW) == wanted
+    assert decide_delivery(due, NOW) == wanted
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_an_acknowledgement_counts_until_its_time(
     until: datetime | None, update: Verdict, acknowledge: Verdict
 ) -> None:
     repeat = DueNotification(kind=MessageKind.UPDATE, status=OPEN, acknowledged_until=until)
-    assert judge(repeat, NOW) == update
-    assert judge(replace(repeat, kind=MessageKind.ACKNOWLEDGE), NOW) == acknowledge
+    assert decide_delivery(repeat, NOW) == update
+    assert decide_delivery(replace(repeat, kind=MessageKind.ACKNOWLEDGE), NOW) == acknowledge
 
 
 REMOVED = Verdict(Step.DROP, DropReason.NOTIFICATION_REMOVED.value)
@@ -124,20 +124,21 @@ OFF = Verdict(Step.DROP, DropReason.CONFIG_OFF.value)
 def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
     kind: MessageKind, status: AlertStatus | None, config_off: Verdict, removed: Verdict
 ) -> None:
-    assert judge(DueNotification(kind=kind, status=status, config_counts=False), NOW) == config_off
-    assert judge(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
+    assert decide_delivery(DueNotification(kind=kind, status=status, config_counts=False), NOW) == config_off
+    assert decide_delivery(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
 
 
+PERHAPS = Verdict(Step.GIVE_UP, NO_ANSWER)
 LEFT = Verdict(Step.DROP, DropReason.NOT_AMONG_THEM.value)
 
 
 @pytest.mark.parametrize(
-    ("kind", "status", "perhaps_sent", "wanted"),
+    ("kind", "status", "perhaps_received", "wanted"),
     [
         (MessageKind.OPEN, OPEN, False, LEFT),
-        (MessageKind.OPEN, OPEN, True, SEND),
+        (MessageKind.OPEN, OPEN, True, PERHAPS),
         (MessageKind.UPDATE, OPEN, False, LEFT),
-        (MessageKind.UPDATE, OPEN, True, LEFT),
+        (MessageKind.UPDATE, OPEN, True, PERHAPS),
         (MessageKind.INFORM, None, False, LEFT),
         (MessageKind.CLOSE, CLOSED, False, SEND),
         (MessageKind.CANCEL, CANCELLED, False, SEND),
@@ -145,65 +146,60 @@ LEFT = Verdict(Step.DROP, DropReason.NOT_AMONG_THEM.value)
     ids=lambda value: value.name if isinstance(value, MessageKind) else str(value is True),
 )
 def test_who_left_is_told_nothing_but_the_end(
-    kind: MessageKind, status: AlertStatus | None, perhaps_sent: bool, wanted: Verdict
+    kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: Verdict
 ) -> None:
-    due = DueNotification(kind=kind, status=status, perhaps_sent=perhaps_sent, recipient_counts=False)
-    assert judge(due, NOW) == wanted
+    due = DueNotification(kind=kind, status=status, perhaps_received=perhaps_received, recipient_counts=False)
+    assert decide_delivery(due, NOW) == wanted
 
 
 @pytest.mark.parametrize(
     ("due", "wanted"),
     [
         pytest.param(DueNotification(kind=MessageKind.OPEN, status=OPEN), SEND, id="opening"),
-        pytest.param(DueNotification(kind=MessageKind.OPEN, status=CLOSED), SEND, id="opening, over"),
+        pytest.param(DueNotification(kind=MessageKind.OPEN, status=CLOSED), PERHAPS, id="opening, over"),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_counts=False), SEND, id="taken out"
+            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_counts=False), PERHAPS, id="taken out"
         ),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=CLOSED, silence=SILENCE), SILENCED, id="silenced"
+            DueNotification(kind=MessageKind.OPEN, status=CLOSED, silence=SILENCE), PERHAPS, id="silenced"
         ),
-        pytest.param(DueNotification(kind=MessageKind.UPDATE, status=CLOSED), OVER, id="repeat, over"),
+        pytest.param(DueNotification(kind=MessageKind.UPDATE, status=CLOSED), PERHAPS, id="reminder, over"),
         pytest.param(
-            DueNotification(kind=MessageKind.INFORM, status=None, config_counts=False), OFF, id="told once"
+            DueNotification(kind=MessageKind.ACKNOWLEDGE, status=CLOSED), PERHAPS, id="acknowledgement, over"
+        ),
+        pytest.param(
+            DueNotification(kind=MessageKind.INFORM, status=None, config_counts=False), PERHAPS, id="one-shot"
         ),
     ],
 )
-def test_an_opening_that_was_perhaps_sent_is_sent_again(due: DueNotification, wanted: Verdict) -> None:
-    assert judge(replace(due, perhaps_sent=True), NOW) == wanted
+def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
+    due: DueNotification, wanted: Verdict
+) -> None:
+    assert decide_delivery(replace(due, perhaps_received=True), NOW) == wanted
+
+
+@pytest.mark.parametrize("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
+@pytest.mark.parametrize(("was_notified", "wanted"), [(True, SEND), (False, Verdict(Step.REMOVE))])
+def test_an_end_goes_only_to_a_receiver_that_was_notified(
+    kind: MessageKind, was_notified: bool, wanted: Verdict
+) -> None:
+    status = CLOSED if kind is MessageKind.CLOSE else CANCELLED
+    assert (
+        decide_delivery(DueNotification(kind=kind, status=status, was_notified=was_notified), NOW) == wanted
+    )
 
 
 def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
-    due = DueNotification(kind=MessageKind.OPEN, status=OPEN, for_people=True)
-    assert judge(due, NOW) == Verdict(Step.RESOLVE)
-    assert judge(replace(due, silence=SILENCE), NOW) == SILENCED
-    assert judge(replace(due, status=CLOSED), NOW) == OVER
+    due = DueNotification(kind=MessageKind.OPEN, status=OPEN, addressed=False)
+    assert decide_delivery(due, NOW) == Verdict(Step.ADDRESS)
+    assert decide_delivery(replace(due, silence=SILENCE), NOW) == SILENCED
+    assert decide_delivery(replace(due, status=CLOSED), NOW) == OVER
 
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
     due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_for_good=True)
-    assert judge(due, NOW) == Verdict(Step.GIVE_UP, NO_OUTCOME)
-    assert judge(replace(due, for_people=True), NOW) == Verdict(Step.GIVE_UP, NO_OUTCOME)
-    assert judge(replace(due, silence=SILENCE), NOW) == SILENCED
-
-
-@pytest.mark.parametrize(
-    ("kind", "status", "expected"),
-    [
-        (MessageKind.OPEN, OPEN, MessageKind.UPDATE),
-        (MessageKind.UPDATE, OPEN, MessageKind.UPDATE),
-        (MessageKind.OPEN, CLOSED, MessageKind.CLOSE),
-        (MessageKind.UPDATE, CANCELLED, MessageKind.CANCEL),
-        (MessageKind.ACKNOWLEDGE, OPEN, None),
-        (MessageKind.ACKNOWLEDGE, CLOSED, None),
-        (MessageKind.CLOSE, CLOSED, None),
-        (MessageKind.CANCEL, CANCELLED, None),
-        (MessageKind.INFORM, None, None),
-    ],
-)
-def test_what_follows_a_delivery(
-    kind: MessageKind, status: AlertStatus | None, expected: MessageKind | None
-) -> None:
-    assert follow_up(kind, status) is expected
+    assert decide_delivery(due, NOW) == Verdict(Step.GIVE_UP, NO_OUTCOME)
+    assert decide_delivery(replace(due, silence=SILENCE), NOW) == SILENCED
 
 
 def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:

@@ -6,21 +6,25 @@ from enum import StrEnum
 
 from alerting.choices import AlertStatus, DropReason, WaitReason
 from integrations.choices import ENDS, TELLING, MessageKind
+from opsapi.outbound.errors import NO_ANSWER
 
 _OF_A_RUNNING_ALERT = TELLING | {MessageKind.ACKNOWLEDGE}
-_END_OF = {AlertStatus.CLOSED: MessageKind.CLOSE, AlertStatus.CANCELLED: MessageKind.CANCEL}
 NO_OUTCOME = "no attempt came to an end"
 SECRETS_SEALED = "its secrets cannot be read: the key that sealed them is not in OPSAPI_ENCRYPTION_KEYS"
 
 
 class Step(StrEnum):
-    """What is to be done; RESOLVE: it stands for people, whose addresses are to be looked up."""
+    """What is to be done."""
 
     SEND = "SEND"
-    RESOLVE = "RESOLVE"
+    ADDRESS = "ADDRESS"
+    """Decide where it goes: to the addresses of people, or to the destination the configuration names now."""
     PUT_OFF = "PUT_OFF"
     DROP = "DROP"
     GIVE_UP = "GIVE_UP"
+    """It was sent and perhaps received, or tried too often: it is not sent again."""
+    REMOVE = "REMOVE"
+    """An end for a receiver that was never notified of the alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,11 @@ class DueNotification:
 
     `status` is the alert's, None for what is told once. `config_counts`: the configuration is there and
     enabled; `setting_counts`: it still has this notification; `recipient_counts`: it still tells whom this
-    is addressed to. `perhaps_sent`: a crash left open whether the receiver was told; of the opening they
-    are then told again, under the same delivery id, so that the end can follow. `lapsed_for_good`: so
-    many attempts ended that way that no other is made. `keeps_state`: the service keeps the alert's state
-    itself. `silence`: maintenance of its project that covers it now.
+    is addressed to. `perhaps_received`: an attempt was sent and not definitely refused, so it is never
+    dropped as if nothing had left. `lapsed_for_good`: so many attempts left no outcome that no other is made.
+    `addressed`: its destination is decided, and still the one its configuration names. `was_notified`: the
+    receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the service keeps the
+    alert's state itself. `silence`: maintenance of its project that covers it now.
     """
 
     kind: MessageKind
@@ -53,9 +58,10 @@ class DueNotification:
     config_counts: bool = True
     setting_counts: bool = True
     recipient_counts: bool = True
-    perhaps_sent: bool = False
+    perhaps_received: bool = False
     lapsed_for_good: bool = False
-    for_people: bool = False
+    addressed: bool = True
+    was_notified: bool = True
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
     silence: Silence | None = None
@@ -71,23 +77,24 @@ class Verdict:
     silenced_by: str | None = None
 
 
-def judge(due: DueNotification, now: datetime) -> Verdict:
+def decide_delivery(due: DueNotification, now: datetime) -> Verdict:
     """What becomes of it, in this order: over or outdated, silenced, acknowledged, given up, sent."""
+    if due.kind in ENDS and not due.was_notified:
+        return Verdict(Step.REMOVE)
     if reason := drop_reason(due, now):
-        return Verdict(Step.DROP, reason.value)
+        # What perhaps arrived is not dropped: its receiver is sent the end.
+        return Verdict(Step.GIVE_UP, NO_ANSWER) if due.perhaps_received else Verdict(Step.DROP, reason.value)
     if due.silence is not None and not _goes_at_once(due):
         return _silenced(due, due.silence)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return Verdict(Step.PUT_OFF, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until)
     if due.lapsed_for_good:
         return Verdict(Step.GIVE_UP, NO_OUTCOME)
-    return Verdict(Step.RESOLVE if due.for_people else Step.SEND)
+    return Verdict(Step.SEND if due.addressed else Step.ADDRESS)
 
 
 def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
     """Why it is not sent any more; None when it is."""
-    if due.perhaps_sent and due.kind is MessageKind.OPEN:
-        return None
     if due.kind in _OF_A_RUNNING_ALERT and due.status is not AlertStatus.OPEN:
         return DropReason.ALERT_OVER
     if due.kind not in ENDS and (reason := _not_asked_for(due)):
@@ -95,13 +102,6 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
     if due.kind is MessageKind.ACKNOWLEDGE and not _is_acknowledged(due, now):
         return DropReason.NOT_ACKNOWLEDGED
     return None
-
-
-def follow_up(kind: MessageKind, status: AlertStatus | None) -> MessageKind | None:
-    """What a receiver who was just told of an alert is told next: a repeat, or at once its end."""
-    if status is None or kind not in TELLING:
-        return None
-    return _END_OF.get(status, MessageKind.UPDATE)
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:

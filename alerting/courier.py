@@ -1,0 +1,68 @@
+"""A worker's deliveries: claims as much as there are slots, sends each in a thread, records what ended."""
+
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from alerting.delivery import Clock, Job, claim, decide, record, send
+from integrations.outcome import Outcome
+
+FINISH_SECONDS = 8.0
+"""How long the worker waits for what is being sent when it stops; another worker takes up the rest."""
+
+
+class Courier:
+    """Called by one thread, which alone uses the database; `slots` is as `rules.claim_order` counts them."""
+
+    def __init__(self, *, worker: int, slots: int, clock: Clock, wake: Callable[[], None]) -> None:
+        self._worker = worker
+        self._slots = slots
+        self._clock = clock
+        self._wake = wake
+        self._ended: SimpleQueue[tuple[Job, Outcome]] = SimpleQueue()
+        self._unrecorded: list[tuple[Job, Outcome]] = []
+        self._sending = 0
+
+    def step(self) -> bool:
+        """Record what ended, claim and begin to send what is due; answers whether there may be more."""
+        recorded = self._record()
+        claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
+        for job in decide(claims, now=self._clock()) if claims else ():
+            self._begin(job)
+        return bool(recorded or claims)
+
+    def finish(self) -> bool:
+        """Wait a few seconds for what is being sent, and record it; answers that there is no more to do."""
+        end = time.monotonic() + FINISH_SECONDS
+        while self._sending and (left := end - time.monotonic()) > 0:
+            try:
+                self._unrecorded.append(self._ended.get(timeout=left))
+            except Empty:
+                break
+            self._sending -= 1
+            self._record()
+        return False
+
+    def _begin(self, job: Job) -> None:
+        self._sending += 1
+        # A thread for each message while it lasts: a receiver that hangs keeps no other waiting.
+        threading.Thread(target=self._send, args=(job,), name="send", daemon=True).start()
+
+    def _send(self, job: Job) -> None:
+        self._ended.put((job, send(job, now=self._clock())))
+        self._wake()
+
+    def _record(self) -> int:
+        """Record all that ended; what the database does not take now is kept for the next time."""
+        while True:
+            try:
+                self._unrecorded.append(self._ended.get_nowait())
+            except Empty:
+                break
+            self._sending -= 1
+        ended = list(self._unrecorded)
+        if ended:
+            record(ended, clock=self._clock)
+            self._unrecorded.clear()
+        return len(ended)

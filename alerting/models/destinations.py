@@ -1,0 +1,66 @@
+"""Where notifications go: destinations, and hosts that cannot be connected to."""
+
+from django.db import models
+
+from accesslist.models import Project
+from opsapi.fields import IdField, SealedField
+
+
+class Destination(models.Model):
+    """A channel with one configuration, of one project: what fails, waits and is paced together.
+
+    The id follows from project, channel, configuration and `is_global` (`destination_id` of the services), so
+    the end of an alert reaches the receiver of its beginning, whatever the alert configuration names by then.
+    `config` holds what the channel needs, sealed, until no message can need it any more.
+    """
+
+    id = IdField(primary_key=True)
+    group = models.ForeignKey(
+        Project,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="destinations",
+        verbose_name="project",
+        help_text="None: what happened without a project.",
+    )
+    is_global = models.BooleanField(default=False, help_text="Named by a global configuration.")
+    channel = models.CharField(max_length=30)
+    recipient = models.CharField(max_length=300, default="", help_text="Redacted where it is a secret.")
+    host = models.CharField(max_length=300, default="", db_collation="C", help_text="Scheme, name and port.")
+    config = SealedField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="Attempts in a row that failed.")
+    failing_since = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=300, null=True)
+    answered = models.DateTimeField(null=True, help_text="When it last took a message.")
+    tried = models.DateTimeField(null=True, help_text="When an attempt last began.")
+    next_try = models.DateTimeField(null=True, help_text="No attempt begins before.")
+    pace_ms = models.PositiveIntegerField(default=0, help_text="Least time between two attempts.")
+    updated = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            # Those that fail, the latest first: the console. Those not used for long, which are forgotten.
+            models.Index(
+                fields=["-failing_since"],
+                name="destination_failing",
+                condition=models.Q(failing_since__isnull=False),
+            ),
+            models.Index(fields=["updated"], name="destination_updated"),
+            # The destinations on a host that answers again.
+            models.Index(fields=["host"], name="destination_host"),
+        ]
+
+    def __str__(self) -> str:
+        return self.recipient or self.channel
+
+
+class UnreachableHost(models.Model):
+    """A host that no connection can be made to; the first connection takes the row away."""
+
+    host = models.CharField(max_length=300, primary_key=True, db_collation="C")
+    failures = models.PositiveIntegerField(help_text="Connections in a row that could not be made.")
+    since = models.DateTimeField()
+    next_try = models.DateTimeField(help_text="No connection is tried before.")
+
+    def __str__(self) -> str:
+        return self.host

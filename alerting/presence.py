@@ -1,0 +1,73 @@
+"""Which workers live: each holds a lock of the database that ends with its process, however that ends."""
+
+import secrets
+import threading
+from datetime import datetime
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+
+from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release
+
+_HELD_FOR_SECONDS = 1.0
+"""How long a lost connection goes unnoticed."""
+_CONNECTION_PARAMETERS = frozenset(
+    {
+        "dbname",
+        "user",
+        "password",
+        "host",
+        "port",
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "connect_timeout",
+    }
+)
+
+
+class Presence:
+    """The lock of one worker; `key` is what its leases name."""
+
+    def __init__(self) -> None:
+        self.key = secrets.randbelow(2**31 - 1) + 1
+        self._absent: set[int] = set()
+
+    def hold(self, stopping: threading.Event) -> None:
+        """Hold the lock until told to stop; after the database was away it is taken again at once.
+
+        PostgreSQL releases it the moment the process dies, since its connection ends. Behind a transaction
+        pooler an open transaction keeps the connection.
+        """
+        while not stopping.is_set():
+            try:
+                self._hold_until_stopped(stopping)
+            except psycopg.Error:
+                # The threads that work say that the database is away.
+                stopping.wait(0.2)
+
+    def take_over(self, *, now: datetime) -> int:
+        """Give back what workers that are gone had in hand; answers how much.
+
+        A worker counts as gone the second time it is missing: when the database was away all are, once.
+        """
+        missing = absent_workers() - {self.key}
+        gone, self._absent = missing & self._absent, missing
+        return leases_release(now=now, absent=gone) if gone else 0
+
+    def _hold_until_stopped(self, stopping: threading.Event) -> None:
+        in_transaction = settings.OPSAPI_DB_POOLER == "transaction"
+        lock = "pg_advisory_xact_lock" if in_transaction else "pg_advisory_lock"
+        with own_connection(autocommit=not in_transaction) as held:
+            held.execute(f"SELECT {lock}(%s, %s)", [PRESENCE_CLASS, self.key])
+            while not stopping.wait(_HELD_FOR_SECONDS):
+                held.execute("SELECT 1")
+
+
+def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...]]":
+    """A connection beside Django's, to the same database."""
+    parameters = connection.get_connection_params()
+    wanted = {name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS}
+    return psycopg.connect(**wanted, autocommit=autocommit)

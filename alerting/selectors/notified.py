@@ -1,0 +1,67 @@
+"""The receivers that were notified of alerts: those that get the end (decisions 6 "told of what")."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from alerting.choices import NotificationStatus
+from alerting.models import Notification
+from integrations.choices import ENDS
+
+_RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
+_IN_HAND = Q(lease_token__isnull=False, destination__gt="")
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A receiver that was notified of an alert; the fields are those of the notification."""
+
+    group_id: str
+    alert_id: str
+    setting_id: str
+    type_name: str
+    channel: str
+    destination: str
+    subject: str
+    recipient: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What makes it one receiver; rows of before destinations were kept name the recipient alone."""
+        return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
+
+
+_FIELDS = (
+    "group_id",
+    "alert_id",
+    "setting_id",
+    "type_name",
+    "channel",
+    "destination",
+    "subject",
+    "recipient",
+)
+
+
+def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterator[Notified]:
+    """The receivers that were, or perhaps were, notified that these alerts are open, each once.
+
+    With `or_in_hand` also those that are being notified this moment.
+    """
+    received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
+    rows = Notification.objects.filter(received, alert__in=alerts, channel__isnull=False)
+    seen: set[tuple[str, ...]] = set()
+    for values in rows.exclude(kind__in=ENDS).order_by(*_FIELDS).values_list(*_FIELDS).distinct().iterator():
+        one = Notified(*values)
+        if one.key not in seen:
+            seen.add(one.key)
+            yield one
+
+
+def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
+    """Alert and destination of all that was, or perhaps was, received of these alerts but their ends."""
+    if not alerts:
+        return set()
+    rows = Notification.objects.filter(_RECEIVED, alert__in=alerts).exclude(kind__in=ENDS)
+    return set(rows.values_list("alert_id", "destination").distinct())

@@ -1,0 +1,200 @@
+"""Destinations: kept with their sealed configuration while messages may need it, and how they fare."""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils.crypto import salted_hmac
+
+from alerting.choices import ACTIVE, NotificationStatus
+from alerting.models import Alert, Destination, Notification, UnreachableHost
+from alerting.models.notifications import LONGEST_RECIPIENT
+from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after, probe_gap
+from alerting.selectors.credentials import Credentials
+from integrations.channels import CHANNELS
+from integrations.choices import ChannelType, Fault
+from integrations.outcome import Outcome
+from opsapi.batches import delete_batch
+from opsapi.encryption import decrypt, encrypt
+from opsapi.ids import ID_LENGTH
+
+logger = logging.getLogger("opsapi.pipeline")
+
+REMEMBERED = timedelta(days=1)
+"""A destination that got no message for so long is forgotten."""
+CHECKED_EVERY = timedelta(minutes=5)
+"""How often it is asked whether a message may still need a destination's configuration."""
+ANSWERED_WITHIN = timedelta(seconds=10)
+_AT_ONCE = 50
+_HEALTH = ("failures", "failing_since", "last_error", "answered", "next_try", "pace_ms")
+
+_UNREACHABLE = """
+INSERT INTO alerting_unreachablehost AS known (host, failures, since, next_try)
+VALUES (%(host)s, 1, %(now)s, %(now)s)
+ON CONFLICT (host) DO UPDATE SET failures = known.failures + 1, next_try = %(now)s
+RETURNING failures
+"""
+_TRIED = """
+UPDATE alerting_destination SET tried = %(now)s, next_try = nullif(%(now)s + greatest(
+           CASE WHEN failures >= %(limit)s THEN %(probe)s ELSE interval '0' END,
+           pace_ms * interval '1 millisecond'), %(now)s)
+ WHERE id IN (SELECT id FROM alerting_destination WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE)
+"""
+_KEEP = """
+INSERT INTO alerting_destination AS known
+       (id, group_id, is_global, channel, recipient, host, config, failures, pace_ms, updated)
+VALUES (%(id)s, %(group_id)s, %(is_global)s, %(channel)s, %(recipient)s, %(host)s, %(config)s, 0, 0, %(now)s)
+ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = %(host)s, recipient = %(recipient)s,
+       config = coalesce(known.config, %(config)s)
+"""
+
+
+def destination_id(
+    *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
+) -> str:
+    """The id of the destination with this configuration; nothing of it can be read from the id."""
+    text = json.dumps([group_id, is_global, channel.value, sorted(config.items())])
+    return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
+
+
+def destination_keep(
+    *, group_id: str | None, channel: ChannelType, credentials: Credentials, is_global: bool, now: datetime
+) -> str:
+    """Keep a destination with its configuration, which ends of alerts are sent with; answers its id."""
+    config = credentials.config
+    found = destination_id(group_id=group_id, channel=channel, config=config, is_global=is_global)
+    values: dict[str, Any] = {
+        "id": found,
+        "group_id": group_id,
+        "is_global": is_global,
+        "channel": channel.value,
+        "recipient": credentials.shown[:LONGEST_RECIPIENT],
+        "host": CHANNELS[channel].origin(config) if not CHANNELS[channel].missing(config) else "",
+        "config": encrypt(json.dumps(dict(config)), owner=found),
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, values)
+    return found
+
+
+def destination_config(destination: Destination) -> dict[str, str]:
+    """What the channel needs to send.
+
+    Raises:
+        CannotDecryptError: the key that sealed it is not configured any more.
+        Destination.DoesNotExist: its configuration was removed: no message was expected to need it.
+    """
+    if destination.config is None:
+        raise Destination.DoesNotExist(f"the configuration of destination {destination.id} is gone")
+    config: dict[str, str] = json.loads(decrypt(destination.config, owner=destination.id))
+    return config
+
+
+def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
+    """Attempts begin: what is only probed, or paced, is not tried again before its time."""
+    with connection.cursor() as cursor:
+        values: dict[str, Any] = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
+        cursor.execute(_TRIED, values)
+    hosts = UnreachableHost.objects.filter(
+        host__in=Destination.objects.filter(id__in=ids).values("host")
+    ).order_by("host")
+    for host in hosts.select_for_update():
+        host.next_try = now + probe_gap(host.failures)
+        host.save(update_fields=["next_try"])
+
+
+def destinations_record(*, ended: Iterable[tuple[str, Outcome]], now: datetime) -> None:
+    """Keep what attempts said of destinations and hosts; what waited for those that are back is due now."""
+    outcomes = sorted(ended, key=lambda one: one[0])
+    rows = Destination.objects.filter(id__in=[one for one, _ in outcomes]).order_by("id").select_for_update()
+    known = {row.id: row for row in rows}
+    hosts: dict[str, bool] = {}
+    for name, outcome in outcomes:
+        destination = known.get(name)
+        if destination is not None:
+            _record(destination, outcome, now)
+            if destination.host:
+                reached = outcome.fault is not Fault.HOST or outcome.reason is None
+                hosts[destination.host] = hosts.get(destination.host, False) or reached
+    for host, reached in sorted(hosts.items()):
+        _record_host(host, reached, now)
+
+
+def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
+    before = Health(**{name: getattr(row, name) for name in _HEALTH})
+    after = health_after(before, outcome, now)
+    if replace(after, answered=before.answered) == before and _is_fresh(before.answered, now):
+        return
+    for name in _HEALTH:
+        setattr(row, name, getattr(after, name))
+    row.updated = now
+    row.save(update_fields=[*_HEALTH, "updated"])
+    if before.failures and not after.failures:
+        _due_at_once(Q(destination=row.id), now)
+        logger.info("destination is back", extra={"destination": row.id, "channel": row.channel})
+    elif after.failures and not before.failures:
+        extra = {"destination": row.id, "channel": row.channel, "reason": after.last_error}
+        logger.warning("destination fails", extra=extra)
+
+
+def _is_fresh(answered: datetime | None, now: datetime) -> bool:
+    """Whether it is known well enough when it last answered: writing that for each message is slow."""
+    return answered is not None and now - answered < ANSWERED_WITHIN
+
+
+def _record_host(host: str, reached: bool, now: datetime) -> None:
+    if not reached:
+        with connection.cursor() as cursor:
+            cursor.execute(_UNREACHABLE, {"host": host, "now": now})
+            (failures,) = cursor.fetchone()
+        UnreachableHost.objects.filter(host=host).update(next_try=now + probe_gap(failures))
+    elif UnreachableHost.objects.filter(host=host).delete()[0]:
+        _due_at_once(Q(destination__in=Destination.objects.filter(host=host).values("id")), now)
+        logger.info("host is back", extra={"host": host})
+
+
+def _due_at_once(which: Q, now: datetime) -> None:
+    """Retries that wait for a later time go out now, in the order in which they were said."""
+    waiting = Notification.objects.filter(
+        which, status=NotificationStatus.PENDING.value, lease_token=None, first_attempt__isnull=False
+    )
+    waiting.filter(due__gt=now).update(due=now)
+
+
+@transaction.atomic
+def destinations_trim(*, now: datetime) -> bool:
+    """Remove the configurations no message can need any more, and destinations unused for a day.
+
+    A configuration is needed while a message waits for its destination, or an alert is active that it was
+    notified of. Answers whether there was a whole batch.
+    """
+    old = Destination.objects.filter(updated__lt=now - CHECKED_EVERY).exclude(config=None)
+    rows = list(old.order_by("updated").select_for_update(skip_locked=True)[:_AT_ONCE])
+    needed = [row.id for row in rows if _is_needed(row)]
+    Destination.objects.filter(id__in=needed).update(updated=now)
+    unneeded = [row.id for row in rows if row.id not in needed]
+    Destination.objects.filter(id__in=unneeded).update(config=None)
+    unused = Destination.objects.filter(updated__lt=now - REMEMBERED, config=None)
+    gone = delete_batch(unused.filter(~Exists(_waiting(OuterRef("id")))), _AT_ONCE, first=("updated",))
+    UnreachableHost.objects.filter(next_try__lt=now - REMEMBERED).delete()
+    return len(rows) == _AT_ONCE or gone == _AT_ONCE
+
+
+def _is_needed(row: Destination) -> bool:
+    if _waiting(row.id).exists():
+        return True
+    notified = Notification.objects.filter(alert_id=OuterRef("id"), destination=row.id)
+    active = Alert.objects.filter(group_id=row.group_id, status__in=ACTIVE)
+    return active.filter(Exists(notified)).exists()
+
+
+def _waiting(destination: Any) -> Any:
+    return Notification.objects.filter(
+        status=NotificationStatus.PENDING.value, destination__gt="", destination=destination
+    )

@@ -1,0 +1,103 @@
+"""Notifications in hand: taken by a worker, given back with what became of them, or taken from a dead one."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from alerting.choices import NotificationStatus
+from alerting.models import Notification, NotificationAttempt
+from alerting.rules.delivery_policy import NO_OUTCOME
+from integrations.choices import DeliveryStatus
+from integrations.retry import RETRIES_LAST
+
+LEASE = timedelta(seconds=30)
+"""Longer than any channel's time limit for one attempt (decisions 7)."""
+
+LAPSES_AT_MOST = RETRIES_LAST // LEASE
+"""So many attempts without an outcome, as fit into the hour of retries, and it is given up."""
+
+RELEASED: dict[str, Any] = {"lease_token": None, "lease_until": None, "worker": None}
+
+_TAKE = """
+UPDATE alerting_notification AS taken
+   SET lease_token = %(token)s, lease_until = %(until)s, worker = %(worker)s
+ WHERE id IN (SELECT id FROM alerting_notification
+               WHERE id = ANY(%(ids)s) AND status = 'PENDING' AND lease_token IS NULL AND due <= %(now)s
+                 FOR UPDATE SKIP LOCKED)
+RETURNING *
+"""
+_HELD = (
+    "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
+)
+_PRESENT = "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2"
+PRESENCE_CLASS = 0x6F77  # "ow": keeps the presence of workers apart from other advisory locks
+
+
+def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notification]:
+    """Take these notifications in hand, in their order; those that changed in the meantime are left out."""
+    values = {"token": uuid.uuid4(), "until": now + LEASE, "worker": worker, "ids": list(ids), "now": now}
+    taken = {row.id: row for row in Notification.objects.raw(_TAKE, values)}
+    return [taken[one] for one in ids if one in taken]
+
+
+def lease_finish(notification: Notification, **changes: Any) -> bool:
+    """Change the row and release it, if the lease is still ours: the token is the fence."""
+    held = Notification.objects.filter(id=notification.id, lease_token=notification.lease_token)
+    return bool(held.update(**{**RELEASED, "silenced_by": None, **changes}))
+
+
+@transaction.atomic
+def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
+    """Give back what lapsed, and what `absent` workers had in hand; answers how many there were.
+
+    An attempt that was begun is written down without an outcome: it stays perhaps received.
+    """
+    held = Notification.objects.filter(status=NotificationStatus.PENDING.value, lease_token__isnull=False)
+    lapsed = held.filter(lease_until__lt=now) | held.filter(worker__in=absent)
+    rows = list(lapsed.select_for_update(skip_locked=True))
+    known = NotificationAttempt.objects.filter(notification__in=rows, number=F("notification__attempts"))
+    ended = set(known.values_list("notification_id", flat=True))
+    NotificationAttempt.objects.bulk_create(
+        _without_outcome(row, now) for row in rows if row.attempts and row.id not in ended
+    )
+    Notification.objects.filter(id__in=[row.id for row in rows]).update(**RELEASED)
+    return len(rows)
+
+
+def absent_workers() -> set[int]:
+    """The workers that have something in hand and whose presence lock nobody holds: they died."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD)
+        held = {worker for (worker,) in cursor.fetchall() if worker is not None}
+        if not held:
+            return held
+        cursor.execute(_PRESENT, [PRESENCE_CLASS])
+        return held - {worker for (worker,) in cursor.fetchall()}
+
+
+def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
+    """How many attempts of each left no outcome since it was first tried."""
+    first = {row.id: row.first_attempt for row in notifications if row.first_attempt and row.attempts}
+    tries = NotificationAttempt.objects.filter(notification__in=list(first), reason=NO_OUTCOME)
+    counts: dict[str, int] = {}
+    for notification_id, ended in tries.values_list("notification_id", "ended"):
+        if ended >= first[notification_id]:
+            counts[notification_id] = counts.get(notification_id, 0) + 1
+    return counts
+
+
+def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
+    ended = min(row.lease_until or now, now)
+    began = (row.lease_until or now) - LEASE
+    return NotificationAttempt(
+        notification_id=row.id,
+        number=row.attempts,
+        ended=ended,
+        status=DeliveryStatus.RETRY.value,
+        reason=NO_OUTCOME,
+        latency_ms=round((ended - began).total_seconds() * 1000),
+    )

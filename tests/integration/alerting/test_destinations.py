@@ -1,0 +1,461 @@
+"""Destinations: order, what was perhaps received, faults where they belong, credentials of the beginning."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting import delivery
+from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
+from alerting.services.configs import alert_config_delete, alert_config_update
+from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinations_trim
+from alerting.services.leases import absent_workers, leases_release
+from alerting.services.notifications import schedule_openings
+from alerting.services.windows import window_create
+from integrations.choices import DeliveryStatus, Fault, IntegrationType
+from integrations.outcome import Outcome
+from integrations.services.integrations import integration_delete, integration_put
+from opsapi.api.principal import SYSTEM
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.factories.integrations import make_integration
+from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_round, evaluate
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+A, B = "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"
+ELSEWHERE = "http://127.0.0.2:9/c"
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=Fault.HOST)
+BROKEN = Outcome(
+    DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=Fault.DESTINATION, perhaps_received=True
+)
+NO_ANSWER = Outcome(
+    DeliveryStatus.RETRY, "sent, no answer", 5, fault=Fault.DESTINATION, perhaps_received=True
+)
+REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
+
+
+def webhook(url: str, **changes: Any) -> dict[str, Any]:
+    """A notification by webhook."""
+    return {**WEBHOOK, "webhookUrl": url, **changes}
+
+
+def set_up(project: Project, *urls: str, **changes: Any) -> AlertConfig:
+    """A configuration for HOST_DOWN that notifies these webhooks."""
+    config = make_config(project, notifications=[webhook(url, **changes) for url in urls])
+    evaluate(START)
+    return config
+
+
+def report(project: Project, now: datetime, *, up: bool, host: str = "db1.example.com") -> None:
+    """A host is up or down."""
+    ingest(project, host_report(host, reachable=up), now=now)
+    evaluate(now)
+
+
+def down(project: Project, now: datetime = START, host: str = "db1.example.com") -> None:
+    """A host is down."""
+    report(project, now, up=False, host=host)
+
+
+def up(project: Project, now: datetime = START, host: str = "db1.example.com") -> None:
+    """A host is up."""
+    report(project, now, up=True, host=host)
+
+
+def change_url(config: AlertConfig, url: str, now: datetime = START) -> None:
+    """The configuration names another webhook."""
+    values = {"notifications": [{**webhook(url), "id": config.settings.get().id}]}
+    alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=now)
+
+
+@contextmanager
+def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterator[list[delivery.Job]]:
+    """What is due is being sent meanwhile, by a worker that records it then."""
+    jobs = begin(now)
+    yield jobs
+    delivery.record([(job, outcome) for job in jobs], clock=lambda: now)
+    outside.sent += [(job.notification.channel, dict(job.config), job.message) for job in jobs]  # type: ignore[misc]
+
+
+class TestOrder:
+    """For one destination and target one message after the other, and the last one is the state."""
+
+    def test_down_up_down_while_the_receiver_is_slow(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project)
+        with in_hand(START, outside):
+            up(project, START + SECOND)
+            down(project, START + 2 * SECOND)
+            assert deliver_all(START + 2 * SECOND) == 0
+        deliver_all(START + 3 * SECOND)
+        assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE", "OPEN"]
+
+    def test_a_close_that_failed_once_goes_before_the_next_opening(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        deliver_all(START)
+        up(project, START + SECOND)
+        outside.outcome = BROKEN
+        deliver_all(START + SECOND)
+        outside.outcome = TAKEN
+        down(project, START + 3 * SECOND)
+        assert deliver_all(START + 3 * SECOND) == 0
+        deliver_all(START + MINUTE)
+        assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE", "CLOSE", "OPEN"]
+
+    def test_other_targets_do_not_wait(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project, host="db1.example.com")
+        deliver_all(START)
+        up(project, START + SECOND, host="db1.example.com")
+        outside.outcome = BROKEN
+        deliver_all(START + SECOND)
+        outside.outcome = TAKEN
+        down(project, START + 2 * SECOND, host="db2.example.com")
+        assert deliver_all(START + 2 * SECOND) >= 1
+        assert "db2.example.com" in str(outside.sent[2][2].document)
+
+    def test_when_a_window_ends_the_close_of_the_last_alert_goes_before_the_next_opening(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        deliver_all(START)
+        values = {"startDate": START, "endDate": START + HOUR, "alertTypeNames": ["HOST"]}
+        window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
+        up(project, START + MINUTE)
+        down(project, START + 2 * MINUTE)
+        assert deliver_all(START + 3 * MINUTE) == 0
+        deliver_all(START + HOUR)
+        assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE", "OPEN"]
+
+    def test_what_waited_while_the_receiver_was_away_comes_in_order_and_ends_with_the_state(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        hosts = [f"db{number}.example.com" for number in range(3)]
+        outside.outcome = BROKEN
+        for minute, change in enumerate([down, up, down, up, down]):
+            for host in hosts:
+                change(project, START + minute * MINUTE, host=host)
+            deliver_all(START + minute * MINUTE)
+        outside.outcome, outside.sent = TAKEN, []
+        now = START + 10 * MINUTE
+        deliver_all(now)
+        deliver_all(now + SECOND)
+        for host in hosts:
+            mine = [message.kind.name for *_, message in outside.sent if host in str(message.document)]
+            assert mine == ["CLOSE", "OPEN"], host
+
+
+class TestPerhapsReceived:
+    """What may have been received is followed by the end; only what certainly never left is dropped."""
+
+    @pytest.mark.parametrize("outcome", [BROKEN, NO_ANSWER], ids=["500", "no answer"])
+    def test_the_end_follows_an_opening_whose_answer_was_lost(
+        self, project: Project, outside: Outside, outcome: Outcome
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        outside.outcome = outcome
+        deliver_all(START)
+        up(project, START + SECOND)
+        outside.outcome = TAKEN
+        deliver_all(START + SECOND)
+        assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE"]
+        opening = Notification.objects.get(kind="alert.open")
+        assert (opening.status, opening.reason) == ("FAILED", outcome.reason)
+
+    def test_what_never_left_is_dropped_and_has_no_end(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project)
+        outside.outcome = AWAY
+        deliver_all(START)
+        up(project, START + SECOND)
+        outside.outcome = TAKEN
+        deliver_all(START + MINUTE)
+        assert [kind for _, kind in outside.said] == ["OPEN"]
+        assert Notification.objects.get().status == "DROPPED"
+
+    def test_a_refused_opening_has_no_end(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project)
+        outside.outcome = REFUSED
+        deliver_all(START)
+        up(project, START + SECOND)
+        deliver_all(START + SECOND)
+        assert [kind for _, kind in outside.said] == ["OPEN"]
+
+    def test_a_reminder_whose_answer_was_lost_has_the_end(self, project: Project, outside: Outside) -> None:
+        set_up(project, A, intervalMin=5)
+        down(project)
+        outside.outcome = REFUSED
+        deliver_all(START)
+        outside.outcome = NO_ANSWER
+        deliver_all(START + 6 * MINUTE)
+        up(project, START + 7 * MINUTE)
+        outside.outcome = TAKEN
+        deliver_all(START + 8 * MINUTE)
+        assert [kind for _, kind in outside.said] == ["OPEN", "UPDATE", "CLOSE"]
+
+    def test_what_a_dead_worker_had_in_hand_is_sent_again_under_the_same_id(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        [job] = begin(START)
+        assert absent_workers() == {1}
+        assert leases_release(now=START + SECOND, absent=absent_workers()) == 1
+        deliver_all(START + SECOND)
+        [(_, _, message)] = outside.sent
+        assert message.delivery_id == job.notification.id
+        assert list(NotificationAttempt.objects.order_by("number").values_list("status", flat=True)) == [
+            "retry",
+            "delivered",
+        ]
+
+
+class TestFaults:
+    """A fault belongs to the destination where it happened; no connection at all belongs to the host."""
+
+    def test_after_five_failures_a_destination_is_probed_every_ten_seconds(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        for number in range(12):
+            down(project, host=f"db{number}.example.com")
+        outside.outcome = BROKEN
+        assert deliver_all(START) == 5
+        assert deliver_all(START + 9 * SECOND) == 0
+        assert deliver_all(START + 10 * SECOND) == 1
+        assert deliver_all(START + 19 * SECOND) == 0
+
+    def test_back_means_back(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        for number in range(12):
+            down(project, host=f"db{number}.example.com")
+        outside.outcome = BROKEN
+        deliver_all(START)
+        outside.outcome = TAKEN
+        assert deliver_all(START + 10 * SECOND) == 12
+        assert Destination.objects.get().failing_since is None
+
+    def test_a_broken_path_of_a_shared_host_harms_no_other_destination(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        for number in range(12):
+            down(project, host=f"db{number}.example.com")
+        outside.outcomes = {A: BROKEN}
+        deliver_all(START)
+        other: Project = ProjectFactory.create()
+        set_up(other, B)
+        down(other)
+        assert deliver_all(START + SECOND) == 1
+        assert outside.said[-1] == (B, "OPEN")
+
+    def test_a_host_without_connection_is_probed_by_one_destination_after_the_other(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, *[f"http://127.0.0.1:9/{number}" for number in range(8)])
+        down(project)
+        outside.outcome = AWAY
+        deliver_all(START)
+        assert UnreachableHost.objects.get().failures == 5
+        outside.sent = []
+        for probe in range(1, 4):
+            assert deliver_all(START + probe * 10 * SECOND) == 1
+        assert len({url for url, _ in outside.said}) == 3
+
+    def test_a_host_that_is_back_lets_all_its_destinations_through(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, *[f"http://127.0.0.1:9/{number}" for number in range(8)])
+        down(project)
+        outside.outcome = AWAY
+        deliver_all(START)
+        outside.outcome = TAKEN
+        assert deliver_all(START + 10 * SECOND) == 8
+        assert not UnreachableHost.objects.exists()
+
+    def test_another_host_is_notified_meanwhile(self, project: Project, outside: Outside) -> None:
+        set_up(project, A, ELSEWHERE)
+        for number in range(6):
+            down(project, host=f"db{number}.example.com")
+        outside.outcomes = {A: AWAY}
+        deliver_all(START)
+        assert sum(url == ELSEWHERE for url, _ in outside.said) == 6
+
+    def test_a_destination_that_never_answered_gets_one_message_at_a_time(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        for number in range(6):
+            down(project, host=f"db{number}.example.com")
+        assert len(begin(START)) == 1
+        assert begin(START) == []
+
+    def test_one_that_answered_gets_four(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project, host="first.example.com")
+        deliver_all(START)
+        for number in range(6):
+            down(project, host=f"db{number}.example.com")
+        assert len(begin(START)) == 4
+
+    def test_what_cannot_be_tried_is_no_failure_of_the_destination(
+        self, project: Project, outside: Outside, settings: Any
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        settings.OPSAPI_ENCRYPTION_KEYS = ["another key"]
+        deliver_all(START)
+        assert Notification.objects.get().status == "PENDING"
+        assert not Destination.objects.filter(failures__gt=0).exists()
+
+
+class TestWhoGetsTheEnd:
+    """The end goes to the receiver of the beginning, with the credentials used then."""
+
+    def test_after_the_url_changed(self, project: Project, outside: Outside) -> None:
+        config = set_up(project, A)
+        down(project)
+        deliver_all(START)
+        change_url(config, B)
+        up(project, START + MINUTE)
+        deliver_all(START + MINUTE)
+        assert outside.said == [(A, "OPEN"), (A, "CLOSE")]
+
+    def test_both_receivers_get_it_when_a_reminder_went_to_the_new_one(
+        self, project: Project, outside: Outside
+    ) -> None:
+        config = set_up(project, A, intervalMin=5)
+        down(project)
+        deliver_all(START)
+        change_url(config, B)
+        Notification.objects.filter(kind="alert.update").update(due=START + MINUTE)
+        deliver_all(START + MINUTE)
+        up(project, START + 2 * MINUTE)
+        deliver_all(START + 2 * MINUTE)
+        assert outside.said[:2] == [(A, "OPEN"), (B, "UPDATE")]
+        assert sorted(outside.said[2:]) == [(A, "CLOSE"), (B, "CLOSE")]
+
+    @pytest.mark.parametrize("change", ["replaced", "deleted"])
+    def test_after_its_integration_changed(self, project: Project, outside: Outside, change: str) -> None:
+        make_integration(project, IntegrationType.WEBHOOK, url=A)
+        make_config(project, notifications=[{"typeName": "WEBHOOK", "delayMin": 0}])
+        evaluate(START)
+        down(project)
+        deliver_all(START)
+        kind = IntegrationType.WEBHOOK
+        if change == "replaced":
+            values = {"url": B}
+            integration_put(
+                group_id=project.id, integration_type=kind, read=lambda _: values, actor=SYSTEM, now=START
+            )
+        else:
+            integration_delete(group_id=project.id, integration_type=kind, actor=SYSTEM, now=START)
+        up(project, START + MINUTE)
+        deliver_all(START + MINUTE)
+        assert [(url, kind) for url, kind in outside.said] == [(A, "OPEN"), (A, "CLOSE")]
+
+    def test_after_its_configuration_was_deleted(self, project: Project, outside: Outside) -> None:
+        config = set_up(project, A)
+        down(project)
+        deliver_all(START)
+        alert_config_delete(config=config, actor=SYSTEM, now=START + MINUTE)
+        deliver_all(START + MINUTE)
+        assert outside.said == [(A, "OPEN"), (A, "CANCEL")]
+
+    def test_a_corrected_url_is_tried_at_once_by_what_waits(self, project: Project, outside: Outside) -> None:
+        config = set_up(project, A)
+        down(project)
+        outside.outcomes = {A: AWAY}
+        deliver_all(START)
+        change_url(config, B)
+        deliver_all(START + MINUTE)
+        assert outside.said == [(A, "OPEN"), (B, "OPEN")]
+
+    def test_a_receiver_that_perhaps_got_it_before_the_correction_gets_the_end_too(
+        self, project: Project, outside: Outside
+    ) -> None:
+        config = set_up(project, A)
+        down(project)
+        outside.outcomes = {A: NO_ANSWER}
+        deliver_all(START)
+        change_url(config, B)
+        outside.outcomes = {}
+        deliver_all(START + MINUTE)
+        up(project, START + 2 * MINUTE)
+        deliver_all(START + 2 * MINUTE)
+        assert outside.said[:2] == [(A, "OPEN"), (B, "OPEN")]
+        assert sorted(outside.said[2:]) == [(A, "CLOSE"), (B, "CLOSE")]
+
+
+class TestSecrets:
+    """A destination's configuration is kept sealed, and no longer than a message may need it."""
+
+    def test_it_is_sealed_and_kept_while_its_alert_is_active(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project)
+        deliver_all(START)
+        destination = Destination.objects.get()
+        assert A not in str(vars(destination))
+        destinations_trim(now=START + 2 * HOUR)
+        destination.refresh_from_db()
+        assert destination.config is not None
+
+    def test_it_goes_once_no_message_can_need_it(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project)
+        deliver_all(START)
+        up(project, START + MINUTE)
+        deliver_all(START + MINUTE)
+        destinations_trim(now=START + MINUTE + 2 * CHECKED_EVERY)
+        assert Destination.objects.get().config is None
+        destinations_trim(now=START + MINUTE + REMEMBERED + HOUR)
+        assert not Destination.objects.exists()
+
+    def test_the_next_alert_brings_it_back(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project)
+        deliver_all(START)
+        Destination.objects.update(config=None)
+        down(project, START + HOUR, host="db2.example.com")
+        deliver_all(START + HOUR)
+        assert Destination.objects.get().config is not None
+        assert [kind for _, kind in outside.said].count("OPEN") == 2
+
+
+def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
+    project: Project, outside: Outside
+) -> None:
+    set_up(project, A, B)
+    down(project)
+    before = set(Notification.objects.values_list("id", flat=True))
+    alert = Notification.objects.first().alert  # type: ignore[union-attr]
+    Notification.objects.all().delete()
+    assert alert is not None
+    schedule_openings(alerts=[alert], now=START)
+    assert set(Notification.objects.values_list("id", flat=True)) == before
+    schedule_openings(alerts=[alert], now=START)
+    assert Notification.objects.count() == len(before)
+
+
+def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:
+    set_up(project, *[f"http://127.0.0.1:9/{number}" for number in range(8)])
+    down(project)
+    deliver_round(START)
+    assert deliver_round(START, limit=3)[1] == 3

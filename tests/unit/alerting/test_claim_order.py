@@ -1,0 +1,105 @@
+"""Which of the notifications that are due go out next."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from alerting.rules.claim_order import AT_ONE_HOST, BURST, YOUNG, Candidate, InHand, choose
+
+NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+SLOTS = 8
+
+
+def candidate(number: int, project: str = "a", **changes: object) -> Candidate:
+    """A message to a destination of its own, due for so many seconds."""
+    made = Candidate(
+        id=f"{project}{number}",
+        destination=f"{project}{number}",
+        project=project,
+        host=f"https://{project}{number}:443",
+        due=NOW - number * SECOND,
+        steady=True,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def in_hand(number: int, project: str = "a", age: timedelta = timedelta(), **changes: object) -> InHand:
+    """A message that this worker sends."""
+    made = InHand(
+        destination=f"{project}{number}",
+        project=project,
+        host=f"https://{project}{number}:443",
+        began=NOW - age,
+        steady=True,
+        mine=True,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_what_is_due_longest_goes_first() -> None:
+    assert choose([candidate(1), candidate(3), candidate(2)], [], slots=SLOTS, now=NOW) == ["a3", "a2", "a1"]
+
+
+def test_projects_take_turns_whatever_their_backlog() -> None:
+    backlog = [candidate(number) for number in range(10, 20)]
+    assert choose([*backlog, candidate(1, "b")], [], slots=SLOTS, now=NOW)[:2] == ["a19", "b1"]
+
+
+def test_the_project_with_less_in_hand_goes_first() -> None:
+    chosen = choose([candidate(9), candidate(1, "b")], [in_hand(1)], slots=SLOTS, now=NOW)
+    assert chosen == ["b1", "a9"]
+
+
+def test_a_project_holds_half_of_the_slots_at_most() -> None:
+    backlog = [candidate(number) for number in range(20)]
+    assert len(choose(backlog, [], slots=SLOTS, now=NOW)) == SLOTS // 2
+
+
+def test_requests_that_last_no_longer_hold_a_slot() -> None:
+    """A message to a receiver that answers goes out beside any number of receivers that hang."""
+    hanging = [in_hand(number, f"p{number}") for number in range(SLOTS)]
+    assert choose([candidate(1, "b")], hanging, slots=SLOTS, now=NOW) == []
+    old = [replace(one, began=NOW - YOUNG) for one in hanging]
+    assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == ["b1"]
+
+
+def test_all_that_is_in_hand_is_bounded() -> None:
+    old = [in_hand(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST)]
+    assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == []
+
+
+def test_destinations_that_fail_or_never_answered_leave_room_for_the_others() -> None:
+    doubtful = [
+        in_hand(number, f"p{number}", YOUNG, steady=False) for number in range(SLOTS * BURST * 3 // 4)
+    ]
+    waiting = [candidate(2, "b", steady=False), candidate(1, "c")]
+    assert choose(waiting, doubtful, slots=SLOTS, now=NOW) == ["c1"]
+
+
+def test_a_destination_that_answers_has_four_in_hand_another_one() -> None:
+    for steady, most in ((True, 4), (False, 1)):
+        backlog = [candidate(number, destination="d", steady=steady) for number in range(6)]
+        assert len(choose(backlog, [], slots=64, now=NOW)) == most
+
+
+def test_what_other_workers_have_in_hand_counts_for_a_destination_and_not_for_our_slots() -> None:
+    theirs = [in_hand(number, mine=False, destination="d") for number in range(4)]
+    assert choose([candidate(1, destination="d")], theirs, slots=1, now=NOW) == []
+    assert choose([candidate(1, destination="e")], theirs, slots=1, now=NOW) == ["a1"]
+
+
+def test_a_host_that_is_down_gets_one_message_of_another_destination_each_time() -> None:
+    waiting = [
+        candidate(3, host="h", host_down=True, tried=NOW - SECOND),
+        candidate(2, host="h", host_down=True, tried=NOW - 2 * SECOND),
+        candidate(1, "b", host="h", host_down=True, tried=NOW),
+    ]
+    assert choose(waiting, [], slots=SLOTS, now=NOW) == ["a2"]
+    probed = [in_hand(9, "c", host="h", age=YOUNG)]
+    assert choose(waiting, probed, slots=SLOTS, now=NOW) == []
+
+
+def test_requests_of_one_project_at_one_host_are_bounded() -> None:
+    held = [in_hand(number, host="h", age=YOUNG) for number in range(AT_ONE_HOST)]
+    assert choose([candidate(1, host="h")], held, slots=512, now=NOW) == []
+    assert choose([candidate(1, "b", host="h")], held, slots=512, now=NOW) == ["b1"]

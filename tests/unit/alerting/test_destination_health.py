@@ -1,0 +1,62 @@
+"""What an attempt says of its destination."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after
+from integrations.choices import DeliveryStatus, Fault
+from integrations.outcome import Outcome
+
+NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+BEFORE = NOW - timedelta(hours=1)
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
+BROKEN = Outcome(
+    DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=Fault.DESTINATION, perhaps_received=True
+)
+BUSY = Outcome(DeliveryStatus.RETRY, "the receiver answered 429", 5, fault=Fault.DESTINATION)
+REFUSED = Outcome(DeliveryStatus.FAILED, "the receiver answered 404", 5)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fault=Fault.HOST)
+
+
+def after(health: Health, *outcomes: Outcome) -> Health:
+    """The health after these outcomes."""
+    for outcome in outcomes:
+        health = health_after(health, outcome, NOW)
+    return health
+
+
+@pytest.mark.parametrize(
+    ("failures", "next_try"), [(4, None), (5, NOW + PROBE_EVERY), (6, NOW + PROBE_EVERY)]
+)
+def test_after_five_failures_in_a_row_it_is_probed(failures: int, next_try: datetime | None) -> None:
+    health = after(Health(), *[BROKEN] * failures)
+    assert (health.failures, health.next_try) == (failures, next_try)
+
+
+def test_it_keeps_since_when_it_fails_and_the_last_error() -> None:
+    health = after(Health(failures=1, failing_since=BEFORE, last_error="other"), BROKEN)
+    assert (health.failing_since, health.last_error) == (BEFORE, BROKEN.reason)
+
+
+def test_a_success_ends_all_of_it() -> None:
+    failing = Health(PROBED_AFTER, BEFORE, "other", None, NOW)
+    assert after(failing, TAKEN) == Health(answered=NOW)
+
+
+@pytest.mark.parametrize("outcome", [REFUSED, AWAY], ids=["refused", "host away"])
+def test_what_is_not_its_own_failure_to_answer_is_shown_and_not_waited_for(outcome: Outcome) -> None:
+    health = after(Health(), *[outcome] * 9)
+    assert (health.failures, health.next_try, health.last_error) == (9, None, outcome.reason)
+
+
+def test_a_receiver_that_asks_to_wait_is_waited_for() -> None:
+    busy = Outcome(BUSY.status, BUSY.reason, 5, retry_after=90, fault=Fault.DESTINATION)
+    assert after(Health(), busy).next_try == NOW + timedelta(seconds=90)
+
+
+def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
+    slowed = after(Health(), BUSY, BUSY)
+    assert slowed.pace_ms == 2_000
+    assert after(slowed, *[BUSY] * 20).pace_ms == 60_000
+    assert [after(slowed, *[TAKEN] * count).pace_ms for count in (1, 2, 5)] == [1_000, 500, 0]
