@@ -1,20 +1,54 @@
 """Measured quantities in words for people: numbers, units, and in which unit a value is read best. Pure."""
 
+from collections.abc import Mapping
+
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.units import Unit, convert
+from automation.units import Unit, convert, family_of, units_of
 
 # A number longer than this is told by its exponent.
 _WRITTEN_OUT = 1e15
 _SMALLEST = 0.001
+_SHORT_FROM, _SHORT_TO = 0.01, 10_000
+"""Between these a number reads well in the unit somebody chose."""
+
+_SYMBOLS: Mapping[Unit, str] = {
+    Unit.RAW: "",
+    Unit.BITS: "bit",
+    Unit.KILOBITS: "Kbit",
+    Unit.MEGABITS: "Mbit",
+    Unit.GIGABITS: "Gbit",
+    Unit.BYTES: "B",
+    Unit.KILOBYTES: "KB",
+    Unit.MEGABYTES: "MB",
+    Unit.GIGABYTES: "GB",
+    Unit.TERABYTES: "TB",
+    Unit.PETABYTES: "PB",
+    Unit.NANOSECONDS: "ns",
+    Unit.MILLISECONDS: "ms",
+    Unit.SECONDS: "s",
+    Unit.MINUTES: "min",
+    Unit.HOURS: "h",
+    Unit.DAYS: "d",
+}
 
 
 def quantity(number: float, units: Unit) -> str:
-    """A number with its units, where it has any: `1,650`, `2.5 gigabytes`."""
+    """A number with its units, where it has any: `1,650`, `2.5 GB`."""
     return f"{number_words(number)} {unit_words(units)}".rstrip()
 
 
+def readable_quantity(number: float, units: Unit) -> str:
+    """A quantity in the units it is in, or in better ones where its number is long: `2 GB` for 2,147,483,648 B."""
+    size = abs(number)
+    if size == 0 or _SHORT_FROM <= size < _SHORT_TO:
+        return quantity(number, units)
+    greater = [unit for unit in units_of(family_of(units)) if convert(size, units, unit) >= 1]
+    better = greater[-1] if greater else units
+    return quantity(convert(number, units, better), better)
+
+
 def quantity_of(metric: Metric, value: float) -> str:
-    """A stored value of a metric in the unit it is read best in: `8.2 gigabytes`."""
+    """A stored value of a metric in the unit it is read best in: `8.2 GB`."""
     units = best_unit(metric, value)
     return quantity(convert(value, base_unit(metric), units), units)
 
@@ -28,8 +62,8 @@ def best_unit(metric: Metric, value: float) -> Unit:
 
 
 def unit_words(units: Unit) -> str:
-    """`gigabytes`; empty for what is only counted."""
-    return "" if units is Unit.RAW else units.value.lower()
+    """`GB`; empty for what is only counted."""
+    return _SYMBOLS[units]
 
 
 def number_words(number: float) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.wording import limit_words
 from automation.metrics import Metric, base_unit
-from automation.quantities import best_unit, quantity, quantity_of
+from automation.quantities import best_unit, quantity_of, readable_quantity
 from automation.units import Unit, convert
 
 MARGIN = timedelta(minutes=30)
@@ -61,7 +61,7 @@ class Measured:
     def _said(self, number: float) -> str:
         """As a threshold's units have it; without one each in the unit it is read best in."""
         if self.threshold is not None:
-            return quantity(number, self.units)
+            return readable_quantity(number, self.units)
         return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from alerting.rules.matching import Matcher, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from automation.metrics import Metric, base_unit
-from automation.quantities import quantity, quantity_of
+from automation.quantities import quantity_of, readable_quantity
 from automation.units import Unit, convert
 from events.types import EventType
 from opsapi.hostport import host_and_port
@@ -40,16 +40,16 @@ def condition_words(
 
 
 def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
-    """On which side of a threshold a value is outside: `above 2 gigabytes`."""
+    """On which side of a threshold a value is outside: `above 2 GB`."""
     side = "above" if operator is ThresholdOperator.GREATER_THAN else "below"
-    return f"{side} {quantity(limit, units)}"
+    return f"{side} {readable_quantity(limit, units)}"
 
 
 def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:
     """A stored value of a metric: in the threshold's units, or, where none is known, as it reads best."""
     if threshold is None:
         return quantity_of(metric, value)
-    return quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
+    return readable_quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
 
 
 def target_of(shown: Mapping[str, Any]) -> str | None:

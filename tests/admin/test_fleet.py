@@ -178,7 +178,7 @@ def test_a_host_s_page_tells_what_is_known_of_it(console: Client, project: Proje
     assert "orders" in page
     assert "New host" in page
     assert "1,234" in page
-    assert "3 gigabytes" in page
+    assert "3 GB" in page
     assert "CONNECTIONS in the last day: from 1,234 to 1,234, at last 1,234." in page
 
 

@@ -58,8 +58,8 @@ def test_points_stand_in_the_units_of_the_threshold() -> None:
     found = in_units(Metric.MEMORY_RESIDENT, Span(NOW, NOW), [(NOW, 2**30), (NOW + SECOND, 2**32)], threshold)
     assert found.points == ((NOW, 1.0), (NOW + SECOND, 4.0))
     assert found.words == (
-        "MEMORY_RESIDENT: lowest 1 gigabytes, highest 4 gigabytes, last 4 gigabytes. "
-        "Outside is above 2 gigabytes."
+        "MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. "
+        "Outside is above 2 GB."
     )
 
 

@@ -35,7 +35,7 @@ def test_every_operator_has_words(operator: MatcherOperator) -> None:
 def test_it_holds_a_metric_against_its_limit() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.GIGABYTES)
     words = condition_words(EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
-    assert words == "MEMORY_RESIDENT above 2.5 gigabytes"
+    assert words == "MEMORY_RESIDENT above 2.5 GB"
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_it_counts_members(event_type: EventType, words: str) -> None:
 
 def test_a_value_stands_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.KILOBYTES)
-    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, threshold) == "3,072 kilobytes"
-    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, None) == "3 megabytes"
+    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, threshold) == "3,072 KB"
+    assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, None) == "3 MB"
 
 
 @pytest.mark.parametrize(

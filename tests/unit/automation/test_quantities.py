@@ -3,7 +3,7 @@
 import pytest
 
 from automation.metrics import Metric
-from automation.quantities import best_unit, number_words, quantity, quantity_of
+from automation.quantities import best_unit, number_words, quantity, quantity_of, readable_quantity, unit_words
 from automation.units import Unit
 
 
@@ -28,22 +28,22 @@ def test_a_number_is_written_for_people(number: float, words: str) -> None:
 
 
 def test_raw_numbers_have_no_units() -> None:
-    assert (quantity(5, Unit.RAW), quantity(5, Unit.SECONDS)) == ("5", "5 seconds")
+    assert (quantity(5, Unit.RAW), quantity(5, Unit.SECONDS)) == ("5", "5 s")
 
 
 @pytest.mark.parametrize(
     ("metric", "value", "words"),
     [
         (Metric.CONNECTIONS, 1650, "1,650"),
-        (Metric.MEMORY_RESIDENT, 0, "0 bytes"),
-        (Metric.MEMORY_RESIDENT, 1023, "1,023 bytes"),
-        (Metric.MEMORY_RESIDENT, 1024, "1 kilobytes"),
-        (Metric.MEMORY_RESIDENT, 8_804_682_957, "8.2 gigabytes"),
-        (Metric.MEMORY_RESIDENT, -(2**31), "-2 gigabytes"),
-        (Metric.MEMORY_RESIDENT, 2.0**60, "1,024 petabytes"),
-        (Metric.OP_EXECUTION_TIME_READS, 0.25, "0.25 milliseconds"),
-        (Metric.OP_EXECUTION_TIME_READS, 90_000, "1.5 minutes"),
-        (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.5, "0.5 seconds"),
+        (Metric.MEMORY_RESIDENT, 0, "0 B"),
+        (Metric.MEMORY_RESIDENT, 1023, "1,023 B"),
+        (Metric.MEMORY_RESIDENT, 1024, "1 KB"),
+        (Metric.MEMORY_RESIDENT, 8_804_682_957, "8.2 GB"),
+        (Metric.MEMORY_RESIDENT, -(2**31), "-2 GB"),
+        (Metric.MEMORY_RESIDENT, 2.0**60, "1,024 PB"),
+        (Metric.OP_EXECUTION_TIME_READS, 0.25, "0.25 ms"),
+        (Metric.OP_EXECUTION_TIME_READS, 90_000, "1.5 min"),
+        (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.5, "0.5 s"),
     ],
 )
 def test_a_value_stands_in_the_unit_it_is_read_best_in(metric: Metric, value: float, words: str) -> None:
@@ -52,3 +52,32 @@ def test_a_value_stands_in_the_unit_it_is_read_best_in(metric: Metric, value: fl
 
 def test_no_unit_is_smaller_than_the_one_it_is_measured_in() -> None:
     assert best_unit(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.001) is Unit.SECONDS
+
+
+@pytest.mark.parametrize(
+    ("number", "units", "words"),
+    [
+        (1500, Unit.MEGABYTES, "1,500 MB"),
+        (2**31, Unit.BYTES, "2 GB"),
+        (-(2**31), Unit.BYTES, "-2 GB"),
+        (0, Unit.GIGABYTES, "0 GB"),
+        (0.01, Unit.GIGABYTES, "0.01 GB"),
+        (300 / 2**30, Unit.GIGABYTES, "300 B"),
+        (9_999, Unit.MILLISECONDS, "9,999 ms"),
+        (10_000, Unit.MILLISECONDS, "10 s"),
+        (16_500, Unit.RAW, "16,500"),
+        (0.001, Unit.RAW, "0.001"),
+        (0.25, Unit.NANOSECONDS, "0.25 ns"),
+        (float("inf"), Unit.BYTES, "inf PB"),
+    ],
+)
+def test_a_quantity_keeps_its_units_as_long_as_its_number_is_short(
+    number: float, units: Unit, words: str
+) -> None:
+    assert readable_quantity(number, units) == words
+
+
+def test_every_unit_but_that_of_counts_has_a_symbol_of_its_own() -> None:
+    symbols = [unit_words(unit) for unit in Unit]
+    assert len(set(symbols)) == len(symbols)
+    assert [unit for unit in Unit if not unit_words(unit)] == [Unit.RAW]
