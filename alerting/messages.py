@@ -1,20 +1,22 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 
 from accesslist.models import Project
+from alerting.console_links import alert_url, config_url, event_url
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.rules.wording import target_of
 from alerting.selectors.alerts import alert_row
+from alerting.selectors.config_views import config_view
 from alerting.serializers.alerts import present_alert
 from events.models import Event
 from events.selectors import EventRow, event_row
 from events.serializers import GLOBAL_EVENTS, present_event
+from events.wording import in_words
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
@@ -33,18 +35,23 @@ def message_of(notification: Notification, *, now: datetime) -> Message:
     row = alert_row(alert.id, group_id=alert.group_id)
     if row is None:
         raise Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
-    document = present_alert(row, _links(), now=now)
+    links, kind = _links(), MessageKind(notification.kind)
+    document = present_alert(row, links, now=now)
+    config = AlertConfig.objects.filter(id=alert.config_id).first()
+    view = config_view(config) if config and not _changed_since(config, alert) else None
     return Message(
         delivery_id=notification.id,
-        kind=MessageKind(notification.kind),
+        kind=kind,
         occurred_at=alert.resolved or alert.created,
         thread_key=alert.id,
         document=document,
         event_type_name=alert.event_type,
+        headline=alert_headline(document, view, kind=kind, now=now),
+        known=alert_facts(document, view, project=alert.group.name),
         project_name=alert.group.name,
         target=target_of(document),
-        current_value=_value_text(document),
-        link=document["links"][0]["href"],
+        link=alert_url(links, alert.id),
+        config_link=config_url(links, config.id) if config and config.deleted is None else None,
     )
 
 
@@ -54,14 +61,28 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
     untold = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
-    return replace(message_of(untold, now=now), event_type_name=config.event_type, is_test=True)
+    message = message_of(untold, now=now)
+    return replace(
+        message,
+        event_type_name=config.event_type,
+        headline=in_words(config.event_type),
+        known=facts_of_test(message.document, config_view(config), project=message.project_name),
+        config_link=config_url(_links(), config.id),
+        is_test=True,
+    )
+
+
+def _changed_since(config: AlertConfig, alert: Alert) -> bool:
+    """Whether it perhaps asks for something else than when the alert was there: a change ends its alerts."""
+    return alert.resolved is not None and config.updated >= alert.resolved
 
 
 def _of_event(notification: Notification) -> Message:
     row = event_row(notification.event_id or "")
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
-    document = present_event(row, _links(), among=_found_among(row))
+    links, project = _links(), _project_name(row["group_id"])
+    document = present_event(row, links, among=_found_among(row))
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
@@ -69,9 +90,11 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
-        project_name=_project_name(row["group_id"]),
+        headline=in_words(row["event_type"]),
+        known=event_facts(document, project=project),
+        project_name=project,
         target=target_of(document),
-        link=document["links"][0]["href"],
+        link=event_url(links, row["id"]),
     )
 
 
@@ -91,8 +114,3 @@ def _links() -> Links:
     """Links of messages: nobody's request says how we are reached, so the settings do."""
     scheme = "https" if settings.OPSAPI_TLS_CERT else "http"
     return Links(settings.OPSAPI_PUBLIC_URL or f"{scheme}://{host_and_port(*settings.OPSAPI_BIND)}")
-
-
-def _value_text(document: Mapping[str, Any]) -> str | None:
-    value = document.get("currentValue")
-    return f"{value['number']:g} {value['units']}" if value else None

@@ -38,7 +38,7 @@ def quantity(number: float, units: Unit) -> str:
 
 
 def readable_quantity(number: float, units: Unit) -> str:
-    """A quantity in the units it is in, or in better ones where its number is long: `2 GB` for 2,147,483,648 B."""
+    """A quantity in its own units; in better ones where its number is long: `2 GB`, not `2,147,483,648 B`."""
     size = abs(number)
     if size == 0 or _SHORT_FROM <= size < _SHORT_TO:
         return quantity(number, units)

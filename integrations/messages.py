@@ -1,22 +1,31 @@
 """What is told to the outside: one frozen message, the same for every channel. Pure."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from integrations.choices import MessageKind
-from opsapi.clock import wire_time
 
 _LABELS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "OPEN",
     MessageKind.UPDATE: "STILL OPEN",
     MessageKind.ACKNOWLEDGE: "ACKNOWLEDGED",
-    MessageKind.CLOSE: "CLOSED",
+    MessageKind.CLOSE: "RESOLVED",
     MessageKind.CANCEL: "CANCELLED",
     MessageKind.INFORM: "EVENT",
 }
-_FACT_LIMIT = 120
+_STATES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "Open",
+    MessageKind.UPDATE: "Still open",
+    MessageKind.ACKNOWLEDGE: "Acknowledged",
+    MessageKind.CLOSE: "Resolved",
+    MessageKind.CANCEL: "Cancelled",
+    MessageKind.INFORM: "One-time event: nothing to resolve",
+}
+_TEST_STATE = "Test: nothing happened, no action is needed"
+_NAME_LIMIT = 120
+_FACT_LIMIT = 300
 # Control, format, surrogate, private and unassigned characters, line and paragraph separators.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -26,7 +35,9 @@ class Message:
     """One message to one receiver. Channels know of alerts only what stands here.
 
     `delivery_id` is the same on every retry; `thread_key` the same for all messages of one alert.
-    `document` is the alert or event document as the API shows it; the rest is for people to read.
+    `document` is the alert or event document as the API shows it; the rest is for people to read:
+    `headline` says what happened, `target` on what, `known` everything else, label → text. `link` opens the
+    alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened, somebody tries whether messages arrive.
     """
 
@@ -36,10 +47,12 @@ class Message:
     thread_key: str
     document: Mapping[str, object]
     event_type_name: str
+    headline: str
+    known: Mapping[str, str]
     project_name: str | None = None
     target: str | None = None
-    current_value: str | None = None
     link: str | None = None
+    config_link: str | None = None
     is_test: bool = False
 
     @property
@@ -48,28 +61,54 @@ class Message:
         return "TEST" if self.is_test else _LABELS[self.kind]
 
     @property
+    def state(self) -> str:
+        """The state in words, for a fact."""
+        return _TEST_STATE if self.is_test else _STATES[self.kind]
+
+    @property
+    def subject(self) -> str:
+        """What happened, on what: `Host down: db1.example.com:27017`."""
+        what = printable(f"Test notification for {self.headline}" if self.is_test else self.headline)
+        target = printable(self.target or "")
+        return f"{what}: {target}" if target else what
+
+    @property
     def title(self) -> str:
-        """One line: `[OPEN] HOST_DOWN db1.example.com:27017 (project payments)`."""
-        words = [f"[{self.label}]", printable(self.event_type_name), printable(self.target or "")]
-        line = " ".join(word for word in words if word)
+        """One line: `[OPEN] Host down: db1.example.com:27017 (project payments)`."""
+        line = f"[{self.label}] {self.subject}".rstrip()
         return f"{line} (project {printable(self.project_name)})" if self.project_name else line
 
     @property
     def facts(self) -> Mapping[str, str]:
         """What a person wants to know, label → one printable line; without those that have no value."""
-        facts = {
-            "Event type": self.event_type_name,
-            "State": self.label,
-            "Project": self.project_name,
-            "Target": self.target,
-            "Current value": self.current_value,
-            "Time": wire_time(self.occurred_at),
-        }
-        return {label: printable(value) for label, value in facts.items() if value}
+        facts = {"State": self.state, **self.known}
+        lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
+        return {label: line for label, line in lines.items() if line}
+
+    @property
+    def lines(self) -> list[str]:
+        """The facts and the links as text, a line each."""
+        return [f"{label}: {value}" for label, value in [*self.facts.items(), *self.links.items()]]
+
+    @property
+    def links(self) -> Mapping[str, str]:
+        """Where the console has more, label → URL; the first is the most important."""
+        what = "event" if self.kind is MessageKind.INFORM else "alert"
+        links = {f"Open the {what}": self.link, "Alert configuration": self.config_link}
+        return {label: url for label, url in links.items() if url}
 
 
-def printable(text: str, limit: int = _FACT_LIMIT) -> str:
+def printable(text: str, limit: int = _NAME_LIMIT) -> str:
     """One line of at most `limit` characters: runs of blanks and unprintable ones become one blank."""
     clean = "".join(" " if unicodedata.category(char) in _UNPRINTABLE else char for char in text)
     line = " ".join(clean.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def joined(pieces: Iterable[str], limit: int, separator: str = "\n") -> str:
+    """As many of the pieces, in their order, as fit into `limit` characters: none of them is cut."""
+    text = ""
+    for piece in pieces:
+        longer = f"{text}{separator}{piece}" if text else piece
+        text = longer if len(longer) <= limit else text
+    return text

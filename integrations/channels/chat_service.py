@@ -16,9 +16,11 @@ from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
+from opsapi.batches import batches
 
 _HEADER_LIMIT = 150
 _FIELD_LIMIT = 2000
+_FIELDS_LIMIT = 10
 _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
 """Bytes; the answer repeats the message, which is a few thousand."""
@@ -128,14 +130,12 @@ def read_error(answer: bytes) -> str | None:
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
-    blocks: list[dict[str, Any]] = [
-        {"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)},
-        {"type": "section", "fields": facts},
-    ]
+    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
+    blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
+    links = [{"type": "mrkdwn", "text": f"<{_escape(url)}|{label}>"} for label, url in message.links.items()]
     # A link cannot be cut short.
-    if message.link and len(_escape(message.link)) <= _LINK_LIMIT:
-        link = {"type": "mrkdwn", "text": f"<{_escape(message.link)}>"}
-        blocks.append({"type": "context", "elements": [link]})
+    if links := [link for link in links if len(link["text"]) <= _LINK_LIMIT]:
+        blocks.append({"type": "context", "elements": links})
     return blocks
 
 

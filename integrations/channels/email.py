@@ -26,41 +26,52 @@ TOTAL_SECONDS = 20.0
 _CLOSING = 421
 """The server goes away, whatever it was asked (RFC 5321 3.8)."""
 _OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "#c62828",
+    MessageKind.UPDATE: "#c62828",
+    MessageKind.CLOSE: "#2e7d32",
+    MessageKind.INFORM: "#1565c0",
+}
+_TEST_COLOUR = "#5f6368"
+"""Of a band and a button: white text is readable on each, light and dark."""
 _INVALID_ADDRESS = "the e-mail address is not valid"
 
 
-def build_email(config: Mapping[str, str], message: Message, *, sender: str) -> EmailMultiAlternatives:
-    """The mail as it will be sent.
+def build_email(
+    config: Mapping[str, str], message: Message, *, sender: str, now: datetime
+) -> EmailMultiAlternatives:
+    """The mail as it will be sent at `now`.
 
     Message-ID is the same on every retry. All mails of an alert name the same root, which was never
     itself sent: mail programs then show them as one thread, whichever of them arrive.
     """
-    context = {"message": message, "facts": message.facts}
+    colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
+    context = {"message": message, "facts": message.facts, "links": message.links, "colour": colour}
     mail = EmailMultiAlternatives(
         subject=message.title,
         body=render_to_string("notifications/email.txt", context),
         from_email=sender,
         to=[config["emailAddress"]],
-        headers=_headers(message, sender),
+        headers=_headers(message, sender, now),
     )
     mail.attach_alternative(render_to_string("notifications/email.html", context), "text/html")
     return mail
 
 
-def _headers(message: Message, sender: str) -> dict[str, str]:
+def _headers(message: Message, sender: str, now: datetime) -> dict[str, str]:
     domain = parseaddr(sender)[1].rpartition("@")[2] or "localhost"
     root = f"<thread.{message.thread_key}@{domain}>"
     return {
         "Message-ID": f"<{message.delivery_id}@{domain}>",
         "In-Reply-To": root,
         "References": root,
-        "Date": format_datetime(message.occurred_at),
+        "Date": format_datetime(now),
         "Auto-Submitted": "auto-generated",
         "X-Ops-Event": message.kind.value,
     }
 
 
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:  # noqa: ARG001 - a channel's signature
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     """Hand it to the mail server of the settings.
 
     Raises:
@@ -72,7 +83,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         raise DeliveryError(_INVALID_ADDRESS, retryable=False)
     is_open = False
     try:
-        mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL)
+        mail = build_email(config, message, sender=settings.DEFAULT_FROM_EMAIL, now=now)
         connection = get_connection()
         with _ended_after(TOTAL_SECONDS, connection), connection:
             is_open = True

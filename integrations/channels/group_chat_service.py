@@ -15,7 +15,7 @@ from django.conf import settings
 from integrations.channels.base import Channel, ConfigField, DeliveryError
 from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, MessageKind
-from integrations.messages import Message
+from integrations.messages import Message, joined
 
 _MESSAGE_LIMIT = 10_000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -73,10 +73,8 @@ def _url(room: str) -> str:
 def _html(message: Message) -> str:
     lines = [f"<b>{escape(message.title)}</b>"]
     lines += [f"{escape(label)}: {escape(value)}" for label, value in message.facts.items()]
-    text = "<br>".join(lines)
-    link = f'<br><a href="{escape(message.link)}">Open</a>' if message.link else ""
-    # Markup cannot be cut short; title and facts are bounded, only the link could be too much.
-    return text + link if len(text + link) <= _MESSAGE_LIMIT else text
+    lines += [f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in message.links.items()]
+    return joined(lines, _MESSAGE_LIMIT, "<br>")
 
 
 GROUP_CHAT_SERVICE = Channel(

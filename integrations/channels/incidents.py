@@ -66,12 +66,6 @@ def place(message: Message) -> str:
     return next((line for text in candidates if (line := printable(text or "", 255))), SOURCE)
 
 
-def details(message: Message) -> str:
-    """The facts and the link, a line each."""
-    lines = [f"{label}: {value}" for label, value in message.facts.items()]
-    return "\n".join([*lines, message.link] if message.link else lines)
-
-
 def document_text(message: Message, name: str, limit: int) -> str | None:
     """A text of the message's document as one line of at most `limit` characters; None where it has none."""
     value = message.document.get(name)

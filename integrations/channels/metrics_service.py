@@ -13,7 +13,7 @@ from django.conf import settings
 from integrations.channels.base import Channel, ConfigField
 from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, MessageKind, Region
-from integrations.messages import Message, printable
+from integrations.messages import Message, joined, printable
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
@@ -39,7 +39,8 @@ def build_request(
     """
     document: dict[str, Any] = {
         "title": printable(message.title, _TITLE_LIMIT),
-        "text": _text(message),
+        # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
+        "text": joined(message.lines, _TEXT_LIMIT),
         "alert_type": "info" if message.is_test else _ALERT_TYPES[message.kind],
         "priority": "low" if message.is_test else "normal",
         "aggregation_key": printable(message.thread_key, _KEY_LIMIT),
@@ -73,12 +74,6 @@ def _happened(message: Message, now: datetime) -> datetime:
     if message.kind is MessageKind.UPDATE or now - message.occurred_at > _OLDEST:
         return now
     return message.occurred_at
-
-
-def _text(message: Message) -> str:
-    # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
-    lines = [f"{label}: {value}" for label, value in message.facts.items()]
-    return "\n".join([*lines, message.link or ""]).rstrip()[:_TEXT_LIMIT]
 
 
 def _tags(message: Message) -> list[str]:

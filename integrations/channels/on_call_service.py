@@ -14,16 +14,9 @@ from django.conf import settings
 
 from integrations.channels.base import Channel, ConfigField, DeliveryError
 from integrations.channels.http import origin_of
-from integrations.channels.incidents import (
-    KINDS,
-    SOURCE,
-    ServiceRequest,
-    deliver_json,
-    details,
-    document_text,
-)
+from integrations.channels.incidents import KINDS, SOURCE, ServiceRequest, deliver_json, document_text
 from integrations.choices import ChannelType, MessageKind
-from integrations.messages import Message, printable
+from integrations.messages import Message, joined, printable
 
 DISPLAY_NAME_LIMIT = 512
 STATE_MESSAGE_LIMIT = 20_480
@@ -51,7 +44,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
         "message_type": "INFO" if message.is_test else _TYPES[message.kind],
         "entity_id": message.thread_key,
         "entity_display_name": printable(message.title, DISPLAY_NAME_LIMIT),
-        "state_message": details(message)[:STATE_MESSAGE_LIMIT],
+        "state_message": joined(message.lines, STATE_MESSAGE_LIMIT),
         "state_start_time": int(message.occurred_at.timestamp()),
         "monitoring_tool": SOURCE,
     }

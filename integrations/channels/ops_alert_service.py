@@ -20,7 +20,6 @@ from integrations.channels.incidents import (
     SOURCE,
     ServiceRequest,
     deliver_incident,
-    details,
     document_text,
     place,
 )
@@ -57,7 +56,7 @@ def _alert(message: Message) -> dict[str, object]:
     alert: dict[str, object] = {
         "message": printable(message.title, MESSAGE_LIMIT),
         "alias": message.thread_key,
-        "description": details(message),
+        "description": "\n".join(message.lines),
         "entity": place(message),
         "source": SOURCE,
         "tags": [printable(message.event_type_name, _TAG_LIMIT)],
@@ -75,6 +74,8 @@ def _action(message: Message) -> dict[str, object]:
         user = document_text(message, "acknowledgingUsername", _USER_LIMIT)
         note = document_text(message, "acknowledgementComment", _NOTE_LIMIT)
         action |= {name: text for name, text in (("user", user), ("note", note)) if text}
+    else:
+        action["note"] = message.title
     return action
 
 

@@ -58,7 +58,8 @@ def _trigger(message: Message) -> dict[str, object]:
         },
     }
     if message.link:
-        shown |= {"client_url": message.link, "links": [{"href": message.link, "text": "Details"}]}
+        links = [{"href": url, "text": label} for label, url in message.links.items()]
+        shown |= {"client_url": message.link, "links": links}
     return shown
 
 

@@ -17,7 +17,7 @@ from django.conf import settings
 from integrations.channels.base import Channel, ConfigField, DeliveryError
 from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind
-from integrations.messages import Message, printable
+from integrations.messages import Message, joined, printable
 
 TEXT_LIMIT = 320
 """Characters; a phone joins the three texts that so many letters take."""
@@ -67,12 +67,14 @@ def _dialled(number: str) -> str:
     return digits
 
 
+_TOLD = ("Metric", "Replica set", "Cluster", "Since")
+
+
 def _text(message: Message) -> str:
-    """The title, and the current value where it fits."""
-    title = printable(message.title, TEXT_LIMIT)
-    value = message.facts.get("Current value")
-    text = f"{title}: {value}" if value else title
-    return text if len(text) <= TEXT_LIMIT else title
+    """The title, then what else people want to know first, as far as there is room; the link is the last."""
+    facts = [f"{label}: {value}" for label in _TOLD if (value := message.facts.get(label))]
+    link = [message.link] if message.link else []
+    return joined([printable(message.title, TEXT_LIMIT), *facts, *link], TEXT_LIMIT, ". ")
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:

@@ -60,8 +60,11 @@ def _card(message: Message) -> dict[str, Any]:
         "body": [_line(title), *facts],
     }
     # Title and facts are bounded; a link that is not stays out, or the whole card would be refused.
-    if message.link and len(message.link) <= _LINK_LIMIT:
-        card["actions"] = [{"type": "Action.OpenUrl", "title": "Open", "url": message.link}]
+    links = {label: url for label, url in message.links.items() if len(url) <= _LINK_LIMIT}
+    if links:
+        card["actions"] = [
+            {"type": "Action.OpenUrl", "title": label, "url": url} for label, url in links.items()
+        ]
     return card
 
 

@@ -4,11 +4,13 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from datetime import datetime
+from typing import cast
 
 from integrations.channels.base import Channel, ConfigField
 from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
+from opsapi.api.links import link
 from opsapi.wire_json import write_json
 
 
@@ -16,7 +18,7 @@ def build_request(
     config: Mapping[str, str], message: Message, *, now: datetime
 ) -> tuple[bytes, dict[str, str]]:
     """The body and the headers of one attempt; the signature carries the time of the attempt."""
-    body = write_json(dict(message.document))
+    body = write_json(_document(message))
     headers = {
         "Content-Type": "application/json",
         "X-Ops-Event": message.kind.value,
@@ -25,6 +27,14 @@ def build_request(
     if secret := config.get("secret"):
         headers["X-Ops-Signature"] = sign(body, secret, now=now)
     return body, headers
+
+
+def _document(message: Message) -> dict[str, object]:
+    """As the API shows it; its links lead to the console as well."""
+    if message.link is None:
+        return dict(message.document)
+    links = cast("list[dict[str, str]]", message.document.get("links", []))
+    return {**message.document, "links": [*links, link("console", message.link)]}
 
 
 def sign(body: bytes, secret: str, *, now: datetime) -> str:

@@ -107,4 +107,4 @@ def test_a_service_is_told_with_the_integrations_credentials_where_there_are_no_
     own, shared = CASES[name].seen
     assert shared in text_of(request)
     assert own not in text_of(request)
-    assert b"[TEST] HOST_DOWN" in request.body
+    assert b"[TEST] Test notification for Host down" in request.body

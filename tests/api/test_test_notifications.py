@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting import testing
-from alerting.models import Alert, Notification, NotificationSetting
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.delivery_policy import SECRETS_SEALED
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
@@ -72,12 +72,17 @@ def test_a_mail_says_that_it_is_a_test_and_of_what(
     try_out(admin, path, email())
     (mail,) = mail_receiver.mails
     assert mail.recipients == ("oncall@example.com",)
-    assert mail.message["Subject"] == f"[TEST] HOST_DOWN (project {project.name})"
+    subject = f"[TEST] Test notification for Host down (project {project.name})"
+    assert mail.message["Subject"] == subject
     assert mail.message["X-Ops-Event"] == "alert.inform"
     for kind in ("plain", "html"):
         part = mail.message.get_body((kind,))
         assert part is not None
-        assert f"[TEST] HOST_DOWN (project {project.name})" in part.get_content()
+        text = part.get_content()
+        assert "Test notification for Host down" in text
+        assert "Test: nothing happened" in text
+        assert "HOST_DOWN" in text
+        assert f"/admin/alerting/alertconfig/{AlertConfig.objects.get().id}/change/" in text
 
 
 def test_a_webhook_gets_the_event_that_records_the_test(
@@ -91,6 +96,9 @@ def test_a_webhook_gets_the_event_that_records_the_test(
         "ALERT_CONFIG_TESTED_AUDIT",
         admin.key and admin.key.public_key,
     )
+    page = f"http://127.0.0.1:8000/admin/events/event/{document['id']}/change/"
+    assert {"rel": "urn:opsapi:rel:console", "href": page} in document["links"]
+    assert "urn:opsapi:rel:console" not in [link["rel"] for link in event["links"]]
     for shown in (document, event):
         shown.pop("links"), shown.pop("diffs", None)
     assert document == event

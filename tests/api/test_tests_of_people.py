@@ -7,6 +7,7 @@ import pytest
 from accesslist.models import Project
 from alerting import testing
 from alerting.models import Notification
+from events.wording import in_words
 from integrations.choices import IntegrationType
 from tests.api.bodies import alert_config, email, global_alert_config
 from tests.client import ApiClient
@@ -118,4 +119,4 @@ def test_what_a_global_configuration_takes_from_an_alerts_project_is_named(
         {"typeName": "EMAIL", "status": "DELIVERED"},
     ]
     (mail,) = mail_receiver.mails
-    assert mail.message["Subject"] == f"[TEST] {body['eventTypeName']}"
+    assert mail.message["Subject"] == f"[TEST] Test notification for {in_words(body['eventTypeName'])}"

@@ -163,15 +163,20 @@ class TestOfAnOrganization:
         assert signal.failed is not None
         assert signal.payload["eventId"] == event.id
 
-    def test_the_document_leads_to_the_organization(self, project: Project, outside: Outside) -> None:
+    def test_the_document_leads_to_the_organization_and_people_to_the_console(
+        self, project: Project, outside: Outside
+    ) -> None:
         make_config(project, **KEY_ADDED)
         make_global_config(**KEY_ADDED)
         event = key_added(project)
         evaluate()
         deliver_all()
         messages = [message for _, _, message in outside.sent]
+        links: Any = [message.document["links"] for message in messages]
         address = f"/orgs/{project.org_id}/events/{event.id}"
-        assert [str(message.link).endswith(address) for message in messages] == [True, True]
+        assert [found[0]["href"].endswith(address) for found in links] == [True, True]
+        page = f"/admin/events/event/{event.id}/change/"
+        assert [str(message.link).endswith(page) for message in messages] == [True, True]
         assert {message.document["orgId"] for message in messages} == {project.org_id}
         assert not any("groupId" in message.document or message.project_name for message in messages)
 
@@ -188,7 +193,7 @@ class TestOfTheInstallation:
         deliver_all()
         assert told_in() == [None]
         ((_, _, message),) = outside.sent
-        assert str(message.link).endswith(f"/globalEvents/{event.id}")
+        assert str(message.link).endswith(f"/admin/events/event/{event.id}/change/")
         assert (message.kind, message.project_name) == (MessageKind.INFORM, None)
 
     def test_people_read_nothing_that_a_stranger_wrote(

@@ -2,6 +2,7 @@
 
 import smtplib
 import socket
+from datetime import timedelta
 from email.utils import parsedate_to_datetime
 
 import pytest
@@ -9,11 +10,11 @@ from django.core.mail.backends.smtp import EmailBackend
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.email import send
+from integrations.channels.email import EMAIL, send
 from integrations.choices import Fault, MessageKind
 from integrations.messages import Message
 from tests.receivers import MailReceiver, ReceivedMail
-from tests.unit.integrations.messages import NOW, make_message
+from tests.unit.integrations.messages import NOW, lines_of, make_message, named_everywhere
 
 CONFIG = {"emailAddress": "oncall@example.com"}
 
@@ -39,31 +40,41 @@ def failure_of(config: dict[str, str]) -> DeliveryError:
 
 
 def test_it_sends_text_and_html_to_one_recipient(mail_receiver: MailReceiver) -> None:
-    message = make_message(current_value="93 RAW", link="https://ops.example/admin/alerts/1?a=1&b=2")
+    config = "https://ops.example/admin/configs/1"
+    message = make_message(link="https://ops.example/admin/alerts/1?a=1&b=2", config_link=config)
     mail = sent(mail_receiver, message)
     assert mail.recipients == ("oncall@example.com",)
     assert mail.message["To"] == "oncall@example.com"
     assert mail.message["From"] == "Ops <ops@platform.example>"
+    assert mail.message.get_content_type() == "multipart/alternative"
     # Django folds an encoded subject after its name; unfolding it leaves one blank.
-    assert mail.message["Subject"] == "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)"
+    assert mail.message["Subject"] == "[OPEN] Host down: db1.example.com:27017 (project payments)"
     assert part(mail, "plain").splitlines() == [
-        "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
+        "[OPEN] Host down: db1.example.com:27017 (project payments)",
         "",
-        "Event type: HOST_DOWN",
-        "State: OPEN",
-        "Project: payments",
-        "Target: db1.example.com:27017",
-        "Current value: 93 RAW",
-        "Time: 2026-11-21T07:26:14Z",
+        *lines_of(message),
         "",
-        "https://ops.example/admin/alerts/1?a=1&b=2",
+        "Open the alert: https://ops.example/admin/alerts/1?a=1&b=2",
+        f"Alert configuration: {config}",
         "",
     ]
-    assert '<a href="https://ops.example/admin/alerts/1?a=1&amp;b=2">' in part(mail, "html")
+    html = part(mail, "html")
+    assert '<a href="https://ops.example/admin/alerts/1?a=1&amp;b=2"' in html
+    assert f'<a href="{config}"' in html
+    assert all(value in html for value in message.facts.values())
 
 
-def test_it_marks_itself_as_automatic_and_carries_the_messages_time(mail_receiver: MailReceiver) -> None:
-    headers = sent(mail_receiver, make_message()).message
+@pytest.mark.parametrize("kind", sorted(EMAIL.kinds))
+def test_a_mail_of_every_kind_is_complete(mail_receiver: MailReceiver, kind: MessageKind) -> None:
+    message = make_message(kind=kind)
+    html = part(sent(mail_receiver, message), "html")
+    assert message.label in html
+    assert "background: #" in html
+    assert "prefers-color-scheme: dark" in html
+
+
+def test_it_marks_itself_as_automatic_and_is_dated_when_it_is_sent(mail_receiver: MailReceiver) -> None:
+    headers = sent(mail_receiver, make_message(occurred_at=NOW - timedelta(hours=20))).message
     assert headers["Auto-Submitted"] == "auto-generated"
     assert headers["X-Ops-Event"] == "alert.open"
     assert parsedate_to_datetime(headers["Date"]) == NOW
@@ -86,7 +97,7 @@ def test_it_threads_the_mails_of_one_alert(mail_receiver: MailReceiver) -> None:
 
 def test_no_name_gets_a_header_or_markup_of_its_own(mail_receiver: MailReceiver) -> None:
     hostile = "x\r\nBcc: thief@example.com\r\n\r\n<script>alert(1)</script>\u2028\x00"
-    mail = sent(mail_receiver, make_message(project_name=hostile, target=hostile, event_type_name=hostile))
+    mail = sent(mail_receiver, make_message(**named_everywhere(hostile)))
     assert mail.recipients == ("oncall@example.com",)
     assert mail.message["Bcc"] is None
     assert "\n" not in mail.message["Subject"]

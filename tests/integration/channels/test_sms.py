@@ -18,7 +18,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import faults, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
-from tests.unit.integrations.messages import NOW, make_message
+from tests.unit.integrations.messages import NOW, make_message, named_everywhere
 
 ACCOUNT, TOKEN, SENDER = "AC0123456789abcdef0123456789abcdef", "very-secret", "+12025550199"
 CONFIG = {"mobileNumber": "+1 202 555 0100"}
@@ -73,8 +73,8 @@ def failure_of(message: Message, config: Mapping[str, str] = CONFIG) -> Delivery
 
 
 def test_it_sends_one_text(provider: Provider) -> None:
-    send(CONFIG, make_message(current_value="93 RAW"), now=NOW)
-    text = "[OPEN] HOST_DOWN db1.example.com:27017 (project payments): 93 RAW"
+    send(CONFIG, make_message(), now=NOW)
+    text = "[OPEN] Host down: db1.example.com:27017 (project payments). Since: 2026-11-21 07:26:14Z"
     assert provider.texts == [{"From": SENDER, "To": "+12025550100", "Body": text}]
 
 
@@ -85,8 +85,7 @@ def test_a_test_is_one_text_that_says_so(provider: Provider) -> None:
 
 def test_long_and_odd_names_are_taken(provider: Provider) -> None:
     hostile = "x\r\n\u0000\ud800\u2028&To=+1900" + "é" * 5000
-    names = {"target": hostile, "project_name": hostile, "event_type_name": hostile}
-    send(CONFIG, make_message(**names, current_value=hostile), now=NOW)
+    send(CONFIG, make_message(**named_everywhere(hostile)), now=NOW)
     assert [(text["To"], len(text["Body"])) for text in provider.texts] == [("+12025550100", 320)]
 
 

@@ -57,10 +57,7 @@ def test_points_stand_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ThresholdOperator.GREATER_THAN, 2, Unit.GIGABYTES)
     found = in_units(Metric.MEMORY_RESIDENT, Span(NOW, NOW), [(NOW, 2**30), (NOW + SECOND, 2**32)], threshold)
     assert found.points == ((NOW, 1.0), (NOW + SECOND, 4.0))
-    assert found.words == (
-        "MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. "
-        "Outside is above 2 GB."
-    )
+    assert found.words == ("MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. Outside is above 2 GB.")
 
 
 def test_without_a_threshold_they_stand_as_they_were_stored() -> None:

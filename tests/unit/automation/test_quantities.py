@@ -3,7 +3,14 @@
 import pytest
 
 from automation.metrics import Metric
-from automation.quantities import best_unit, number_words, quantity, quantity_of, readable_quantity, unit_words
+from automation.quantities import (
+    best_unit,
+    number_words,
+    quantity,
+    quantity_of,
+    readable_quantity,
+    unit_words,
+)
 from automation.units import Unit
 
 

@@ -16,6 +16,13 @@ _MESSAGE = Message(
     thread_key="6740a1b2c3d4e5f607080900",
     document={"id": "6740a1b2c3d4e5f607080900", "status": "OPEN", "tags": []},
     event_type_name="HOST_DOWN",
+    headline="Host down",
+    known={
+        "Alert": "Host down (HOST_DOWN)",
+        "Host": "db1.example.com:27017",
+        "Project": "payments",
+        "Since": "2026-11-21 07:26:14Z",
+    },
     project_name="payments",
     target="db1.example.com:27017",
 )
@@ -26,6 +33,19 @@ def make_message(**changes: Any) -> Message:
     return replace(_MESSAGE, **changes)
 
 
+def lines_of(message: Message) -> list[str]:
+    """The facts of a valid message, a line each."""
+    return [f"State: {message.state}", *(f"{label}: {value}" for label, value in _MESSAGE.known.items())]
+
+
+def named_everywhere(name: str, facts: int = 4) -> dict[str, Any]:
+    """Changes that make a message say the same name wherever it can say one."""
+    known = {f"Fact {number}": name for number in range(facts)}
+    return {"event_type_name": name, "headline": name, "target": name, "project_name": name, "known": known}
+
+
+MOST_FACTS = 16
+"""No message has more, of all that an alert can have."""
 ODD = ["a\r\nb", "a\x00b\x1b[31m", "\u202egnp.exe", "x\u2028y", "\ud800", "😀" * 3]
 """Names no title may be broken by."""
 LONGEST = ["x", "&", '"', "😀", "\\"]

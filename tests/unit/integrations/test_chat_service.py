@@ -9,7 +9,14 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.chat_service import CHAT_SERVICE, build_request, read_error
 from integrations.choices import MessageKind
 from integrations.messages import Message
-from tests.unit.integrations.messages import LONGEST, ODD, make_message
+from tests.unit.integrations.messages import (
+    LONGEST,
+    MOST_FACTS,
+    ODD,
+    lines_of,
+    make_message,
+    named_everywhere,
+)
 
 CONFIG = {"apiToken": "xoxb-0123456789", "channelName": "#oncall"}
 
@@ -23,14 +30,9 @@ def built(message: Message) -> dict[str, Any]:
 
 def texts(document: dict[str, Any]) -> list[str]:
     """Every text that Slack shows."""
-    header, section, *rest = document["blocks"]
-    fields = [field["text"] for field in section["fields"]]
-    return [
-        document["text"],
-        header["text"]["text"],
-        *fields,
-        *(one["elements"][0]["text"] for one in rest),
-    ]
+    header, *rest = document["blocks"]
+    fields = [one for block in rest for one in block.get("fields", block.get("elements"))]
+    return [document["text"], header["text"]["text"], *(one["text"] for one in fields)]
 
 
 @pytest.mark.parametrize(
@@ -38,21 +40,17 @@ def texts(document: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN"),
-        ({"kind": MessageKind.CLOSE}, "CLOSED"),
+        ({"kind": MessageKind.CLOSE}, "RESOLVED"),
         ({"kind": MessageKind.INFORM}, "EVENT"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST"),
     ],
 )
 def test_it_posts_title_and_facts_to_the_channel(changes: dict[str, Any], label: str) -> None:
-    title = f"[{label}] HOST_DOWN db1.example.com:27017 (project payments)"
-    facts = [
-        "Event type: HOST_DOWN",
-        f"State: {label}",
-        "Project: payments",
-        "Target: db1.example.com:27017",
-        "Time: 2026-11-21T07:26:14Z",
-    ]
-    assert built(make_message(**changes)) == {
+    message = make_message(**changes)
+    title = message.title
+    assert title.startswith(f"[{label}] ")
+    facts = lines_of(message)
+    assert built(message) == {
         "channel": "#oncall",
         "text": title,
         "blocks": [
@@ -83,12 +81,15 @@ def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
 
 
 def test_it_links_to_the_alert() -> None:
-    document = built(make_message(link="https://ops.example/alerts/1?a=1&b=2"))
-    [link] = document["blocks"][2]["elements"]
-    assert link == {"type": "mrkdwn", "text": "<https://ops.example/alerts/1?a=1&amp;b=2>"}
+    config = "https://ops.example/configs/1"
+    document = built(make_message(link="https://ops.example/alerts/1?a=1&b=2", config_link=config))
+    assert document["blocks"][2]["elements"] == [
+        {"type": "mrkdwn", "text": "<https://ops.example/alerts/1?a=1&amp;b=2|Open the alert>"},
+        {"type": "mrkdwn", "text": f"<{config}|Alert configuration>"},
+    ]
 
 
-@pytest.mark.parametrize(("length", "blocks"), [(2000 - 20, 3), (2000 - 19, 2)])
+@pytest.mark.parametrize(("length", "blocks"), [(2000 - 37, 3), (2000 - 36, 2)])
 def test_a_link_that_is_too_long_stays_out(length: int, blocks: int) -> None:
     link = "https://ops.example/" + "x" * length
     assert len(built(make_message(link=link))["blocks"]) == blocks
@@ -96,35 +97,34 @@ def test_a_link_that_is_too_long_stays_out(length: int, blocks: int) -> None:
 
 @pytest.mark.parametrize("name", ["<!channel>", "<https://evil.example|db1>", "<@U123>", "a & b"])
 def test_no_name_mentions_anybody_or_becomes_a_link(name: str) -> None:
-    document = built(make_message(event_type_name=name, target=name, project_name=name))
+    document = built(make_message(**named_everywhere(name)))
     escaped = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     for text in texts(document):
         assert "<" not in text
         assert ">" not in text
-    assert f"Target: {escaped}" in texts(document)
+    assert f"Fact 3: {escaped}" in texts(document)
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
-    for text in texts(built(make_message(event_type_name=name, target=name, project_name=name))):
+    for text in texts(built(make_message(**named_everywhere(name)))):
         assert text.isprintable()
 
 
 @pytest.mark.parametrize("char", LONGEST)
 def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     long = char * 500
-    message = make_message(event_type_name=long, target=long, project_name=long, current_value=long)
-    document = built(message)
-    header, section = document["blocks"]
+    document = built(make_message(**named_everywhere(long, MOST_FACTS)))
+    header, *sections = document["blocks"]
     assert 100 < len(header["text"]["text"]) <= 150
     assert header["text"]["text"].endswith("…")
-    assert len(section["fields"]) <= 10
-    assert all(len(field["text"]) <= 2000 for field in section["fields"])
+    assert [len(section["fields"]) for section in sections] == [10, 7]
+    assert all(len(field["text"]) <= 2000 for section in sections for field in section["fields"])
     assert len(document["text"]) <= 4000
 
 
 def test_a_cut_title_ends_in_a_whole_escape() -> None:
-    header = built(make_message(event_type_name="&" * 100))["blocks"][0]["text"]["text"]
+    header = built(make_message(headline="&" * 100))["blocks"][0]["text"]["text"]
     assert header == f"[OPEN] {'&amp;' * 28}…"
 
 

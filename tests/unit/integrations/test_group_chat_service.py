@@ -9,7 +9,14 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
-from tests.unit.integrations.messages import LONGEST, ODD, make_message
+from tests.unit.integrations.messages import (
+    LONGEST,
+    MOST_FACTS,
+    ODD,
+    lines_of,
+    make_message,
+    named_everywhere,
+)
 
 CONFIG = {"notificationToken": "token-0123456789", "roomName": "oncall"}
 
@@ -26,7 +33,7 @@ def built(message: Message) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "red", True),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "red", True),
-        ({"kind": MessageKind.CLOSE}, "CLOSED", "green", True),
+        ({"kind": MessageKind.CLOSE}, "RESOLVED", "green", True),
         ({"kind": MessageKind.INFORM}, "EVENT", "yellow", True),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "gray", False),
     ],
@@ -34,15 +41,10 @@ def built(message: Message) -> dict[str, Any]:
 def test_it_notifies_of_title_and_facts(
     changes: dict[str, Any], label: str, colour: str, notify: bool
 ) -> None:
-    assert built(make_message(**changes)) == {
-        "message": (
-            f"<b>[{label}] HOST_DOWN db1.example.com:27017 (project payments)</b><br>"
-            "Event type: HOST_DOWN<br>"
-            f"State: {label}<br>"
-            "Project: payments<br>"
-            "Target: db1.example.com:27017<br>"
-            "Time: 2026-11-21T07:26:14Z"
-        ),
+    message = make_message(**changes)
+    assert message.title.startswith(f"[{label}] ")
+    assert built(message) == {
+        "message": "<br>".join([f"<b>{message.title}</b>", *lines_of(message)]),
         "message_format": "html",
         "color": colour,
         "notify": notify,
@@ -63,34 +65,37 @@ def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
 
 def test_it_links_to_the_alert() -> None:
     text = built(make_message(link='https://ops.example/alerts/1?a=1&b="2"'))["message"]
-    assert text.endswith('<br><a href="https://ops.example/alerts/1?a=1&amp;b=&quot;2&quot;">Open</a>')
+    assert text.endswith(
+        '<br><a href="https://ops.example/alerts/1?a=1&amp;b=&quot;2&quot;">Open the alert</a>'
+    )
 
 
 def test_a_link_that_is_too_long_stays_out() -> None:
     without = built(make_message())
-    bare = len(without["message"]) + len('<br><a href="">Open</a>')
+    bare = len(without["message"]) + len('<br><a href="">Open the alert</a>')
     assert len(built(make_message(link="x" * (10_000 - bare)))["message"]) == 10_000
     assert built(make_message(link="x" * (10_001 - bare))) == without
 
 
 def test_no_name_gets_markup_of_its_own() -> None:
     name = "<img src=x onerror=\"alert('1')\">&amp;"
-    text = built(make_message(event_type_name=name, target=name, project_name=name))["message"]
+    text = built(make_message(**named_everywhere(name)))["message"]
     assert "<img" not in text
-    assert "Target: &lt;img src=x onerror=&quot;alert(&#x27;1&#x27;)&quot;&gt;&amp;amp;<br>" in text
+    assert "Fact 1: &lt;img src=x onerror=&quot;alert(&#x27;1&#x27;)&quot;&gt;&amp;amp;<br>" in text
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_leave_printable_text(name: str) -> None:
-    message = make_message(event_type_name=name, target=name, project_name=name)
+    message = make_message(**named_everywhere(name))
     assert built(message)["message"].isprintable()
 
 
 @pytest.mark.parametrize("char", LONGEST)
 def test_it_keeps_to_the_length_of_the_service(char: str) -> None:
     long = char * 500
-    message = make_message(event_type_name=long, target=long, project_name=long, current_value=long)
-    assert 1 <= len(built(message)["message"]) <= 10_000
+    text = built(make_message(**named_everywhere(long, MOST_FACTS)))["message"]
+    assert 1 <= len(text) <= 10_000
+    assert "Fact 0: " in text
 
 
 @pytest.mark.parametrize("token", ["tökén", "a\r\nX-Evil: 1"])

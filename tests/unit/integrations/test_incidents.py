@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from integrations.channels import http
-from integrations.channels.incidents import ServiceRequest, deliver_incident, details, document_text, place
+from integrations.channels.incidents import ServiceRequest, deliver_incident, document_text, place
 from opsapi.outbound import OutboundResponse
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -25,18 +25,6 @@ from tests.unit.integrations.messages import NOW, make_message
 )
 def test_the_place_is_never_empty_nor_long(changes: dict[str, str | None], shown: str) -> None:
     assert place(make_message(**changes)) == shown
-
-
-def test_the_details_are_the_facts_and_the_link() -> None:
-    assert details(make_message(link="https://ops.example/alerts/1")).splitlines() == [
-        "Event type: HOST_DOWN",
-        "State: OPEN",
-        "Project: payments",
-        "Target: db1.example.com:27017",
-        "Time: 2026-11-21T07:26:14Z",
-        "https://ops.example/alerts/1",
-    ]
-    assert details(make_message()).splitlines()[-1] == "Time: 2026-11-21T07:26:14Z"
 
 
 @pytest.mark.parametrize(

@@ -3,25 +3,25 @@
 import pytest
 
 from integrations.choices import MessageKind
-from integrations.messages import printable
+from integrations.messages import joined, printable
 from tests.unit.integrations.messages import make_message
 
 
 @pytest.mark.parametrize(
     ("changes", "title"),
     [
-        ({}, "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)"),
-        ({"target": None}, "[OPEN] HOST_DOWN (project payments)"),
-        ({"project_name": None}, "[OPEN] HOST_DOWN db1.example.com:27017"),
-        ({"kind": MessageKind.UPDATE}, "[STILL OPEN] HOST_DOWN db1.example.com:27017 (project payments)"),
+        ({}, "[OPEN] Host down: db1.example.com:27017 (project payments)"),
+        ({"target": None}, "[OPEN] Host down (project payments)"),
+        ({"project_name": None}, "[OPEN] Host down: db1.example.com:27017"),
+        ({"kind": MessageKind.UPDATE}, "[STILL OPEN] Host down: db1.example.com:27017 (project payments)"),
         (
             {"kind": MessageKind.INFORM, "is_test": True, "target": None},
-            "[TEST] HOST_DOWN (project payments)",
+            "[TEST] Test notification for Host down (project payments)",
         ),
-        ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] HOST_DOWN (project payments)"),
+        ({"kind": MessageKind.CLOSE, "target": ""}, "[RESOLVED] Host down (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},
-            "[OPEN] HOST_DOWN db1.example.com:27017 (project a Bcc: x@y.z)",
+            "[OPEN] Host down: db1.example.com:27017 (project a Bcc: x@y.z)",
         ),
     ],
 )
@@ -30,8 +30,8 @@ def test_it_says_state_type_target_and_project_in_one_line(changes: dict[str, st
 
 
 def test_its_title_stays_short_however_long_the_names() -> None:
-    message = make_message(event_type_name="E" * 500, target="t" * 500, project_name="p" * 500)
-    assert message.title == f"[OPEN] {'E' * 119}… {'t' * 119}… (project {'p' * 119}…)"
+    message = make_message(headline="E" * 500, target="t" * 500, project_name="p" * 500)
+    assert message.title == f"[OPEN] {'E' * 119}…: {'t' * 119}… (project {'p' * 119}…)"
 
 
 @pytest.mark.parametrize("kind", list(MessageKind))
@@ -39,14 +39,36 @@ def test_every_kind_has_a_label(kind: MessageKind) -> None:
     assert make_message(kind=kind).label.isupper()
 
 
+def test_a_test_says_so_in_title_and_state() -> None:
+    message = make_message(is_test=True)
+    assert message.title.startswith("[TEST] Test notification ")
+    assert message.facts["State"].startswith("Test")
+
+
 def test_it_lists_only_facts_that_have_a_value() -> None:
-    assert dict(make_message(current_value="93 RAW", target=None).facts) == {
-        "Event type": "HOST_DOWN",
-        "State": "OPEN",
-        "Project": "payments",
-        "Current value": "93 RAW",
-        "Time": "2026-11-21T07:26:14Z",
-    }
+    message = make_message(known={"Value": "93", "Host": "", "Comment": " \n", "Project": "a\nb"})
+    assert dict(message.facts) == {"State": "Open", "Value": "93", "Project": "a b"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, []),
+        ({"link": "https://a"}, ["Open the alert"]),
+        ({"link": "https://a", "kind": MessageKind.INFORM}, ["Open the event"]),
+        ({"link": "https://a", "config_link": "https://b"}, ["Open the alert", "Alert configuration"]),
+    ],
+)
+def test_its_links_lead_to_what_it_is_about_first(changes: dict[str, str], labels: list[str]) -> None:
+    assert list(make_message(**changes).links) == labels
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [(0, ""), (1, "a"), (3, "a\nb"), (4, "a\nb"), (5, "a\nb\nd"), (7, "a\nb\nccc"), (9, "a\nb\nccc\nd")],
+)
+def test_pieces_that_do_not_fit_are_left_out_whole(limit: int, text: str) -> None:
+    assert joined(["a", "b", "ccc", "d"], limit) == text
 
 
 @pytest.mark.parametrize(

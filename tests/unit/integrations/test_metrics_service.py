@@ -9,8 +9,8 @@ import pytest
 from integrations.channels.base import DeliveryError
 from integrations.channels.metrics_service import METRICS_SERVICE, build_request
 from integrations.choices import MessageKind
-from integrations.messages import Message
-from tests.unit.integrations.messages import LONGEST, NOW, ODD, make_message
+from integrations.messages import Message, printable
+from tests.unit.integrations.messages import LONGEST, MOST_FACTS, NOW, ODD, make_message, named_everywhere
 
 CONFIG = {"apiKey": "0123456789abcdef0123456789abcdef"}
 HOURS = timedelta(hours=1)
@@ -29,23 +29,17 @@ def built(message: Message, now: datetime = NOW) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "error", "normal"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "error", "normal"),
-        ({"kind": MessageKind.CLOSE}, "CLOSED", "success", "normal"),
+        ({"kind": MessageKind.CLOSE}, "RESOLVED", "success", "normal"),
         ({"kind": MessageKind.INFORM}, "EVENT", "info", "normal"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "info", "low"),
     ],
 )
 def test_it_posts_an_event(changes: dict[str, Any], label: str, alert_type: str, priority: str) -> None:
     message = make_message(link="https://ops.example/alerts/1", **changes)
+    assert message.title.startswith(f"[{label}] ")
     assert built(message) == {
-        "title": f"[{label}] HOST_DOWN db1.example.com:27017 (project payments)",
-        "text": (
-            "Event type: HOST_DOWN\n"
-            f"State: {label}\n"
-            "Project: payments\n"
-            "Target: db1.example.com:27017\n"
-            "Time: 2026-11-21T07:26:14Z\n"
-            "https://ops.example/alerts/1"
-        ),
+        "title": message.title,
+        "text": "\n".join(message.lines),
         "alert_type": alert_type,
         "priority": priority,
         "aggregation_key": "6740a1b2c3d4e5f607080900",
@@ -89,33 +83,32 @@ def test_it_stands_where_it_happened_unless_the_service_finds_that_old(
 
 
 def test_what_has_no_value_has_neither_fact_nor_tag() -> None:
-    document = built(make_message(target=None, project_name=None))
+    document = built(make_message(target=None, project_name=None, known={"Time": "now", "Host": ""}))
     assert document["tags"] == ["event_type:HOST_DOWN"]
-    assert document["text"] == "Event type: HOST_DOWN\nState: OPEN\nTime: 2026-11-21T07:26:14Z"
+    assert document["text"] == "State: Open\nTime: now"
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
-    document = built(make_message(event_type_name=name, target=name, project_name=name))
+    document = built(make_message(**named_everywhere(name)))
     lines = [document["title"], *document["text"].split("\n"), *document["tags"]]
     assert all(line.isprintable() for line in lines)
-    assert len(lines) == 1 + 5 + 3
+    # What has nothing printable in it is left out.
+    assert len(lines) == (1 + 5 + 3 if printable(name) else 1 + 1 + 3)
 
 
 @pytest.mark.parametrize("name", ["%%% \n[db1](https://evil.example)\n %%%", "%%%"])
 def test_no_name_makes_markdown_of_the_text(name: str) -> None:
-    assert not built(make_message(event_type_name=name))["text"].startswith("%%%")
+    assert not built(make_message(**named_everywhere(name)))["text"].startswith("%%%")
 
 
 @pytest.mark.parametrize("char", LONGEST)
 def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     long = char * 5000
-    message = make_message(
-        event_type_name=long, target=long, project_name=long, thread_key=long, link=f"https://{long}"
-    )
-    document = built(message)
+    names = named_everywhere(long, MOST_FACTS)
+    document = built(make_message(**names, thread_key=long, link=f"https://{long}"))
     assert len(document["title"]) == 100
-    assert len(document["text"]) == 4000
+    assert 3600 < len(document["text"]) <= 4000
     assert len(document["aggregation_key"]) == 100
     assert [len(tag) for tag in document["tags"]] == [200, 200, 200]
 

@@ -8,7 +8,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
 from integrations.channels.on_call_service import build_request
 from integrations.choices import MessageKind
-from tests.unit.integrations.messages import make_message
+from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
 
 BASE = "https://on-call.example"
 ENDPOINT = f"{BASE}/integrations/generic/20131114/alert"
@@ -26,10 +26,9 @@ def test_it_raises_an_incident_with_everything_people_want_to_know() -> None:
     assert request.document == {
         "message_type": "CRITICAL",
         "entity_id": make_message().thread_key,
-        "entity_display_name": "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
-        "state_message": (
-            "Event type: HOST_DOWN\nState: OPEN\nProject: payments\nTarget: db1.example.com:27017\n"
-            "Time: 2026-11-21T07:26:14Z\nhttps://ops.example/alerts/1"
+        "entity_display_name": "[OPEN] Host down: db1.example.com:27017 (project payments)",
+        "state_message": "\n".join(
+            [*lines_of(make_message()), "Open the alert: https://ops.example/alerts/1"]
         ),
         "state_start_time": 1795245974,
         "monitoring_tool": "Ops API",
@@ -101,8 +100,8 @@ def test_no_key_leads_to_another_path(config: dict[str, str]) -> None:
 def test_long_and_odd_names_fit() -> None:
     hostile = "x\r\n\u0000\ud800\u2028" + "é" * 30_000
     link = "https://ops.example/" + "l" * 30_000
-    names = {"target": hostile, "project_name": hostile, "event_type_name": hostile}
-    document = request_of(**names, link=link).document
-    assert len(str(document["state_message"])) == 20_480
+    document = request_of(**named_everywhere(hostile, MOST_FACTS), link=link).document
+    assert "Fact 15: " in str(document["state_message"])
+    assert len(str(document["state_message"])) <= 20_480
     assert len(str(document["entity_display_name"])) <= 512
     assert str(document["entity_display_name"]).isprintable()

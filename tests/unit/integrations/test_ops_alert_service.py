@@ -8,7 +8,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
 from integrations.channels.ops_alert_service import MESSAGE_LIMIT, build_request
 from integrations.choices import MessageKind
-from tests.unit.integrations.messages import make_message
+from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
 
 KEY = "01234567-89ab-cdef-0123-456789abcdef"
 BASE = "https://alerts.example/below"
@@ -24,22 +24,15 @@ def test_it_creates_an_alert_with_everything_people_want_to_know() -> None:
     request = request_of(link="https://ops.example/alerts/1")
     assert request.url == "https://alerts.example/below/v2/alerts"
     assert request.headers == {"Authorization": f"GenieKey {KEY}"}
-    facts = {
-        "Event type": "HOST_DOWN",
-        "State": "OPEN",
-        "Project": "payments",
-        "Target": "db1.example.com:27017",
-        "Time": "2026-11-21T07:26:14Z",
-    }
-    lines = [f"{label}: {value}" for label, value in facts.items()]
+    message = make_message()
     assert request.document == {
-        "message": "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
+        "message": "[OPEN] Host down: db1.example.com:27017 (project payments)",
         "alias": ALIAS,
-        "description": "\n".join([*lines, "https://ops.example/alerts/1"]),
+        "description": "\n".join([*lines_of(message), "Open the alert: https://ops.example/alerts/1"]),
         "entity": "db1.example.com:27017",
         "source": "Ops API",
         "tags": ["HOST_DOWN"],
-        "details": facts,
+        "details": message.facts,
     }
 
 
@@ -88,13 +81,16 @@ def test_acknowledging_without_a_comment_has_no_note() -> None:
 
 def test_closing_says_nothing_of_who_acknowledged() -> None:
     request = request_of(kind=MessageKind.CLOSE, document={"acknowledgingUsername": "jane"})
-    assert request.document == {"source": "Ops API"}
+    assert request.document == {
+        "source": "Ops API",
+        "note": "[RESOLVED] Host down: db1.example.com:27017 (project payments)",
+    }
 
 
 @pytest.mark.parametrize("length", [MESSAGE_LIMIT - 1, MESSAGE_LIMIT, MESSAGE_LIMIT + 1])
 def test_the_message_is_cut_where_the_service_would_refuse_it(length: int) -> None:
-    # "[OPEN] ", the name, one blank and the target.
-    names = {"event_type_name": "e" * 100, "target": "t" * (length - 108), "project_name": None}
+    # "[OPEN] ", the headline, ": " and the target.
+    names = {"headline": "e" * 100, "target": "t" * (length - 109), "project_name": None}
     shown = str(request_of(**names).document["message"])
     assert len(shown) == min(length, MESSAGE_LIMIT)
     assert shown.endswith("…") is (length > MESSAGE_LIMIT)
@@ -102,8 +98,8 @@ def test_the_message_is_cut_where_the_service_would_refuse_it(length: int) -> No
 
 def test_long_and_odd_names_fit() -> None:
     hostile = "x\r\n\u0000\ud800\u2028" + "é" * 5000
-    document = request_of(target=hostile, project_name=hostile, event_type_name=hostile).document
-    assert len(str(document["message"])) == MESSAGE_LIMIT
+    document = request_of(**named_everywhere(hostile, MOST_FACTS)).document
+    assert MESSAGE_LIMIT - 1 <= len(str(document["message"])) <= MESSAGE_LIMIT
     assert len(str(document["entity"])) <= 512
     assert len(str(document["description"])) <= 15_000
     assert document["tags"] == ["x " + "é" * 47 + "…"]

@@ -6,7 +6,7 @@ import pytest
 
 from integrations.channels.pager_service import SUMMARY_LIMIT, build_request
 from integrations.choices import MessageKind
-from tests.unit.integrations.messages import make_message
+from tests.unit.integrations.messages import make_message, named_everywhere
 
 KEY = "0123456789abcdef0123456789abcdef"
 BASE = "https://events.example"
@@ -19,7 +19,8 @@ def event_of(**changes: Any) -> dict[str, Any]:
 
 def test_it_triggers_with_everything_people_want_to_know() -> None:
     link = "https://ops.example/alerts/1"
-    message = make_message(link=link, current_value="93 RAW")
+    config = "https://ops.example/configs/1"
+    message = make_message(link=link, config_link=config)
     request = build_request({"serviceKey": KEY}, message, base_url=BASE)
     assert (request.url, request.headers) == ("https://events.example/v2/enqueue", {})
     assert request.document == {
@@ -28,20 +29,22 @@ def test_it_triggers_with_everything_people_want_to_know() -> None:
         "dedup_key": message.thread_key,
         "client": "Ops API",
         "client_url": link,
-        "links": [{"href": link, "text": "Details"}],
+        "links": [
+            {"href": link, "text": "Open the alert"},
+            {"href": config, "text": "Alert configuration"},
+        ],
         "payload": {
-            "summary": "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
+            "summary": "[OPEN] Host down: db1.example.com:27017 (project payments)",
             "source": "db1.example.com:27017",
             "severity": "critical",
             "timestamp": "2026-11-21T07:26:14Z",
             "class": "HOST_DOWN",
             "custom_details": {
-                "Event type": "HOST_DOWN",
-                "State": "OPEN",
+                "State": "Open",
+                "Alert": "Host down (HOST_DOWN)",
+                "Host": "db1.example.com:27017",
                 "Project": "payments",
-                "Target": "db1.example.com:27017",
-                "Current value": "93 RAW",
-                "Time": "2026-11-21T07:26:14Z",
+                "Since": "2026-11-21 07:26:14Z",
             },
         },
     }
@@ -79,7 +82,7 @@ def test_a_test_is_of_low_severity() -> None:
 
 def test_long_and_odd_names_fit() -> None:
     hostile = "x\r\n\u0000\ud800\u2028" + "é" * 5000
-    event = event_of(target=hostile, project_name=hostile, event_type_name=hostile)
+    event = event_of(**named_everywhere(hostile))
     assert len(event["payload"]["summary"]) <= SUMMARY_LIMIT
     assert len(event["payload"]["source"]) == 255
     assert event["payload"]["source"].startswith("x éé")

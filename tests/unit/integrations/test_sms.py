@@ -9,7 +9,7 @@ import pytest
 from integrations.channels.base import DeliveryError
 from integrations.channels.sms import TEXT_LIMIT, SmsProvider, build_request
 from integrations.choices import MessageKind
-from tests.unit.integrations.messages import make_message
+from tests.unit.integrations.messages import make_message, named_everywhere
 
 PROVIDER = SmsProvider("https://sms.example", "AC0123", "tökén:1", "+12025550199")
 NUMBER = "+12025550100"
@@ -30,7 +30,7 @@ def test_it_is_a_form_with_basic_credentials() -> None:
     assert form_of() == {
         "From": "+12025550199",
         "To": NUMBER,
-        "Body": "[OPEN] HOST_DOWN db1.example.com:27017 (project payments)",
+        "Body": "[OPEN] Host down: db1.example.com:27017 (project payments). Since: 2026-11-21 07:26:14Z",
     }
 
 
@@ -45,37 +45,44 @@ def test_an_account_cannot_lead_to_another_path() -> None:
     [
         (MessageKind.OPEN, "OPEN"),
         (MessageKind.UPDATE, "STILL OPEN"),
-        (MessageKind.CLOSE, "CLOSED"),
+        (MessageKind.CLOSE, "RESOLVED"),
         (MessageKind.INFORM, "EVENT"),
     ],
 )
 def test_the_text_says_what_happened(kind: MessageKind, label: str) -> None:
-    assert form_of(kind=kind)["Body"].startswith(f"[{label}] HOST_DOWN ")
+    assert form_of(kind=kind)["Body"].startswith(f"[{label}] Host down: ")
 
 
-@pytest.mark.parametrize(
-    ("target", "ending"),
-    [("t" * 100, ": 93 RAW"), ("t" * 10, ": 93 RAW")],
-    ids=["long", "short"],
-)
-def test_the_current_value_stands_at_the_end(target: str, ending: str) -> None:
-    assert form_of(target=target, current_value="93 RAW")["Body"].endswith(ending)
+LINK = "https://ops.example/admin/alerting/alert/6740a1b2c3d4e5f607080900/change/"
+
+
+def test_the_most_important_stands_first_and_the_link_last() -> None:
+    known = {
+        "Alert": "Outside metric threshold (OUTSIDE_METRIC_THRESHOLD)",
+        "Metric": "Resident memory (MEMORY_RESIDENT)",
+        "Replica set": "rs0",
+        "Configuration": "MEMORY_RESIDENT above 1 GB",
+        "Since": "2026-11-21 07:26:14Z",
+    }
+    headline = "Resident memory 2 GB > 1 GB"
+    text = form_of(headline=headline, known=known, link=LINK, config_link=LINK)["Body"]
+    assert text == (
+        "[OPEN] Resident memory 2 GB > 1 GB: db1.example.com:27017 (project payments). "
+        "Metric: Resident memory (MEMORY_RESIDENT). Replica set: rs0. Since: 2026-11-21 07:26:14Z. " + LINK
+    )
 
 
 @pytest.mark.parametrize("length", [TEXT_LIMIT - 1, TEXT_LIMIT, TEXT_LIMIT + 1])
-def test_a_value_that_does_not_fit_is_left_out(length: int) -> None:
-    # "[OPEN] ", two names with a blank between, " (project ", the third, ")", ": " and the value.
-    project = "p" * 100
-    value = "v" * (length - 7 - 80 - 1 - 80 - 10 - 100 - 1 - 2)
-    names = {"event_type_name": "e" * 80, "target": "t" * 80, "project_name": project}
-    text = form_of(**names, current_value=value)["Body"]
-    assert text.endswith(value if length <= TEXT_LIMIT else f"(project {project})")
-    assert len(text) <= TEXT_LIMIT
+def test_what_does_not_fit_is_left_out_whole(length: int) -> None:
+    title = make_message(known={}).title
+    link = "https://ops.example/".ljust(length - len(title) - len(". "), "x")
+    text = form_of(known={}, link=link)["Body"]
+    assert text == (f"{title}. {link}" if length <= TEXT_LIMIT else title)
 
 
 def test_long_and_odd_names_are_one_line_that_fits() -> None:
     hostile = "x\r\n\u0000\ud800\u2028&To=+1900" + "é" * 5000
-    form = form_of(target=hostile, project_name=hostile, event_type_name=hostile, current_value=hostile)
+    form = form_of(**named_everywhere(hostile))
     assert form["To"] == NUMBER
     assert form["Body"].isprintable()
     assert len(form["Body"]) == TEXT_LIMIT

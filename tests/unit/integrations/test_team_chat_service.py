@@ -8,7 +8,14 @@ import pytest
 from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
-from tests.unit.integrations.messages import LONGEST, ODD, make_message
+from tests.unit.integrations.messages import (
+    LONGEST,
+    MOST_FACTS,
+    ODD,
+    lines_of,
+    make_message,
+    named_everywhere,
+)
 
 
 def built(message: Message) -> dict[str, Any]:
@@ -29,21 +36,16 @@ def lines(card: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "attention"),
-        ({"kind": MessageKind.CLOSE}, "CLOSED", "good"),
+        ({"kind": MessageKind.CLOSE}, "RESOLVED", "good"),
         ({"kind": MessageKind.INFORM}, "EVENT", "accent"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "default"),
     ],
 )
 def test_it_shows_title_and_facts(changes: dict[str, Any], label: str, colour: str) -> None:
-    card = built(make_message(**changes))
-    assert lines(card) == [
-        f"[{label}] HOST_DOWN db1.example.com:27017 (project payments)",
-        "Event type: HOST_DOWN",
-        f"State: {label}",
-        "Project: payments",
-        "Target: db1.example.com:27017",
-        "Time: 2026-11-21T07:26:14Z",
-    ]
+    message = make_message(**changes)
+    card = built(message)
+    assert message.title.startswith(f"[{label}] ")
+    assert lines(card) == [message.title, *lines_of(message)]
     [title] = card["body"][0]["inlines"]
     assert (title["color"], title["weight"]) == (colour, "bolder")
 
@@ -74,7 +76,7 @@ def test_it_links_to_the_alert() -> None:
     [action] = card["actions"]
     assert action == {
         "type": "Action.OpenUrl",
-        "title": "Open",
+        "title": "Open the alert",
         "url": "https://ops.example/alerts/1?a=1&b=2",
     }
 
@@ -87,23 +89,22 @@ def test_a_link_that_is_too_long_stays_out(length: int, actions: int) -> None:
 
 @pytest.mark.parametrize("name", ["[db1](https://evil.example)", "**db1**", "<at>everybody</at>"])
 def test_no_name_is_read_as_markup(name: str) -> None:
-    card = built(make_message(event_type_name=name, target=name, project_name=name))
-    assert f"Target: {name}" in lines(card)
+    card = built(make_message(**named_everywhere(name)))
+    assert f"Fact 3: {name}" in lines(card)
     assert {block["type"] for block in card["body"]} == {"RichTextBlock"}
     assert {run["type"] for block in card["body"] for run in block["inlines"]} == {"TextRun"}
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
-    shown = lines(built(make_message(event_type_name=name, target=name, project_name=name)))
+    shown = lines(built(make_message(**named_everywhere(name))))
     assert all(line.isprintable() for line in shown)
 
 
 @pytest.mark.parametrize("char", LONGEST)
 def test_it_keeps_to_the_size_of_the_service(char: str) -> None:
     long = char * 500
-    message = make_message(
-        event_type_name=long, target=long, project_name=long, current_value=long, link=f"https://{long}"
-    )
+    link = f"https://{long}"
+    message = make_message(**named_everywhere(long, MOST_FACTS), link=link, config_link=link)
     body, _ = build_request(message)
     assert len(body) <= 28 * 1024
