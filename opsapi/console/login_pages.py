@@ -101,9 +101,11 @@ class CodePage(LoginView):
     next_page = "admin:index"
 
     def dispatch(self, request: HttpRequest, *args: Any, **path: Any) -> HttpResponse:
-        """Only after the first."""
+        """Only after the first, which leads to the same page in the end."""
         if pending_user(request) is None:
-            return redirect(reverse("admin:login"))
+            going = self.get_redirect_url()
+            query = f"?{urlencode({self.redirect_field_name: going})}" if going else ""
+            return redirect(reverse("admin:login") + query)
         return super().dispatch(request, *args, **path)  # type: ignore[return-value]  # a page is no stream
 
     def form_valid(self, form: Any) -> HttpResponse:

@@ -61,7 +61,9 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         """The login page; while the console is closed it shows the way to the first log-in."""
         _refuse_hosts_of_others(request)
         if request.method == "GET" and self.has_permission(request):
-            return redirect("admin:index")
+            page = PasswordPage()
+            page.setup(request)
+            return redirect(page.get_success_url())
         steps = first_steps(request) if doorkeeper().is_closed() else []
         return self._login_step(request, PasswordPage, {**(extra_context or {}), "first_steps": steps})
 
