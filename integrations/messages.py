@@ -66,17 +66,21 @@ class Message:
         return _TEST_STATE if self.is_test else _STATES[self.kind]
 
     @property
-    def subject(self) -> str:
-        """What happened, on what: `Host down: db1.example.com:27017`."""
-        what = printable(f"Test notification for {self.headline}" if self.is_test else self.headline)
-        target = printable(self.target or "")
-        return f"{what}: {target}" if target else what
+    def what(self) -> str:
+        """What happened: `Host down`."""
+        return printable(f"Test notification for {self.headline}" if self.is_test else self.headline)
+
+    @property
+    def where(self) -> str:
+        """On what: `db1.example.com:27017 (project payments)`."""
+        project = f"(project {printable(self.project_name)})" if self.project_name else ""
+        return f"{printable(self.target or '')} {project}".strip()
 
     @property
     def title(self) -> str:
         """One line: `[OPEN] Host down: db1.example.com:27017 (project payments)`."""
-        line = f"[{self.label}] {self.subject}".rstrip()
-        return f"{line} (project {printable(self.project_name)})" if self.project_name else line
+        separator = ": " if printable(self.target or "") else " "
+        return f"[{self.label}] {self.what}{separator}{self.where}".rstrip()
 
     @property
     def facts(self) -> Mapping[str, str]:

@@ -68,7 +68,7 @@ def test_it_sends_text_and_html_to_one_recipient(mail_receiver: MailReceiver) ->
 def test_a_mail_of_every_kind_is_complete(mail_receiver: MailReceiver, kind: MessageKind) -> None:
     message = make_message(kind=kind)
     html = part(sent(mail_receiver, message), "html")
-    assert message.label in html
+    assert message.state in html
     assert "background: #" in html
     assert "prefers-color-scheme: dark" in html
 
