@@ -12,11 +12,11 @@ from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement
 from automation.reports import Address
-from automation.selectors.hosts import facts_of_host, host_state
+from automation.selectors.hosts import facts_of_host, host_state, newest_measurements
 from automation.services.inventory import hosts_named
 from automation.services.measurements import MEASUREMENTS_AT_ONCE
 from automation.services.replica_sets import replica_sets_count
-from automation.services.signals import hosts_signal, versions_signal
+from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import NewEvent, event_record, events_record
@@ -87,6 +87,11 @@ def host_change(
     with _address_once(wanted):
         host.save(update_fields=["hostname", "port"])
     _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_described(host))
+    if host.last_report is not None:
+        # The alerts about its old address ended: what it was last seen to be begins them anew.
+        newest = newest_measurements([host.id]).get(host.id)
+        state = host_signal_state(host, newest)
+        hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
 
 
 @transaction.atomic
