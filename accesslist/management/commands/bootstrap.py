@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from accesslist.management.keys import add_export_option, show_key
 from accesslist.management.passwords import password_asked
 from accesslist.rules.listing import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
@@ -26,11 +27,12 @@ class Command(DatabaseCommand):
         parser.add_argument("--last-name", default="Owner")
         parser.add_argument("--email", default=None)
         parser.add_argument("--access-list", action="append", default=[], metavar="CIDR")
+        add_export_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses when a user exists."""
         if any_user_exists():
-            raise CommandError("a user exists already")
+            raise CommandError("a user exists already; manage.py create_key makes another API key")
         password, generated = password_asked()
         given = {
             "username": options["username"],
@@ -50,9 +52,5 @@ class Command(DatabaseCommand):
             raise CommandError(error.document()["detail"]) from None
         if key is None:
             raise CommandError("another call made the first user in the meantime")
-        self.stdout.write(f"username     {user.username}")
-        if generated:
-            self.stdout.write(f"password     {password}")
-        self.stdout.write(f"public key   {key.key.public_key}")
-        self.stdout.write(f"private key  {key.private_key}")
-        self.stdout.write("The private key is shown this once.")
+        known = f"username     {user.username}\n" + (f"password     {password}\n" if generated else "")
+        show_key(self, key, export=options["export"], before=known)

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from accesslist.management.keys import add_export_option, show_key
 from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.serializers.keys import ApiKeyInput
 from accesslist.serializers.roles import ROLE_NAMES
@@ -28,6 +29,7 @@ class Command(DatabaseCommand):
         )
         parser.add_argument("--group", metavar="ID", help="the project of the GROUP_ roles")
         parser.add_argument("--org", metavar="ID", help="the organization of the ORG_ roles")
+        add_export_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses roles without their place, places without a role, and what does not exist."""
@@ -43,9 +45,7 @@ class Command(DatabaseCommand):
             new = api_key_issue(desc=body["desc"], roles=request, actor=SYSTEM, now=clock.now())
         except ApiError as error:
             raise CommandError(error.document()["detail"]) from None
-        self.stdout.write(f"public key   {new.key.public_key}")
-        self.stdout.write(f"private key  {new.private_key}")
-        self.stdout.write("The private key is shown this once.")
+        show_key(self, new, export=options["export"])
 
 
 def _placed(name: str, group_id: str | None, org_id: str | None) -> dict[str, str]:

@@ -29,6 +29,16 @@ def test_it_makes_the_first_user_and_a_key_that_opens_the_api() -> None:
     assert User.objects.get().username == "ada"
 
 
+def test_a_shell_can_take_the_key_while_people_still_read_the_rest() -> None:
+    taken, read = io.StringIO(), io.StringIO()
+    call_command("bootstrap", "ada", "--export", stdout=taken, stderr=read)
+    line = re.fullmatch(r"export PUBLIC_KEY=([a-z0-9]{6}) PRIVATE_KEY=([0-9a-f-]{31})\n", taken.getvalue())
+    assert line
+    assert ApiClient(Key("", *line.groups())).get("/globalEvents").status_code == 200
+    (password,) = re.findall(r"(?m)^password +(\S+)$", read.getvalue())
+    assert User.objects.get(username="ada").check_password(password)
+
+
 def test_it_puts_ranges_on_the_access_list() -> None:
     run("ada", "--access-list", "10.0.0.0/8", "--access-list", "192.0.2.1")
     blocks = set(AccessListEntry.objects.values_list("cidr_block", flat=True))

@@ -24,6 +24,14 @@ def run(*arguments: str) -> tuple[str, str]:
     return public, private
 
 
+def test_a_shell_can_take_the_key() -> None:
+    taken = io.StringIO()
+    call_command("create_key", "--export", stdout=taken, stderr=io.StringIO())
+    line = re.fullmatch(r"export PUBLIC_KEY=(\S+) PRIVATE_KEY=(\S+)\n", taken.getvalue())
+    assert line
+    assert ApiClient(Key("", *line.groups())).get("/globalEvents").status_code == 200
+
+
 def test_it_makes_a_global_owner_whose_key_opens_the_api() -> None:
     public, private = run()
     owner = ApiClient(Key("", public, private))
