@@ -58,7 +58,7 @@ reference: install ## write docs/reference anew
 bench: install-dev ## the benchmarks, each against its limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-demo: install ## fill the running, still empty installation with something to look at
+demo: install ## add a demonstration to the running installation
 	@$(BIN)/python manage.py demo
 
 screenshots: install-dev ## serve a demonstration and take the pictures of the documents (needs Chromium)

@@ -46,8 +46,8 @@ def places_make(world: World, now: datetime) -> None:
         world.groups[one.name] = Group(project.id, project.name, org_id)
 
 
-def people_make(world: World, now: datetime) -> Passwords:
-    """Make users, teams, keys and access lists."""
+def people_make(world: World, now: datetime, *, listing: bool) -> Passwords:
+    """Make users, teams, keys and their access lists; with `listing` the global access list too."""
     passwords = {one.username: secrets.token_urlsafe(12) for one in USERS}
     for user in USERS:
         world.actors[user.username] = _user_make(world, user, passwords[user.username], now)
@@ -57,7 +57,8 @@ def people_make(world: World, now: datetime) -> Passwords:
         _key_make(world, key, now)
     for group in world.groups:
         _key_make(world, KeySpec(agents_key(group), Role.GROUP_AGENT, (group,), AGENTS_ADDRESS, {}), now)
-    _list_make(world, GLOBAL_LIST, LISTED, now)
+    if listing:
+        _list_make(world, GLOBAL_LIST, LISTED, now)
     return passwords
 
 

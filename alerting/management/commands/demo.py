@@ -1,35 +1,49 @@
-"""`manage.py demo`: fills an empty installation with something to look at."""
+"""`manage.py demo`: fills an installation with something to look at."""
 
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from accesslist.models import Project, User
-from alerting.demo.fill import UNWATCHED, Told, demo_fill
+from alerting.demo.fill import OWNER, UNWATCHED, AlreadyFilledError, Told, WorkWaitsError, demo_fill
+from alerting.demo.tables.people import USERS
 from opsapi import clock
+from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.roles import Role
+
+_ROLES = {OWNER: Role.GLOBAL_OWNER, **{user.username: user.role for user in USERS}}
 
 
 class Command(DatabaseCommand):
     """Three organizations with a fleet, and a day in which things went wrong and were dealt with."""
 
-    help = "Fill an empty installation with a fleet, a day of events, and alerts and messages in every state."
+    help = "Add a demonstration: a fleet, a day of events, and alerts and notifications in every state."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuses an installation in which anything stands."""
-        if Project.objects.exists() or User.objects.exists():
-            raise CommandError("this installation is not empty: the demonstration fills only an empty one")
+        """A second run changes nothing, and says so."""
         now = clock.now()
-        self._tell(demo_fill(now=now))
+        try:
+            told = demo_fill(now=now)
+        except AlreadyFilledError:
+            self.stdout.write(
+                f"The demonstration is already here; nothing changed. Log in at {CONSOLE_PATH} as {OWNER};"
+                f" manage.py reset_password {OWNER} sets a new password."
+            )
+            return
+        except WorkWaitsError:
+            raise CommandError("the worker is busy with other alerts; try again in a few seconds") from None
+        except ApiError as error:
+            raise CommandError(f"the demonstration does not fit in: {error.document()['detail']}") from None
+        self._show(told)
         until = clock.wire_time(now + UNWATCHED)
         self.stdout.write(
-            f"Its agents report no more. This is silence from {until} on, or once another agent reports."
+            f"The agents of the demonstration have stopped. They count as silent from {until},"
+            " or as soon as any other agent reports."
         )
 
-    def _tell(self, told: Told) -> None:
-        self.stdout.write(f"Log in at {CONSOLE_PATH} as one of these, the first may do everything:")
+    def _show(self, told: Told) -> None:
+        self.stdout.write(f"Log in at {CONSOLE_PATH} as one of these users:")
         for username, password in told.passwords.items():
-            self.stdout.write(f"  {username:<28} password {password}")
-        if told.key:
-            self.stdout.write(f"API key of demo: {told.key.key.public_key}:{told.key.private_key}")
+            self.stdout.write(f"  {username:<24} password {password}  {_ROLES[username].value}")
+        self.stdout.write(f"API key of {OWNER}: {told.key.key.public_key}:{told.key.private_key}")
