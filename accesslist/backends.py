@@ -28,7 +28,7 @@ class OperatorBackend(Doorkeeper):
         """See `opsapi.console.doorkeeper.Doorkeeper`."""
         if self.is_closed():
             raise LoginRefusedError(
-                "Nobody can log in while no project exists. Make the first one as shown below.",
+                "You cannot log in while no project exists. Create the first one as shown below.",
                 RefusalCode.NO_PROJECT,
             )
         return attempt_take(request, username)

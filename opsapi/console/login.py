@@ -1,19 +1,20 @@
 """Logging in to the console (contract 4.2 rule 2; decisions 3 "console")."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from opsapi.api.links import PUBLIC
 from opsapi.console.doorkeeper import Attempt, RefusalCode, doorkeeper
 from opsapi.console.forms import themed
-
-_JSON = "-H 'Content-Type: application/json'"
+from opsapi.first_steps import BOOTSTRAP, CREATE_KEY, first_project_call, first_user_call
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -50,19 +51,28 @@ class Step:
 def first_steps(request: HttpRequest) -> list[Step]:
     """From an empty installation to the first log-in, as this browser reaches it."""
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
-    user = {"username": "ada", "password": "…", "firstName": "Ada", "lastName": "Lovelace"}
     return [
-        Step(
-            "Make the first user. The answer holds an API key; its private part is shown this once.",
-            f"curl {_JSON} -d '{json.dumps(user, ensure_ascii=False)}' {api}/unauth/users",
-        ),
-        Step(
-            "Make the first project with that key.",
-            f"curl --digest --user '<publicKey>:<privateKey>' {_JSON} "
-            f"-d '{json.dumps({'name': 'my first project'})}' {api}/groups",
-        ),
-        Step("Log in here as that user."),
+        _first_user(api),
+        Step("Create the first project with that key.", first_project_call(api)),
+        Step("Log in below as the first user."),
     ]
+
+
+def _first_user(api: str) -> Step:
+    if get_user_model()._default_manager.exists():
+        text = (
+            "Create the first user. Done. In a shell without their key, create another one on the server: {}"
+        )
+        return Step(format_html(text, _code(CREATE_KEY)))
+    text = (
+        "Create the first user. On the server, run {} Or use the API from any machine, as below."
+        " Both show a password and a private key: keep them, because they are shown only once."
+    )
+    return Step(format_html(text, _code(BOOTSTRAP)), first_user_call(api))
+
+
+def _code(command: str) -> SafeString:
+    return format_html("<code>{}</code>", command)
 
 
 def tell_status(response: HttpResponse) -> None:

@@ -14,8 +14,8 @@ def _file(name: str) -> Any:
 
 
 UNFOLD: dict[str, Any] = {
-    "SITE_TITLE": "Ops",
-    "SITE_HEADER": "Ops",
+    "SITE_TITLE": "Ops API",
+    "SITE_HEADER": "Ops API",
     "SITE_SUBHEADER": "database operations",
     "SITE_URL": None,
     "SITE_ICON": _file("icon.svg"),

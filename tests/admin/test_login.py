@@ -1,12 +1,15 @@
 """Logging in to the console (contract 4.2 rule 2; decisions 3 "console")."""
 
+import json
 import logging
+import re
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import time_machine
 from django.conf import LazySettings
+from django.contrib.auth.password_validation import validate_password
 from django.test import Client
 from django.urls import reverse
 
@@ -76,7 +79,7 @@ def test_a_refused_log_in_is_told_once_and_aloud(client: Client, operator: User,
 def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) -> None:
     answer = _log_in(client)
     assert answer.status_code == 403
-    assert "Nobody can log in while no project exists" in answer.content.decode()
+    assert "no project exists" in answer.content.decode()
     assert "_auth_user_id" not in client.session
 
 
@@ -89,19 +92,40 @@ def test_the_login_page_leads_to_the_first_project(client: Client, db: None) -> 
     assert commands[1].endswith("/groups")
 
 
+def test_the_first_step_is_done_once_a_user_exists(client: Client, operator: User) -> None:
+    user, project, log_in = client.get(LOGIN).context["first_steps"]
+    assert user.command == log_in.command == ""
+    assert "create_key --export" in user.text
+    assert project.command.endswith("/groups")
+
+
+def test_each_reader_of_the_steps_is_given_a_password_of_their_own(client: Client, db: None) -> None:
+    given = {_typed_user(client)["password"] for _ in range(3)}
+    assert len(given) == 3
+    for password in given:
+        validate_password(password)
+
+
 def test_the_steps_name_the_public_url(client: Client, db: None, settings: LazySettings) -> None:
     settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
     assert "https://ops.example.com/api/public/v1.0/groups" in client.get(LOGIN).content.decode()
 
 
 def test_the_steps_work(client: Client, db: None) -> None:
-    user = {"username": "ada", "password": PASSWORD, "firstName": "Ada", "lastName": "Lovelace"}
+    user = _typed_user(client)
     made = ApiClient().post("/unauth/users", user)
     key = made.json()["programmaticApiKey"]
-    assert _log_in(client).status_code == 403
+    assert _log_in(client, password=user["password"]).status_code == 403
     caller = ApiClient(Key(key["id"], key["publicKey"], key["privateKey"]))
-    assert caller.post("/groups", {"name": "my first project"}).status_code == 201
-    assert _log_in(client).status_code == 302
+    assert caller.post("/groups", {"name": "first-project"}).status_code == 201
+    assert _log_in(client, password=user["password"]).status_code == 302
+
+
+def _typed_user(browser: Client) -> dict[str, str]:
+    """The body of the first step."""
+    command = browser.get(LOGIN).context["first_steps"][0].command
+    (body,) = re.findall(r"-d '(\{.*\})'", command)
+    return cast(dict[str, str], json.loads(body))
 
 
 def test_the_steps_are_not_shown_once_a_project_exists(client: Client, project: Project) -> None:

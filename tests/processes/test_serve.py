@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from opsapi.embedded.layout import Layout
+from opsapi.first_steps import BOOTSTRAP
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
 from tests.processes.platform import ROOT, Platform, assert_one_line, descendants
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.processes
 
 def test_it_says_where_it_is_and_how_to_make_the_first_user(running: Platform) -> None:
     assert f"Ops API is ready: {running.base_url}/\n" in running.output
-    assert "manage.py bootstrap <username>" in running.output
+    assert BOOTSTRAP in running.output
     assert running.get("/health/live").status_code == 200
 
 

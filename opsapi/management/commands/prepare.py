@@ -12,7 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from opsapi.console.path import CONSOLE_PATH
 from opsapi.faults import first_line
+from opsapi.first_steps import BOOTSTRAP
 from opsapi.sealed import sealed_columns
 
 log = logging.getLogger("opsapi.prepare")
@@ -22,7 +24,10 @@ PATIENCE_SECONDS = 10.0
 PAUSE = 0.25
 # Any number will do, as long as every version uses the same.
 MIGRATION_LOCK = 0x6F707361
-FIRST_USER = "No user exists yet. Make the first one:  .venv/bin/python manage.py bootstrap <username>\n"
+FIRST_USER = f"""No user exists yet. In a second terminal, create the first one:
+  {BOOTSTRAP}
+The login page, {CONSOLE_PATH}, shows the steps that follow.
+"""
 
 
 class Command(BaseCommand):

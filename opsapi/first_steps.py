@@ -1,0 +1,29 @@
+"""The steps from an empty installation to the first login: README, start-up line and login page tell the same."""
+
+import json
+import secrets
+
+BOOTSTRAP = 'eval "$(.venv/bin/python manage.py bootstrap ada --export)"'
+"""On the server. Prints the key, and sets it in the shell."""
+CREATE_KEY = 'eval "$(.venv/bin/python manage.py create_key --export)"'
+_JSON = "-H 'Content-Type: application/json'"
+
+
+def first_user_call(api: str) -> str:
+    """The same by the API: a password of its own for each reader, and the key set from the answer."""
+    user = {
+        "username": "ada",
+        "password": secrets.token_urlsafe(12),
+        "firstName": "Ada",
+        "lastName": "Lovelace",
+    }
+    return f"""FIRST_USER=$(
+curl -sS {_JSON} -d '{json.dumps(user)}' {api}/unauth/users
+); echo "$FIRST_USER"
+PUBLIC_KEY=$(expr "$FIRST_USER" : '.*"publicKey": *"\\([^"]*\\)')
+PRIVATE_KEY=$(expr "$FIRST_USER" : '.*"privateKey": *"\\([^"]*\\)')"""
+
+
+def first_project_call(api: str) -> str:
+    """The first project, with the key of either."""
+    return f"""curl --digest --user "$PUBLIC_KEY:$PRIVATE_KEY" {_JSON} -d '{{"name": "first-project"}}' {api}/groups"""
