@@ -1,4 +1,4 @@
-"""The steps from an empty installation to the first login: README, start-up line and login page tell the same."""
+"""From an empty installation to the first login: README, start-up line and login page show the same steps."""
 
 import json
 import secrets
@@ -26,4 +26,5 @@ PRIVATE_KEY=$(expr "$FIRST_USER" : '.*"privateKey": *"\\([^"]*\\)')"""
 
 def first_project_call(api: str) -> str:
     """The first project, with the key of either."""
-    return f"""curl --digest --user "$PUBLIC_KEY:$PRIVATE_KEY" {_JSON} -d '{{"name": "first-project"}}' {api}/groups"""
+    body = json.dumps({"name": "first-project"})
+    return f"""curl --digest --user "$PUBLIC_KEY:$PRIVATE_KEY" {_JSON} -d '{body}' {api}/groups"""
