@@ -23,7 +23,7 @@ TYPED = {
 """Which test of `tests/processes` types the blocks of which document."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 INLINE = re.compile(r"`([^`\n]+)`")
-MANAGE = re.compile(r"manage\.py ((?:[^\n'`]|'[^'\n]*')+)")
+MANAGE = re.compile(r"manage\.py ((?:[^\n'`)|]|'[^'\n]*')+)")
 MAKE = re.compile(r"(?:^|[ ;])make(?: -C \S+)? ([a-z][a-z-]*)", re.MULTILINE)
 SETTING = re.compile(r"\b(OPSAPI_[A-Z0-9_]+|PROMETHEUS_MULTIPROC_DIR|DATABASE_URL|SECRET_KEY|EMAIL_URL)=")
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -1,0 +1,71 @@
+"""Somebody new, who types what the documents and the login page say, in the order in which they say it."""
+
+import html
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from tests.documents import ROOT, shell_blocks
+from tests.processes.platform import Platform
+from tests.processes.terminal import Terminal
+
+README = ROOT / "README.md"
+QUICKSTART = ROOT / "docs" / "quickstart.md"
+LOGIN = "/admin/login/"
+_COMMAND = re.compile(r'<pre[^>]* id="command-\d"[^>]*>(.*?)</pre>', re.DOTALL)
+
+
+@contextmanager
+def second_terminal(platform: Platform, directory: Path) -> Iterator[Terminal]:
+    """A terminal in the clone, next to the one in which the platform runs."""
+    directory.mkdir(exist_ok=True)
+    terminal = Terminal(directory, environment=platform.environment, at=ROOT)
+    try:
+        yield terminal
+    finally:
+        terminal.end()
+
+
+def server_environment(document: Path) -> dict[str, str]:
+    """What the reader sets before `make run`, for which the platform of the test stands in."""
+    (command,) = (block.text for block in shell_blocks(document) if block.kind == "server")
+    *settings, make, run = shlex.split(command)
+    assert (make, run) == ("make", "run")
+    return dict(setting.split("=", 1) for setting in settings)
+
+
+def type_document(document: Path, terminal: Terminal, platform: Platform) -> list[str]:
+    """Types every block, waits for the words it names, and returns what each printed until its end."""
+    printed = []
+    for block in shell_blocks(document):
+        if block.kind == "run":
+            before = terminal.text
+            printed.append(terminal.run(here(block.text, platform)))
+            terminal.await_words(block.words, before)
+    return printed
+
+
+def here(text: str, platform: Platform) -> str:
+    """What the documents say, at the places of this run."""
+    text = text.strip().replace(".venv/bin/python", sys.executable)
+    return text.replace("127.0.0.1:8000", f"127.0.0.1:{platform.port}")
+
+
+def login_page_commands(platform: Platform) -> list[str]:
+    """The commands of the login page, as its buttons copy them."""
+    return [html.unescape(command) for command in _COMMAND.findall(platform.get(LOGIN).text)]
+
+
+def log_in(platform: Platform, username: str, password: str) -> int:
+    """The status with which the console answers: 302 lets in."""
+    with requests.Session() as browser:
+        login = platform.base_url + LOGIN
+        browser.get(login, timeout=60)
+        typed = {"username": username, "password": password}
+        token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+        return browser.post(login, data=typed | token, allow_redirects=False, timeout=60).status_code
