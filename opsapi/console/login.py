@@ -8,8 +8,6 @@ from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
 
 from opsapi.api.links import PUBLIC
 from opsapi.console.doorkeeper import Attempt, RefusalCode, doorkeeper
@@ -42,10 +40,11 @@ class LoginForm(AdminAuthenticationForm):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step on the way to the first log-in."""
+    """One step on the way to the first log-in; where there are two commands, either will do."""
 
     text: str
     command: str = ""
+    on_server: str = ""
 
 
 def first_steps(request: HttpRequest) -> list[Step]:
@@ -60,19 +59,9 @@ def first_steps(request: HttpRequest) -> list[Step]:
 
 def _first_user(api: str) -> Step:
     if get_user_model()._default_manager.exists():
-        text = (
-            "Create the first user. Done. In a shell without their key, create another one on the server: {}"
-        )
-        return Step(format_html(text, _code(CREATE_KEY)))
-    text = (
-        "Create the first user. On the server, run {} Or use the API from any machine, as below."
-        " Both show a password and a private key: keep them, because they are shown only once."
-    )
-    return Step(format_html(text, _code(BOOTSTRAP)), first_user_call(api))
-
-
-def _code(command: str) -> SafeString:
-    return format_html("<code>{}</code>", command)
+        return Step("Create the first user: done. For another API key:", on_server=CREATE_KEY)
+    text = "Create the first user. You get an API key and a password; both are shown only once."
+    return Step(text, first_user_call(api), BOOTSTRAP)
 
 
 def tell_status(response: HttpResponse) -> None:

@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from accesslist.attempts import LOGIN_WINDOW
 from accesslist.models import Project, RateWindow, Team, User
+from opsapi.first_steps import CREATE_KEY
 from opsapi.roles import Role
 from tests.admin.rows import make_operator
 from tests.client import ApiClient
@@ -95,7 +96,7 @@ def test_the_login_page_leads_to_the_first_project(client: Client, db: None) -> 
 def test_the_first_step_is_done_once_a_user_exists(client: Client, operator: User) -> None:
     user, project, log_in = client.get(LOGIN).context["first_steps"]
     assert user.command == log_in.command == ""
-    assert "create_key --export" in user.text
+    assert user.on_server == CREATE_KEY
     assert project.command.endswith("/groups")
 
 

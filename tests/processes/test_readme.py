@@ -1,4 +1,4 @@
-"""The README's first screen, as somebody who just cloned the project would type it."""
+"""The first screen of README.md, as somebody who just cloned the project would type it."""
 
 import json
 import re
