@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import Exists, Min, OuterRef, QuerySet
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db.models import QuerySet
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
@@ -36,14 +36,52 @@ SIGNALS_DROPPED_AT_ONCE = 500
 ALERTS_AT_ONCE = 100
 _GROUPS_TRIED = 50
 
+# The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
+# without a project. The one that was served longest ago is first.
+_WAITING = """
+WITH RECURSIVE waiting(group_id) AS (
+    (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
+      ORDER BY group_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT signal.group_id FROM events_signal AS signal
+             WHERE signal.failed IS NULL AND signal.group_id > waiting.group_id
+             ORDER BY signal.group_id LIMIT 1)
+      FROM waiting WHERE waiting.group_id IS NOT NULL
+)
+SELECT source.group_id FROM (
+    SELECT group_id FROM waiting WHERE group_id IS NOT NULL
+    UNION ALL
+    SELECT NULL WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
+) AS source
+  LEFT JOIN alerting_evaluationturn AS turn ON turn.group_id = coalesce(source.group_id, '')
+ ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
+"""
+_SERVED = """
+INSERT INTO alerting_evaluationturn (group_id, served) VALUES (%(group_id)s, %(now)s)
+ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
+"""
+_OPENING = """
+SELECT id FROM (
+    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+      FROM alerting_alert AS alert
+     WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
+           SELECT FROM events_signal AS unread
+            WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
+              AND unread.created <= alert.opens)
+) AS opening ORDER BY turn, opens LIMIT %(limit)s
+"""
+
 
 # --- collect, decide, apply ---------------------------------------------------------------------
 
 
 @transaction.atomic
 def evaluate_signals(*, now: datetime) -> bool:
-    """Evaluate the oldest signals of one project, or of none, that no other worker has in hand."""
-    source = _claim_source()
+    """Evaluate the oldest signals of one project, or of none, that no other worker has in hand.
+
+    Projects take turns: however many signals and configurations one has, it delays itself only.
+    """
+    source = _claim_source(now)
     if source is None:
         return False
     if source.is_deleted():
@@ -73,17 +111,21 @@ class _Source:
         return self.group_id is not None and not Project.objects.filter(id=self.group_id).exists()
 
 
-def _claim_source() -> _Source | None:
+def _claim_source(now: datetime) -> _Source | None:
     """Where there are signals and nobody holds the lock; held until the transaction ends.
 
     None while a global configuration is written: it may concern every project.
     """
-    waiting = Signal.objects.filter(failed=None).values("group_id").annotate(oldest=Min("id"))
-    oldest_first = waiting.order_by("oldest").values_list("group_id", flat=True)[:_GROUPS_TRIED]
-    groups = list(oldest_first)
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, {"limit": _GROUPS_TRIED})
+        groups: list[str | None] = [group_id for (group_id,) in cursor.fetchall()]
     if not groups or not global_configs_try_share():
         return None
-    return next((_Source(group_id) for group_id in groups if project_try_lock(group_id)), None)
+    source = next((_Source(group_id) for group_id in groups if project_try_lock(group_id)), None)
+    if source is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(_SERVED, {"group_id": source.group_id or "", "now": now})
+    return source
 
 
 def _evaluated(signal: Signal, now: datetime) -> bool:
@@ -117,9 +159,10 @@ def open_tracked(*, now: datetime) -> bool:
 
     Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
     """
-    unread = Signal.objects.filter(group_id=OuterRef("group_id"), failed=None, created__lte=OuterRef("opens"))
-    due = Alert.objects.filter(~Exists(unread), status=AlertStatus.TRACKING.value, opens__lte=now)
-    due = due.order_by("opens")
-    alerts = list(due.select_for_update(skip_locked=True)[:ALERTS_AT_ONCE])
+    with connection.cursor() as cursor:
+        cursor.execute(_OPENING, {"now": now, "limit": ALERTS_AT_ONCE})
+        ids = [name for (name,) in cursor.fetchall()]
+    due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
+    alerts = list(due.order_by("id").select_for_update(skip_locked=True)) if ids else []
     alerts_open(alerts=alerts, now=now)
     return bool(alerts)

@@ -4,12 +4,18 @@ from alerting.admin.alerts import AlertAdmin
 from alerting.admin.configs import AlertConfigAdmin, NotificationSettingAdmin
 from alerting.admin.notifications import NotificationAdmin, NotificationAttemptAdmin
 from alerting.admin.windows import MaintenanceWindowAdmin
-from alerting.admin.workers import DestinationAdmin, UnreachableHostAdmin, WorkerHeartbeatAdmin
+from alerting.admin.workers import (
+    DestinationAdmin,
+    EvaluationTurnAdmin,
+    UnreachableHostAdmin,
+    WorkerHeartbeatAdmin,
+)
 
 __all__ = [
     "AlertAdmin",
     "AlertConfigAdmin",
     "DestinationAdmin",
+    "EvaluationTurnAdmin",
     "MaintenanceWindowAdmin",
     "NotificationAdmin",
     "NotificationAttemptAdmin",

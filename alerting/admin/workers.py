@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from unfold.decorators import display
 
 from alerting.looks import DESTINATION_TONES, destination_state
-from alerting.models import Destination, UnreachableHost, WorkerHeartbeat
+from alerting.models import Destination, EvaluationTurn, UnreachableHost, WorkerHeartbeat
 from alerting.selectors.destinations import with_waiting
 from opsapi import clock
 from opsapi.api.principal import Reach
@@ -97,6 +97,16 @@ class UnreachableHostAdmin(ConsoleAdmin):
     ordering = ["-since"]
     fields = ["host", "failures", "since", "next_try"]
     empty_text = "Every host could be connected to when a message was last sent there."
+
+
+@admin.register(EvaluationTurn)
+class EvaluationTurnAdmin(ConsoleAdmin):
+    """When each project's signals were last evaluated."""
+
+    list_display = ["group_id", "served"]
+    ordering = ["served"]
+    fields = ["group_id", "served"]
+    empty_text = "No signal was evaluated yet."
 
 
 @admin.register(WorkerHeartbeat)

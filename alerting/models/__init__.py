@@ -4,6 +4,7 @@ from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
 from alerting.models.destinations import Destination, UnreachableHost
 from alerting.models.notifications import Notification, NotificationAttempt
+from alerting.models.turns import EvaluationTurn
 from alerting.models.windows import MaintenanceWindow
 from alerting.models.workers import WorkerHeartbeat
 
@@ -11,6 +12,7 @@ __all__ = [
     "Alert",
     "AlertConfig",
     "Destination",
+    "EvaluationTurn",
     "MaintenanceWindow",
     "Notification",
     "NotificationAttempt",

@@ -22,6 +22,7 @@ from accesslist.models import (
 from accesslist.services.keys import api_key_create
 from alerting.choices import NotificationStatus
 from alerting.models import (
+    EvaluationTurn,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
@@ -106,6 +107,7 @@ def fill(project: Project) -> None:
     make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
+    EvaluationTurn.objects.create(group_id=new_id(), served=now)
     UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
     destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
     make_destination(

@@ -26,6 +26,7 @@ OF_THE_INSTALLATION = {
     "accesslist.organization",
     "accesslist.rolegrant",
     "accesslist.secondfactor",
+    "alerting.evaluationturn",
     "alerting.unreachablehost",
     "alerting.workerheartbeat",
     "automation.fleetwatch",

@@ -8,7 +8,7 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert, Notification
-from alerting.pipeline import open_tracked
+from alerting.pipeline import SIGNALS_AT_ONCE, evaluate_signals, open_tracked
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from automation.reports import EventReport
 from events.models import Event, Signal
@@ -18,6 +18,7 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
@@ -284,3 +285,18 @@ def test_an_alert_event_is_no_signal_of_its_own(project: Project) -> None:
 
 def test_statuses_are_the_four_of_the_contract() -> None:
     assert [status.value for status in AlertStatus] == ["TRACKING", "OPEN", "CLOSED", "CANCELLED"]
+
+
+def test_a_project_with_a_backlog_delays_itself_only(project: Project) -> None:
+    """The project that was served longest ago is next, whatever waits for the others."""
+    other: Project = ProjectFactory.create()
+    config = make_config(other)
+    evaluate()
+    now = clock.now()
+    for number in range(3 * SIGNALS_AT_ONCE):
+        ingest(project, host_report(reachable=bool(number % 2)), now=now)
+    assert evaluate_signals(now=now)
+    ingest(other, host_report(reachable=False), now=now)
+    assert evaluate_signals(now=now + timedelta(seconds=1))
+    assert statuses(config) == ["OPEN"]
+    assert Signal.objects.filter(group_id=project.id).exists()
