@@ -23,6 +23,15 @@ class AccesslistConfig(AppConfig):
         "admin/apiKeys": "/admin/apiKeys",
     }
 
+    @property
+    def readiness(self) -> dict[str, object]:
+        """Used nonces are remembered, from now on at the latest.
+
+        A crash empties that memory, and nonces from before it are refused. Clients that give up after two
+        refusals get in if it begins before their first one.
+        """
+        return {"nonces": _begin_remembering}
+
     def ready(self) -> None:
         """From the first migration on, used nonces are remembered."""
         post_migrate.connect(_begin_remembering, sender=self)

@@ -31,6 +31,8 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 logger = logging.getLogger("opsapi.authentication")
 
 _DUMMY_OWNER = "no key"
+# Set on a request that used its nonce: begun anew (`opsapi.api.middleware`), it is no replay.
+_USED_NONCE = "used_nonce"
 
 
 @lru_cache(maxsize=4)
@@ -70,7 +72,9 @@ class DigestAuthentication(BaseAuthentication):
         )
         if not _proves_the_key(credentials, record, http_request):
             raise refused(http_request, now, FailedAuthentication.WRONG_CREDENTIALS)
-        _refuse_invalid_nonce(credentials, record, now)
+        if not hasattr(http_request, _USED_NONCE):
+            _refuse_invalid_nonce(credentials, record, now)
+            setattr(http_request, _USED_NONCE, True)
         principal = KeyPrincipal(
             record,
             credentials.username,
@@ -140,13 +144,11 @@ def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord,
     RFC 7616 3.3: stale=true where the digest is right and the nonce is not valid. It tells nothing that a
     nonce of ours would not: a wrong response never comes here, and counts, whatever its nonce.
     """
-    if record.remembered_since is None:
-        begin_remembering(now)
-    is_valid = nonces.is_valid(
-        credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=record.remembered_since or now
-    )
+    since = record.remembered_since or begin_remembering(now)
+    is_valid = nonces.is_valid(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
     if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
-        raise unauthorized(now, stale=True)
+        # Another request may have begun the memory, and later than this one came.
+        raise unauthorized(max(now, since), stale=True)
 
 
 def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:

@@ -7,9 +7,7 @@ the path names, and since when used nonces are remembered (earlier ones are stal
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import connection
-
-from accesslist.statements import first_row
+from accesslist.statements import first_row, written
 from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 
@@ -100,14 +98,15 @@ def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) 
         "now": now,
         "due": now - USE_NOTED,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTE_USE, parameters)
+    written(_NOTE_USE, parameters)
 
 
-def begin_remembering(now: datetime) -> None:
-    """Note that used nonces are remembered from now on, unless they are already."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BEGIN, (now,))
+def begin_remembering(now: datetime) -> datetime:
+    """Since when used nonces are remembered: from now on, unless they are already."""
+    if written(_BEGIN, (now,)):
+        return now
+    started: datetime = first_row("SELECT started FROM accesslist_digestepoch", ())[0]
+    return started
 
 
 def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
@@ -115,9 +114,7 @@ def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
 
     Commits by itself: requests run without an outer transaction.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_USE, (nonce, nc.lower(), now))
-        return bool(cursor.rowcount)
+    return written(_USE, (nonce, nc.lower(), now))
 
 
 def _standing(has_entries: bool, use_due: bool | None) -> Standing:

@@ -73,6 +73,8 @@ class Worker:
     def __init__(self, name: str) -> None:
         self.name = name
         self._stopping = threading.Event()
+        self._away = threading.Event()
+        """Whether the log says that there is no connection to be had, and no step has succeeded since."""
         self._wakeups = Wakeups()
         self._presence = Presence()
         self._courier = Courier(
@@ -143,13 +145,24 @@ class Worker:
     def _guarded(self, step: Step) -> bool:
         """One step; whatever goes wrong in it is logged, and the worker goes on after a pause."""
         try:
-            return step()
+            found_work = step()
         except (DatabaseError, InterfaceError) as error:
-            logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
+            self._note_failure(error)
         except Exception:
             logger.exception("%s: a step failed", threading.current_thread().name)
+        else:
+            self._away.clear()
+            return found_work
         connection.close()
         return False
+
+    def _note_failure(self, error: Exception) -> None:
+        """Log it; that the database is away is logged once for all threads."""
+        is_away = connection.connection is None
+        if not (is_away and self._away.is_set()):
+            logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
+        if is_away:
+            self._away.set()
 
     def _beat(self) -> bool:
         worker_seen(name=self.name, now=clock.now())
@@ -161,7 +174,8 @@ class Worker:
             try:
                 self._listen_until_stopped()
             except psycopg.Error as error:
-                logger.warning("listening failed, polling meanwhile: %s", first_line(error))
+                if not self._away.is_set():
+                    logger.warning("listening failed, polling meanwhile: %s", first_line(error))
                 self._stopping.wait(POLL_SECONDS)
 
     def _listen_until_stopped(self) -> None:

@@ -79,7 +79,6 @@ class _Known(Collector):
         try:
             found = _of_apps()
         except Error as error:
-            connection.close()
             logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
             found = None
         yield _DATABASE_UP.of(0 if found is None else 1)

@@ -72,6 +72,7 @@ _prepared = {} if OPSAPI_DB_POOLER == "transaction" else {"server_side_binding":
 DATABASES = {
     "default": {
         **_database,
+        "ENGINE": "opsapi.postgresql",  # looks at connections before each use, in place of health checks
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": OPSAPI_DB_POOLER == "transaction",

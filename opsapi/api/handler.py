@@ -1,7 +1,8 @@
 """The one place where an exception becomes an answer, inside DRF and outside of it."""
 
 import logging
-from typing import Any
+import sys
+from typing import Any, TypeGuard
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
@@ -29,11 +30,16 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
     if isinstance(error, SuspiciousOperation):
         fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has more parameters than are read")
         return ApiError.of_fields([fault])
-    if isinstance(error, (OperationalError, InterfaceError)):
+    if is_unavailable(error):
         return _unavailable(error)
     request_id = getattr(request, "request_id", "-")
     logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
     return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
+
+
+def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
+    """Whether the database did not answer, or gave way: the same request may well succeed later."""
+    return isinstance(error, (OperationalError, InterfaceError))
 
 
 def _unavailable(error: Exception) -> ApiError:
@@ -86,5 +92,13 @@ def not_found(
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's 500; the trace was logged where it was raised."""
+    """Django's 500; 503 where a middleware, such as that of sessions, found the database away.
+
+    Django calls this while it handles the exception, whose trace it logs unless it was logged already.
+    """
+    error = sys.exc_info()[1]
+    if is_unavailable(error):
+        answer = plain_answer(as_api_error(error, request))
+        answer._has_been_logged = True  # type: ignore[attr-defined]  # how Django knows
+        return answer
     return plain_answer(ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-")))

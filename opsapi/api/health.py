@@ -1,6 +1,6 @@
 """Liveness and readiness (product, "health"): for supervisors and load balancers, open to everybody."""
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -51,8 +51,7 @@ def _missing() -> dict[str, str]:
         if _has_unapplied_migrations():
             return {"migrations": "not all are applied"}
         found = {name: check() for name, check in readiness().items()}
-    except DatabaseError:
-        connection.close()
+    except Error:
         return {"database": "cannot be reached"}
     return {name: fault for name, fault in found.items() if fault}
 

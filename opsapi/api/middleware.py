@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 
 from opsapi.api.addresses import client_address
-from opsapi.api.handler import as_api_error, plain_answer
+from opsapi.api.handler import as_api_error, is_unavailable, plain_answer
 from opsapi.api.links import API_BASES
 from opsapi.metric_series import counter
+from opsapi.postgresql.base import this_connection
 
 logger = logging.getLogger("opsapi.requests")
 
@@ -101,17 +101,26 @@ def trailing_slash(get_response: Handler) -> Handler:
 
 
 class DatabaseUnavailable:
-    """Answer 503 when the database is away, wherever outside the API's own views that is noticed."""
+    """Repeat once what met a dead connection before it wrote; answer 503 when the database is away.
+
+    Who repeats is this side: a client cannot know whether anything was written.
+    """
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on."""
+        """Pass the request on, twice at most: what is read of it stays with it."""
+        database = this_connection()
+        database.forget()
+        response = self.get_response(request)
+        if not database.lost or database.wrote:
+            return response
+        logger.info("the connection to the database was lost before anything was written: begun anew")
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """Only the database's absence is answered here; everything else goes its way."""
-        if isinstance(exception, (OperationalError, InterfaceError)):
+        """What the API's own views do not answer; everything but the database's absence goes its way."""
+        if is_unavailable(exception):
             return plain_answer(as_api_error(exception, request))
         return None

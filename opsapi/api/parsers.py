@@ -10,6 +10,8 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.strict_json import read_json
 
+_KEPT = "kept_body"
+
 
 class StrictJSONParser(BaseParser):
     """What DRF and the schema know of our bodies: they are JSON."""
@@ -37,9 +39,13 @@ def check_media_type(request: HttpRequest) -> None:
 def read_body(request: HttpRequest, limit: int) -> bytes:
     """The body, at most `limit` bytes of it; a chunked one too, whose length nobody has named.
 
+    It stays with the request, which may be begun anew (`opsapi.api.middleware.DatabaseUnavailable`).
+
     Raises:
         ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for one that breaks off.
     """
+    if (kept := getattr(request, _KEPT, None)) is not None:
+        return bytes(kept)
     environ = request.META
     chunked = not environ.get("CONTENT_LENGTH") and environ.get("wsgi.input_terminated")
     if int(environ.get("CONTENT_LENGTH") or 0) > limit:
@@ -50,6 +56,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
         raise ApiError(ErrorCode.INVALID_JSON, "the body did not arrive whole") from None
     if len(body) > limit:
         raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
+    setattr(request, _KEPT, body)
     return body
 
 

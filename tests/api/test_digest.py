@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.conf import settings
+from django.test import Client
 
 from accesslist import digest, nonces
 from accesslist.authentication import nonce_key
@@ -206,6 +207,25 @@ def test_after_a_crash_emptied_the_tables_earlier_nonces_are_stale(key: Key) -> 
     nonce = mint(clock.now() - timedelta(seconds=1))
     DigestEpoch.objects.all().delete()
     assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))
+    assert DigestEpoch.objects.count() == 1
+
+
+def test_after_a_crash_the_nonce_of_the_refusal_is_good_though_another_began_to_remember_later(
+    key: Key,
+) -> None:
+    now = clock.now()
+    DigestEpoch.objects.update(started=now + timedelta(seconds=1))
+    with time_machine.travel(now, tick=False):
+        refused = send(authorization(key, "GET", PATH))
+        assert stale(refused)
+        found = re.search(r'nonce="([^"]+)"', refused.headers["WWW-Authenticate"])
+        assert found
+        assert send(authorization(key, "GET", PATH, nonce=found[1])).status_code == 200
+
+
+def test_when_it_is_ready_used_nonces_are_remembered(db: None) -> None:
+    DigestEpoch.objects.all().delete()
+    Client().get("/health/ready")
     assert DigestEpoch.objects.count() == 1
 
 

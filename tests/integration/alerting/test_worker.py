@@ -71,6 +71,23 @@ def test_a_step_that_fails_is_logged_and_does_not_end_the_worker(
     assert "failed" in caplog.text
 
 
+@pytest.mark.django_db(transaction=True)
+def test_that_the_database_is_away_is_logged_once_until_a_step_succeeds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = Worker("test")
+
+    def fail() -> bool:
+        connection.close()
+        raise OperationalError("gone")
+
+    for steps, lines in (([fail, fail, fail], 1), ([lambda: True, fail, fail], 1)):
+        caplog.clear()
+        for step in steps:
+            worker._guarded(step)
+        assert len(caplog.records) == lines
+
+
 @pytest.mark.django_db
 def test_a_worker_is_seen_and_the_long_gone_are_forgotten() -> None:
     now = clock.now()

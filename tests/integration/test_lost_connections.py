@@ -1,0 +1,206 @@
+"""Connections that PostgreSQL ends: between requests, and under one that has written or has not."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+import time_machine
+from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection, transaction
+from django.test import Client
+
+from accesslist.models import Organization, Project, RateWindow
+from alerting.services.workers import worker_seen
+from opsapi import clock
+from opsapi.postgresql.base import this_connection
+from opsapi.roles import Role
+from tests.admin.logging_in import LOGIN
+from tests.admin.rows import make_operator
+from tests.admin.writing import confirm, token
+from tests.api import bodies
+from tests.client import ApiClient
+from tests.eventually import eventually
+from tests.factories.accesslist import PASSWORD, ProjectFactory, make_key
+from tests.racing import on_own_connection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+T = TypeVar("T")
+ADD = "/admin/accesslist/organization/add/"
+_WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Who asks, for what."""
+
+    project: Project
+    api: ApiClient
+    browser: Client
+
+
+KINDS: dict[str, tuple[Callable[[Site], Any], int]] = {
+    "ready": (lambda site: site.browser.get("/health/ready"), 200),
+    "metrics": (lambda site: site.browser.get("/metrics"), 200),
+    "root": (lambda site: site.api.get(""), 200),
+    "list": (lambda site: site.api.get(f"/groups/{site.project.id}/alerts"), 200),
+    "write": (lambda site: site.api.post("/groups", {"name": "another"}), 201),
+    "wrong key": (lambda site: ApiClient().get("/groups", HTTP_AUTHORIZATION="Digest nonsense"), 401),
+    "first user": (lambda site: ApiClient().post("/unauth/users", {}), 400),
+    "discovery": (
+        lambda site: site.api.get(f"/groups/{site.project.id}/discovery", base="/prometheus/v1.0"),
+        200,
+    ),
+    "login page": (lambda site: Client().get(LOGIN), 200),
+    "logging in": (lambda site: Client().post(LOGIN, {"username": "ada", "password": PASSWORD}), 302),
+    "console": (lambda site: site.browser.get("/admin/"), 200),
+    "console list": (lambda site: site.browser.get("/admin/accesslist/project/"), 200),
+    "console write": (lambda site: confirm(site.browser, ADD, name="finance"), 302),
+    "static": (lambda site: site.browser.get("/static/console/account.css"), 200),
+}
+
+
+@pytest.fixture
+def site() -> Site:
+    """A project, and a Global Owner's key and session."""
+    browser = Client(raise_request_exception=False)
+    browser.force_login(make_operator(username="ada"))
+    worker_seen(name="host:1", now=clock.now())
+    return Site(ProjectFactory.create(), ApiClient(make_key(Role.GLOBAL_OWNER)), browser)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_connection_that_ended_between_requests_is_replaced_unnoticed(
+    kind: str, site: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask, right = KINDS[kind]
+    ended = end_connection()
+    with caplog.at_level(logging.ERROR):
+        answer = ask(site)
+    assert answer.status_code == right
+    assert "opsapi_database_up 0" not in answer.getvalue().decode()
+    assert backend() != ended
+    assert [record for record in caplog.records if record.name.startswith(("opsapi", "django"))] == []
+
+
+@pytest.mark.parametrize("table", ["accesslist_apikey", "accesslist_digestuse", "events_event"])
+def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: str, site: Site) -> None:
+    answer = ended_while_it_waits(lambda: site.api.post("/groups", {"name": "shop"}), lambda: lock(table))
+    assert answer.status_code == 201
+    assert Project.objects.filter(name="shop").count() == 1
+
+
+def test_a_page_whose_connection_ends_while_its_session_is_written_is_begun_anew(site: Site) -> None:
+    answer = ended_while_it_waits(lambda: site.browser.get("/admin/"), lock_sessions)
+    assert answer.status_code == 200
+
+
+def test_a_request_that_has_written_is_not_begun_anew(site: Site) -> None:
+    form = {"name": "once", "confirmed": "yes", "once": token(site.browser, ADD)}
+
+    def end(execute: Any, sql: str, *arguments: Any) -> Any:
+        if "django_session" in sql and on_another_connection(Organization.objects.filter(name="once").exists):
+            end_connection()
+        return execute(sql, *arguments)
+
+    # By then the end of the session is due to be written anew, after the page has done its work.
+    with time_machine.travel(clock.now() + timedelta(minutes=10)), connection.execute_wrapper(end):
+        answer = site.browser.post(ADD, form)
+    assert answer.status_code == 503
+    assert answer["Retry-After"]
+    assert Organization.objects.filter(name="once").count() == 1
+
+
+def test_a_request_is_begun_anew_once(site: Site) -> None:
+    tried = []
+
+    def end(execute: Any, sql: str, *arguments: Any) -> Any:
+        if "accesslist_apikey" in sql:
+            tried.append(end_connection())
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(end):
+        answer = site.api.get("/groups")
+    assert answer.status_code == 503
+    assert len(set(tried)) == 2
+
+
+def test_an_attempt_counts_once_though_the_connection_ended_before_it() -> None:
+    end_connection()
+    ApiClient().post("/unauth/users", bodies.user())
+    assert RateWindow.objects.get(bucket__startswith="first user").count == 1
+
+
+def test_closing_a_cursor_of_a_connection_that_ended_is_an_error_of_the_database() -> None:
+    cursor = this_connection().chunked_cursor()
+    cursor.execute("SELECT generate_series(1, 9)")
+    end_connection()
+    with pytest.raises(OperationalError):
+        cursor.close()
+    cursor.cursor._closed = True  # or it warns that nobody closed it
+
+
+def backend() -> int:
+    """The process of the server that serves this thread."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+def end_connection() -> int:
+    """The server ends this thread's connection, which learns of it when it is used."""
+    pid = backend()
+    on_another_connection(lambda: _end(pid))
+    return pid
+
+
+def on_another_connection(call: Callable[[], T]) -> T:
+    """What the call answers on a connection of its own."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(on_own_connection, call).result()
+
+
+def _end(pid: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+        def has_ended() -> bool:
+            cursor.execute("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s)", [pid])
+            return bool(cursor.fetchone()[0])
+
+        eventually(has_ended)
+
+
+def ended_while_it_waits(call: Callable[[], Any], take_lock: Callable[[], object]) -> Any:
+    """What the call answers when its connection ends while it waits for the lock, which is released then."""
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            take_lock()
+            answer = pool.submit(on_own_connection, call)
+            first = eventually(waiting)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s) AS pid", [list(first)])
+            eventually(lambda: answer.done() or waiting() - first)
+        return answer.result()
+
+
+def waiting() -> set[int]:
+    """Who waits for a lock of this session."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING)
+        return {pid for (pid,) in cursor.fetchall()}
+
+
+def lock(table: str) -> None:
+    """Keep everybody from the table until the transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+
+
+def lock_sessions() -> None:
+    """They can be read, and not written."""
+    list(Session.objects.select_for_update())
