@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, mean
+from typing import assert_never
 
 from automation.metrics import Metric, base_unit
 from automation.units import Unit, convert
@@ -73,8 +74,18 @@ def judge_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdic
 def _judge_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
     if value is None:
         return ThresholdVerdict(ThresholdState.NO_DATA)
-    outside = value > limit if operator is ThresholdOperator.GREATER_THAN else value < limit
+    outside = _is_outside(operator, limit, value)
     return ThresholdVerdict(ThresholdState.OUTSIDE if outside else ThresholdState.INSIDE, value)
+
+
+def _is_outside(operator: ThresholdOperator, limit: float, value: float) -> bool:
+    match operator:
+        case ThresholdOperator.GREATER_THAN:
+            return value > limit
+        case ThresholdOperator.LESS_THAN:
+            return value < limit
+        case _:
+            assert_never(operator)
 
 
 def _mean(samples: Sequence[float]) -> float:

@@ -20,6 +20,10 @@ _COMPARED: Mapping[MatcherOperator, str] = {
     MatcherOperator.ENDS_WITH: "ends with",
     MatcherOperator.REGEX: "matches",
 }
+_SIDES: Mapping[ThresholdOperator, str] = {
+    ThresholdOperator.GREATER_THAN: "above",
+    ThresholdOperator.LESS_THAN: "below",
+}
 _COUNTED: Mapping[EventType, str] = {
     EventType.TOO_FEW_HEALTHY_MEMBERS: "healthy members",
     EventType.TOO_MANY_UNHEALTHY_MEMBERS: "unhealthy members",
@@ -41,8 +45,7 @@ def condition_words(
 
 def limit_words(operator: ThresholdOperator, limit: float, units: Unit) -> str:
     """On which side of a threshold a value is outside: `above 2 GB`."""
-    side = "above" if operator is ThresholdOperator.GREATER_THAN else "below"
-    return f"{side} {readable_quantity(limit, units)}"
+    return f"{_SIDES[operator]} {readable_quantity(limit, units)}"
 
 
 def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:

@@ -1,5 +1,7 @@
 """Thresholds: the boundary belongs to the inside, samples are averaged, units are converted."""
 
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,6 +89,19 @@ def test_it_judges_member_counts(
     operator: ThresholdOperator, count: int | None, state: ThresholdState
 ) -> None:
     assert judge_count(CountThreshold(operator, 2), count) == ThresholdVerdict(state, count)
+
+
+def test_every_operator_judges_in_its_own_way() -> None:
+    ways = {
+        tuple(judge(connections(operator, 10), [value]).state for value in (9, 10, 11))
+        for operator in ThresholdOperator
+    }
+    assert len(ways) == len(ThresholdOperator)
+
+
+def test_an_operator_that_nobody_taught_it_is_an_error() -> None:
+    with pytest.raises(AssertionError):
+        judge(connections(cast(ThresholdOperator, "EQUALS"), 10), [9])
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))

@@ -1,10 +1,12 @@
 """Conditions, values and targets in words."""
 
+from typing import cast
+
 import pytest
 
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.wording import condition_words, target_words, value_words
+from alerting.rules.wording import condition_words, limit_words, target_words, value_words
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
@@ -30,6 +32,16 @@ def test_it_names_every_matcher() -> None:
 def test_every_operator_has_words(operator: MatcherOperator) -> None:
     words = condition_words(EventType.HOST_DOWN, matchers=[Matcher(MatcherField.HOSTNAME, operator, "<b>")])
     assert words.endswith(" “<b>”")
+
+
+def test_every_threshold_operator_has_words_of_its_own() -> None:
+    words = {limit_words(operator, 3, Unit.RAW) for operator in ThresholdOperator}
+    assert len(words) == len(ThresholdOperator)
+
+
+def test_a_threshold_operator_without_words_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        limit_words(cast(ThresholdOperator, "EQUALS"), 3, Unit.RAW)
 
 
 def test_it_holds_a_metric_against_its_limit() -> None:
