@@ -1,0 +1,94 @@
+"""What our web worker takes of gunicorn's private parts: another version that changes it fails here, by name.
+
+pyproject.toml pins gunicorn to a minor version for the same reason. Where a test fails after an upgrade, hold
+`opsapi.supervisor.web_worker` and `web_connection` against gunicorn's `gthread` before you change the table.
+"""
+
+import inspect
+import logging
+import socket
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.metadata import version
+
+import pytest
+from django.conf import settings
+from gunicorn import http, sock
+from gunicorn.config import Config
+from gunicorn.http.parser import Parser
+from gunicorn.http.unreader import SocketUnreader
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from opsapi.supervisor.web_connection import ArrivedUnreader, Connection
+from opsapi.supervisor.web_worker import Worker
+
+OVERRIDDEN: dict[type, dict[str, list[str]]] = {
+    Worker: {
+        "init_process": ["self"],
+        "accept": ["self", "listener"],
+        "finish_request": ["self", "conn", "fs"],
+        "murder_pending": ["self"],
+        "handle_request": ["self", "req", "conn"],
+        "handle_error": ["self", "req", "client", "addr", "exc"],
+        "_keepalive_after": ["self", "conn", "keepalive"],
+    },
+    Connection: {"init": ["self"]},
+    ArrivedUnreader: {"__init__": ["self", "sock", "max_chunk"], "chunk": ["self", "size_hint"]},
+}
+"""Our class → what it overrides, with the parameters gunicorn's own has."""
+
+CALLED = [
+    (ThreadWorker.enqueue_req, ["self", "conn"]),
+    (TConn.__init__, ["self", "cfg", "sock", "client", "server"]),
+    (TConn.close, ["self", "graceful"]),
+    (SocketUnreader.take_buffered, ["self"]),
+    (Parser.finish_body, ["self", "deadline", "max_bytes"]),
+    (http.get_parser, ["cfg", "source", "source_addr", "http2_connection"]),
+    (sock.ssl_wrap_socket, ["sock", "conf"]),
+]
+
+
+def test_gunicorn_is_pinned_to_the_minor_version_that_is_installed() -> None:
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    (pinned,) = (one for one in project["dependencies"] if one.startswith("gunicorn"))
+    major, minor, *_ = map(int, version("gunicorn").split("."))
+    assert pinned == f"gunicorn>={major}.{minor},<{major}.{minor + 1}"
+
+
+@pytest.mark.parametrize("ours", OVERRIDDEN)
+def test_what_is_overridden_is_there_with_its_parameters_and_nothing_else_is(ours: type) -> None:
+    (theirs,) = ours.__bases__
+    overridden = {
+        name: list(inspect.signature(getattr(theirs, name)).parameters)
+        for name, value in vars(ours).items()
+        if inspect.isfunction(value) and hasattr(theirs, name)
+    }
+    assert overridden == OVERRIDDEN[ours]
+
+
+@pytest.mark.parametrize(("called", "parameters"), CALLED, ids=lambda one: getattr(one, "__qualname__", ""))
+def test_what_is_called_takes_what_it_is_given(called: object, parameters: list[str]) -> None:
+    assert callable(called)
+    assert list(inspect.signature(called).parameters) == parameters
+
+
+@pytest.fixture
+def end() -> Iterator[socket.socket]:
+    """One of two connected sockets."""
+    ours, theirs = socket.socketpair()
+    with closing(ours), closing(theirs):
+        yield ours
+
+
+def test_the_attributes_it_uses_are_there(end: socket.socket) -> None:
+    config = Config()
+    worker = ThreadWorker(1, 1, [], None, 30, config, logging.getLogger("gunicorn.error"))
+    connection = TConn(config, end, ("127.0.0.1", 1), ("127.0.0.1", 2))
+    parser = http.get_parser(config, end, ("127.0.0.1", 1))
+    assert {"cfg", "log", "alive", "nr_conns", "poller", "tpool"} <= vars(worker).keys()
+    assert {"cfg", "sock", "client", "parser", "initialized", "data_ready"} <= vars(connection).keys()
+    assert isinstance(parser.unreader, SocketUnreader)
+    assert {"sock", "mxchunk"} <= vars(parser.unreader).keys()
+    assert SocketUnreader.max_body_chunk > 0
+    worker.tmp.close()
