@@ -14,7 +14,10 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from accesslist.models import Organization, Project, RateWindow
+from alerting.choices import NotificationStatus
+from alerting.models import Notification
 from alerting.services.workers import worker_seen
+from events.models import Signal
 from opsapi import clock
 from opsapi.postgresql.base import this_connection
 from opsapi.roles import Role
@@ -25,6 +28,9 @@ from tests.api import bodies
 from tests.client import ApiClient
 from tests.eventually import eventually
 from tests.factories.accesslist import PASSWORD, ProjectFactory, make_key
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import evaluate, statuses
 from tests.racing import on_own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -142,6 +148,28 @@ def test_closing_a_cursor_of_a_connection_that_ended_is_an_error_of_the_database
     with pytest.raises(OperationalError):
         cursor.close()
     cursor.cursor._closed = True  # or it warns that nobody closed it
+
+
+def test_a_signal_whose_evaluation_lost_its_connection_is_evaluated_again(site: Site) -> None:
+    config = make_config(site.project)
+    ingest(site.project, host_report(reachable=False))
+    evaluate()
+    Notification.objects.update(status=NotificationStatus.DELIVERED.value)
+    ingest(site.project, host_report(reachable=True))
+
+    def end_under_cursor(execute: Any, sql: str, *arguments: Any) -> Any:
+        done = execute(sql, *arguments)
+        if sql.startswith("SELECT DISTINCT"):
+            on_another_connection(lambda: _end(connected))
+        return done
+
+    connected = backend()
+
+    with connection.execute_wrapper(end_under_cursor), pytest.raises(OperationalError):
+        evaluate()
+    assert not Signal.objects.exclude(failed=None).exists()
+    evaluate()
+    assert statuses(config) == ["CLOSED"]
 
 
 def backend() -> int:
