@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from opsapi.api.addresses import client_address
 from opsapi.api.handler import as_api_error, is_unavailable, plain_answer
-from opsapi.api.links import API_BASES
+from opsapi.api.links import AGENTS, API_BASES, DISCOVERY, PUBLIC
 from opsapi.metric_series import counter
 from opsapi.postgresql.base import this_connection
 
@@ -20,6 +20,8 @@ logger = logging.getLogger("opsapi.requests")
 Handler = Callable[[HttpRequest], HttpResponse]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _HSTS = "max-age=300"
+# What callers are answered there is theirs alone, new private keys included, and of this moment.
+_NEVER_STORED = (PUBLIC, DISCOVERY, AGENTS, "/health/", "/metrics")
 _COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUESTS = counter(
     "opsapi_http_requests",
@@ -76,6 +78,8 @@ def response_headers(get_response: Handler) -> Handler:
         response["Strict-Transport-Security"] = _HSTS
         if response.status_code < 400:
             response["X-Vendor-Service-Version"] = version
+        if request.path_info.startswith(_NEVER_STORED):
+            response.headers.setdefault("Cache-Control", "no-store")
         if not response.streaming and response.status_code != 204:
             response["Content-Length"] = str(len(response.content))
             if request.method == "HEAD":

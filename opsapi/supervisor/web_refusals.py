@@ -18,6 +18,7 @@ _OF_PARSER = {
 }
 _HEAD = (
     "HTTP/1.1 {status} {reason}\r\n"
+    "Cache-Control: no-store\r\n"
     "Connection: close\r\n"
     "Content-Type: application/json\r\n"
     "Content-Length: {length}\r\n"

@@ -72,6 +72,13 @@ def test_a_success_carries_type_and_version(owner: ApiClient, known: Mapping[str
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
     assert VERSION.fullmatch(answer.headers["X-Vendor-Service-Version"])
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_new_private_key_is_stored_on_no_way(owner: ApiClient) -> None:
+    answer = owner.post("/admin/apiKeys", {"desc": "agents", "roles": ["GLOBAL_READ_ONLY"]})
+    assert answer.status_code == 201
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 REFUSED = {
@@ -92,6 +99,7 @@ def test_a_refusal_carries_every_header_but_the_version(
     assert answer.status_code == status
     assert "X-Vendor-Service-Version" not in answer.headers
     assert answer.headers["Strict-Transport-Security"] == "max-age=300"
+    assert answer.headers["Cache-Control"] == "no-store"
     assert re.fullmatch("[A-Za-z0-9-]{1,64}", answer.headers["X-Request-ID"])
     assert answer.headers["Content-Type"].startswith("application/json")
 

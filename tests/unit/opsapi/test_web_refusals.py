@@ -45,6 +45,7 @@ def test_an_answer_is_whole_and_in_the_shape_of_all_refusals(status: HTTPStatus,
     assert first == f"HTTP/1.1 {status.value} {status.phrase}"
     assert headers["Content-Length"] == str(len(body))
     assert (headers["Connection"], headers["Content-Type"]) == ("close", "application/json")
+    assert headers["Cache-Control"] == "no-store"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
     assert (document["error"], document["reason"]) == (status.value, status.phrase)
     assert document["errorCode"] == code
