@@ -22,6 +22,8 @@ def prepare(data_dir: Path) -> dict[str, str]:
     if directory.parent == data_dir:
         make_private_directory(data_dir)
     make_private_directory(directory)
+    if directory.parent == data_dir:
+        directory.chmod(0o700)  # root's, too: nobody else has business in it
     for file in directory.glob("*_*.db"):
         number = file.stem.rpartition("_")[2]
         if number.isdigit() and not Path("/proc", number).exists():

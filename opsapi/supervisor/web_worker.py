@@ -97,7 +97,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def handle_request(self, req: Any, conn: Connection) -> bool:
         """In a thread, with the parsed request."""
         req.body.reader = CheckedReader(req.body.reader)
-        return bool(super().handle_request(req, conn))
+        try:
+            return bool(super().handle_request(req, conn))
+        except TimeoutError:  # gunicorn would log a trace of it
+            self.log.warning("%s does not read its answer", (conn.client or ("-",))[0])
+            return False
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """In a thread: the parser refused the request, or something broke around the application."""

@@ -8,6 +8,7 @@ from http.client import HTTPResponse
 
 import pytest
 
+from tests.eventually import eventually
 from tests.processes.platform import Platform
 
 pytestmark = pytest.mark.processes
@@ -122,6 +123,16 @@ def test_a_client_that_waits_to_continue_is_told_once(running: Platform, connect
     answer = _all(connection)
     assert answer.startswith(b"HTTP/1.1 401 ")
     assert b"100 Continue" not in answer
+
+
+def test_a_client_that_does_not_read_its_answers_is_one_line_in_the_log(
+    running: Platform, connect: ExitStack
+) -> None:
+    client = connect.enter_context(_open(running))
+    client.sendall(b"GET /api/schema/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+    eventually(lambda: "127.0.0.1 does not read its answer" in running.log)
+    assert "Traceback" not in running.log
+    assert running.log.count("does not read its answer") == 1
 
 
 def test_forwarding_headers_of_strangers_mean_nothing(running: Platform, connect: ExitStack) -> None:

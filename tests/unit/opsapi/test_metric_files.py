@@ -21,7 +21,13 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_made_in_the_data_directory_for_its_owner(tmp_path: Path) -> None:
     data_dir = tmp_path / "var"
     assert prepare(data_dir) == {VARIABLE: str(data_dir / "metrics")}
-    assert (data_dir / "metrics").stat().st_mode & 0o066 == 0
+    assert (data_dir / "metrics").stat().st_mode & 0o777 == 0o700
+
+
+def test_one_that_was_made_readable_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "metrics").mkdir(mode=0o755)
+    prepare(tmp_path)
+    assert (tmp_path / "metrics").stat().st_mode & 0o777 == 0o700
 
 
 def test_it_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
