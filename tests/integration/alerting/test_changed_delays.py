@@ -73,7 +73,7 @@ def test_an_open_alert_stays_open_and_keeps_what_it_was_to_tell(project: Project
     config = make_config(project, notifications=[delayed(WEBHOOK, 0), delayed(EMAIL, 5)])
     ingest(project, host_report(reachable=False))
     evaluate()
-    before, told = Alert.objects.values().get(), list(Notification.objects.order_by("id").values())
+    before, told = Alert.objects.values().get(), list(Notification.objects.order_by("due").values())
     assert before["status"] == "OPEN"
     tell(config, delayed(WEBHOOK, 30), delayed(EMAIL, 5))
     assert Alert.objects.values().get() == before
