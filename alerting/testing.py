@@ -27,7 +27,7 @@ from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import new_id
@@ -74,8 +74,22 @@ def tests_throttle(*, group_id: str | None, now: datetime) -> None:
     throttle(f"test notifications {group_id or 'of global configurations'}", limit, now)
 
 
-def alert_config_test(*, config: AlertConfig, actor: Actor, now: datetime) -> list[NotificationTest]:
+def notification_of(config: AlertConfig, notification_id: str) -> NotificationSetting:
+    """One notification of a configuration.
+
+    Raises:
+        ApiError: NOTIFICATION_NOT_FOUND, when the configuration has none with this id.
+    """
+    setting = config.settings.filter(id=notification_id).first()
+    return found(setting, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
+
+
+def alert_config_test(
+    *, config: AlertConfig, only: NotificationSetting | None = None, actor: Actor, now: datetime
+) -> list[NotificationTest]:
     """Send a test by each notification of a configuration, enabled or not, and answer how each ended.
+
+    With `only`, send a test by this notification and by no other.
 
     They are sent at the same time, so that all of it ends with the channels' time limit for one (e-mail:
     20 s): to MOST_RECEIVERS in all, so that of many people the first are told. Each is tried once; there
@@ -89,15 +103,16 @@ def alert_config_test(*, config: AlertConfig, actor: Actor, now: datetime) -> li
         wait = str(FULL_RETRY_SECONDS)
         raise ApiError(ErrorCode.RATE_LIMITED, wait, headers={"Retry-After": wait})
     try:
-        return _tested(config, actor, now)
+        return _tested(config, [only] if only else list(config.settings.all()), actor, now)
     finally:
         _places.release()
 
 
-def _tested(config: AlertConfig, actor: Actor, now: datetime) -> list[NotificationTest]:
+def _tested(
+    config: AlertConfig, notifications: Sequence[NotificationSetting], actor: Actor, now: datetime
+) -> list[NotificationTest]:
     event = _record(config, actor, now)
     message = message_of_test(config, event_id=event.id, now=now)
-    notifications = list(config.settings.all())
     most = MOST_RECEIVERS // max(1, len(notifications)) or 1
     plans = [_plan(setting, config.group_id, most) for setting in notifications]
     # A thread for each receiver: they wait for the network, not for us.
@@ -127,9 +142,9 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> _Pla
     kind = type_of(setting)
     try:
         if kind.for_people:
-            found = addresses_of(setting, group_id=group_id)
-            receivers = [_Receiver(one.channel, address_config(one)) for one in found.addresses[:most]]
-            return _Plan(receivers, found.nobody.value if found.nobody else None)
+            people = addresses_of(setting, group_id=group_id)
+            receivers = [_Receiver(one.channel, address_config(one)) for one in people.addresses[:most]]
+            return _Plan(receivers, people.nobody.value if people.nobody else None)
         config = setting_credentials(setting, group_id=group_id).config
     except NoCredentialsError as error:
         return _Plan([], error.reason)

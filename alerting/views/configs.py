@@ -21,18 +21,28 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_update,
 )
-from alerting.testing import alert_config_test, tests_throttle
+from alerting.testing import alert_config_test, notification_of, tests_throttle
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import in_group
-from opsapi.api.query import LISTING, PAGING
+from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.views import ApiViewSet
+from opsapi.ids import ID_PATTERN
 from opsapi.roles import Role
+
+_NOTIFICATION_ID = Parameter(
+    "notificationId",
+    read_identifier,
+    None,
+    {"type": "string", "pattern": f"^{ID_PATTERN}$"},
+    "Test only this notification of the configuration.",
+)
 
 
 class AnyConfigViewSet(ApiViewSet):
     """Alert configurations; whose, its subclasses say."""
 
-    parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING}
+    parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING, "test": [_NOTIFICATION_ID]}
+    refusals = {"test": [ErrorCode.NOTIFICATION_NOT_FOUND]}
     statuses = {"create": 201, "destroy": 204}
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
@@ -81,9 +91,11 @@ class AnyConfigViewSet(ApiViewSet):
         return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
 
     def test(self, request: Request, **_: str) -> Response:
-        """Sends each of its notifications as a test, and answers how each ended; takes no body."""
+        """Sends its notifications, or one of them, as a test, and answers how each ended; takes no body."""
+        chosen = self.query["notificationId"]
+        only = notification_of(self._stored, chosen) if chosen else None
         tests_throttle(group_id=self.scope, now=self.now)
-        tests = alert_config_test(config=self._stored, actor=self.actor, now=self.now)
+        tests = alert_config_test(config=self._stored, only=only, actor=self.actor, now=self.now)
         return Response(present_tests(tests))
 
     @property

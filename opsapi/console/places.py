@@ -22,9 +22,10 @@ def page_url_of(model: type[Model], pk: str | int) -> str:
     return reverse(f"admin:{_name(model)}_change", args=[quote(pk)])
 
 
-def action_url(model: type[Model], pk: str | int, name: str) -> str:
-    """The page of something that can be done to a row."""
-    return reverse(f"admin:{_name(model)}_do", args=[quote(pk), name])
+def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> str:
+    """The page of something that can be done to a row, with what its form is filled with at first."""
+    url = reverse(f"admin:{_name(model)}_do", args=[quote(pk), name])
+    return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
 def _name(model: type[Model]) -> str:

@@ -43,6 +43,40 @@ class TestTesting:
         assert "the receiver could not be reached" in page
         assert "hooks" not in page
 
+    def test_the_page_offers_a_test_of_each_notification_and_sends_to_this_one_alone(
+        self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
+    ) -> None:
+        url = f"http://127.0.0.1:{http_receiver.port}"
+        told = [{**WEBHOOK, "webhookUrl": f"{url}/{name}"} for name in ("one", "two")]
+        config = make_config(project, notifications=told)
+        page = shown(console, f"{CONFIGS}{config.id}/change/")
+        for setting in config.settings.all():
+            test = f"{do(config, 'test')}?notification={setting.id}"
+            assert f'href="{test}"' in page
+            typed = typed_in(shown(console, test))
+            assert typed["notification"] == [setting.id]
+            with leaves_events(operator, EventType.ALERT_CONFIG_TESTED_AUDIT):
+                answer = send(console, do(config, "test"), typed)
+            assert answer.context["delivered"] == len(answer.context["tests"]) == 1
+        assert [one.path for one in http_receiver.requests] == ["/one", "/two"]
+
+    def test_who_may_not_test_is_offered_no_test(self, project: Project) -> None:
+        config = make_config(project, notifications=[WEBHOOK])
+        page = shown(browser_with(Role.GROUP_READ_ONLY, project=project), f"{CONFIGS}{config.id}/change/")
+        assert do(config, "test") not in page
+        assert "WEBHOOK" in page
+
+    def test_a_notification_of_another_configuration_is_refused(
+        self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
+    ) -> None:
+        url = f"http://127.0.0.1:{http_receiver.port}/in"
+        config, other = (
+            make_config(project, notifications=[{**WEBHOOK, "webhookUrl": url}]) for _ in range(2)
+        )
+        with leaves_events(operator):
+            send(console, do(config, "test"), {"notification": other.settings.get().id})
+        assert http_receiver.requests == []
+
     def test_it_is_throttled_with_the_api(
         self, console: Client, operator: User, project: Project, settings: Settings
     ) -> None:

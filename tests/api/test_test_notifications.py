@@ -207,6 +207,37 @@ def test_secrets_that_cannot_be_opened_fail_with_that_reason(
     assert http_receiver.requests == []
 
 
+def test_one_notification_is_tested_and_no_other(
+    admin: ApiClient, path: str, http_receiver: HttpReceiver, mail_receiver: MailReceiver
+) -> None:
+    made = make(admin, path, email(), told_by(http_receiver), told_by(http_receiver))
+    chosen = made["notifications"][1]["id"]
+    answer = admin.request("POST", f"{path}/{made['id']}/test?notificationId={chosen}")
+    assert answer.status_code == 200
+    assert answer.json()["results"] == [
+        {"notificationId": chosen, "typeName": "WEBHOOK", "status": "DELIVERED"}
+    ]
+    assert (len(http_receiver.requests), mail_receiver.mails) == (1, [])
+
+
+def test_a_notification_the_configuration_has_not_is_not_tested(
+    admin: ApiClient, path: str, http_receiver: HttpReceiver, settings: Settings
+) -> None:
+    settings.OPSAPI_RATE_TEST_NOTIFICATIONS = 1
+    made, other = (make(admin, path, told_by(http_receiver)) for _ in range(2))
+    before = Event.objects.count()
+    for wrong, status, code in (
+        ("a" * 24, 404, "NOTIFICATION_NOT_FOUND"),
+        (other["notifications"][0]["id"], 404, "NOTIFICATION_NOT_FOUND"),
+        ("1", 400, "INVALID_QUERY_PARAMETER"),
+    ):
+        answer = admin.request("POST", f"{path}/{made['id']}/test?notificationId={wrong}")
+        assert (answer.status_code, answer.json()["errorCode"]) == (status, code)
+    assert http_receiver.requests == []
+    assert Event.objects.count() == before
+    assert admin.request("POST", f"{path}/{made['id']}/test").status_code == 200
+
+
 @pytest.mark.parametrize("body", [None, b"", {"enabled": False}, b"nonsense"])
 def test_a_body_is_not_looked_at(
     admin: ApiClient, path: str, http_receiver: HttpReceiver, body: object

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from alerting.forms.configs.change import ConfigForm
 from alerting.forms.configs.new import CopyForm, NewConfigForm
+from alerting.forms.configs.testing import TestNotificationForm, destinations_of
 from alerting.models import AlertConfig
 from alerting.selectors.people import unreachable
 from alerting.services.configs import (
@@ -13,12 +14,13 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_set_enabled,
 )
-from alerting.testing import alert_config_test, tests_throttle
+from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
 from alerting.views.configs import AlertConfigViewSet
 from alerting.views.global_configs import GlobalAlertConfigViewSet
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.places import action_url
 
 
 def _access(action: str) -> Callable[[AlertConfig | None], Access]:
@@ -54,10 +56,22 @@ def _delete(call: Call) -> None:
 
 
 def _test(call: Call) -> Outcome:
+    destinations = {one.id: one for one in destinations_of(call.row)}
+    chosen = call.values["notification_id"]
+    only = notification_of(call.row, chosen) if chosen else None
     tests_throttle(group_id=call.row.group_id, now=call.now)
-    tests = alert_config_test(config=call.row, actor=call.actor, now=call.now)
-    told = [(one, one.outcome.status is DeliveryStatus.DELIVERED) for one in tests]
-    return Outcome(row=call.row, template="console/alert_config_tested.html", context={"tests": told})
+    tests = alert_config_test(config=call.row, only=only, actor=call.actor, now=call.now)
+    context = {
+        "title": "Test results",
+        "tests": [(destinations.get(one.setting.id), one.outcome, _is_delivered(one)) for one in tests],
+        "delivered": sum(map(_is_delivered, tests)),
+        "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
+    }
+    return Outcome(row=call.row, template="console/alert_config_tested.html", context=context)
+
+
+def _is_delivered(test: NotificationTest) -> bool:
+    return test.outcome.status is DeliveryStatus.DELIVERED
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:
@@ -114,9 +128,10 @@ OF_ROW: Mapping[str, Action] = {
     ),
     "test": Action(
         label="Send a test notification",
-        text="Each of its notifications is sent once, marked as a test; the next page says how each ended.",
+        text="Each message is sent once, marked as a test. The next page shows the result.",
         run=_test,
         access=_access("test"),
+        form=TestNotificationForm,
         icon="send",
         atomic=False,
     ),

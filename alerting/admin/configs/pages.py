@@ -12,19 +12,19 @@ from django.utils.safestring import SafeString
 from accesslist.models import Project
 from alerting.admin.configs.actions import NEW, OF_ROW
 from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, TellsFilter
-from alerting.forms.configs.change import facts_of
+from alerting.forms.configs.testing import destinations_of
 from alerting.models import Alert, AlertConfig, NotificationSetting
-from alerting.notification_types.sentences import receiver_sentence, rhythm_sentence
 from alerting.rules.wording import condition_words, target_words
 from alerting.selectors.config_story import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
 from events.wording import acting, in_words
+from opsapi.console.actions import operator_of
 from opsapi.console.ages import time_words
 from opsapi.console.display import EMPTY, json_field, link, more_words, named, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url, page_url
+from opsapi.console.places import action_url, list_url, page_url
 
 _MOST_PROJECTS = 50
 
@@ -56,7 +56,6 @@ class AlertConfigAdmin(ConsoleAdmin):
         "projects",
         "enabled",
         "condition",
-        "receivers",
         "alerts",
         "happened",
         "created",
@@ -64,6 +63,8 @@ class AlertConfigAdmin(ConsoleAdmin):
         "id",
     ]
     empty_text = "No alert configuration yet: nobody is told of anything. Every new project comes with three."
+
+    change_form_template = "admin/alerting/alertconfig/change_form.html"
 
     class Media:
         css = {"all": ["console/config-form.css"]}
@@ -76,6 +77,17 @@ class AlertConfigAdmin(ConsoleAdmin):
         """The list's once it is deleted: the row stays for what is still to be told."""
         is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
         return super().page_url(row) if is_there else self.list_url()
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """With its notifications, and for who may test them the way to the test of each."""
+        operator = operator_of(request)
+        may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
+        destinations = [
+            (one, action_url(AlertConfig, row.pk, "test", notification=one.id) if may_test else "")
+            for one in destinations_of(row)
+        ]
+        shown = {"destinations": destinations, "tests": may_test}
+        return {**super().page_context(request, row), **shown}
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
@@ -118,12 +130,6 @@ class AlertConfigAdmin(ConsoleAdmin):
             metric_threshold=view.metric_threshold,
             threshold=view.threshold,
         )
-
-    @admin.display(description="tells")
-    def receivers(self, config: AlertConfig) -> str:
-        """Whom, after which delay and how often."""
-        told = facts_of(config)["notifications"]
-        return _listed("{}: {}", [(receiver_sentence(one), rhythm_sentence(one)) for one in told])
 
     @admin.display(description="alerts now")
     def alerts(self, config: AlertConfig) -> SafeString:

@@ -1,0 +1,56 @@
+"""The form that tests the notifications of a configuration: all of them, or one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django import forms
+
+from alerting.forms.configs.change import facts_of
+from alerting.models import AlertConfig
+from alerting.notification_types.sentences import receiver_sentence, rhythm_sentence
+from opsapi.console.forms import ConsoleForm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """A notification of a configuration in words: its place in the configuration, receiver and rhythm."""
+
+    id: str
+    number: int
+    receiver: str
+    rhythm: str
+
+
+def destinations_of(config: AlertConfig) -> list[Destination]:
+    """The notifications of a configuration, in their order.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
+            meantime.
+    """
+    return [
+        Destination(id=one["id"], number=number, receiver=receiver_sentence(one), rhythm=rhythm_sentence(one))
+        for number, one in enumerate(facts_of(config)["notifications"], start=1)
+    ]
+
+
+class TestNotificationForm(ConsoleForm):
+    """Which notification is tested; the address may name it."""
+
+    from_address = frozenset({"notification"})
+
+    notification = forms.ChoiceField(required=False, label="Send to", widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        found = destinations_of(self.row)
+        every = f"All {len(found)} notifications" if len(found) > 1 else "The only notification"
+        one_by_one = [(one.id, f"Notification {one.number}: {one.receiver}") for one in found]
+        field = cast(forms.ChoiceField, self.fields["notification"])
+        field.choices = [("", every), *one_by_one]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The id of the notification; None for all of them."""
+        return {"notification_id": self.cleaned_data["notification"] or None}
