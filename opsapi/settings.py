@@ -237,6 +237,7 @@ SESSION_ENGINE = "opsapi.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
+CSRF_FAILURE_VIEW = "opsapi.console.error_pages.csrf_failure"
 SESSION_COOKIE_AGE = OPSAPI_SESSION_HOURS * 3600
 # Behind a proxy that ends TLS a browser's Origin is that of the public URL, not of the request.
 _public = urlsplit(OPSAPI_PUBLIC_URL)

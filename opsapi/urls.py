@@ -38,6 +38,7 @@ urlpatterns = [
     path("metrics", metrics_page),
 ]
 
-handler400 = "opsapi.api.handler.bad_request"
-handler404 = "opsapi.api.handler.not_found"
-handler500 = "opsapi.api.handler.server_error"
+handler400 = "opsapi.console.error_pages.bad_request"
+handler403 = "opsapi.console.error_pages.permission_denied"
+handler404 = "opsapi.console.error_pages.not_found"
+handler500 = "opsapi.console.error_pages.server_error"

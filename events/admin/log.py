@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.template.response import TemplateResponse
@@ -107,8 +106,7 @@ class EventAdmin(ConsoleAdmin):
         }
 
     def _filters(self, request: HttpRequest) -> EventFilters:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        self.require_reading(request)
         return EventFilters(request.GET, operator=operator_of(request), now=clock.now())
 
     def _no_file(self, request: HttpRequest, filters: EventFilters, why: Full) -> TemplateResponse:

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from opsapi.api.addresses import client_address
-from opsapi.api.handler import as_api_error, is_unavailable, plain_answer
+from opsapi.api.handler import as_api_error, is_unavailable
 from opsapi.api.links import AGENTS, API_BASES, DISCOVERY, PUBLIC
+from opsapi.console.error_pages import refused
 from opsapi.metric_series import counter
 from opsapi.postgresql.base import this_connection
 
@@ -126,5 +127,5 @@ class DatabaseUnavailable:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """What the API's own views do not answer; everything but the database's absence goes its way."""
         if is_unavailable(exception):
-            return plain_answer(as_api_error(exception, request))
+            return refused(request, as_api_error(exception, request))
         return None

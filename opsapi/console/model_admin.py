@@ -7,18 +7,19 @@ only record of what was done.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin, TabularInline
 
 from opsapi import clock
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Reach
 from opsapi.console.action_pages import ActionPage
@@ -26,11 +27,12 @@ from opsapi.console.actions import Action, operator_of
 from opsapi.console.bulk import to_many
 from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY
+from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.paging import BoundedPaginator
 from opsapi.console.places import action_url, list_url, page_url
 from opsapi.console.searching import TOO_LONG, is_too_long
-from opsapi.roles import INSTALLATION, Scope
+from opsapi.roles import INSTALLATION, Role, Scope
 
 
 class Section(StrEnum):
@@ -150,22 +152,27 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         row = self.get_object(request, unquote(object_id))
         action = self.actions_of_row.get(name)
         if row is None or action is None:
-            raise Http404("no such row or action")
+            raise self._missing(unquote(object_id))
         return self._action_page(request, action, [row])
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The page of `add_action`."""
-        if self.add_action is None or not self.has_add_permission(request):
+        if self.add_action is None:
             raise PermissionDenied
+        if not self.has_add_permission(request):
+            raise RoleNeededError(self.add_action.access_of(None).roles)
         return self._action_page(request, self.add_action, [None])
 
     def _action_page(self, request: HttpRequest, action: Action, rows: Sequence[Any]) -> HttpResponse:
         try:
             return ActionPage(self, request, action, rows).answer()
         except ApiError as refusal:
-            raise PermissionDenied(refusal.document()["detail"]) from None
+            if refusal.code is not ErrorCode.USER_UNAUTHORIZED:
+                raise
+            row = rows[0]
+            raise RoleNeededError(action.access_of(row).roles, self.scope_of(row)) from None
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Those of `actions_of_row` that are done to many rows too, where the operator may somewhere."""
@@ -193,12 +200,36 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The page of a row, with what can be done to it."""
+        self.require_reading(request)
         row = self.get_object(request, unquote(object_id))
         context = {} if row is None else self.page_context(request, row)
         page: HttpResponse = super().change_view(
             request, object_id, form_url, {**context, **(extra_context or {})}
         )
         return page
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list."""
+        self.require_reading(request)
+        listed: HttpResponse = super().changelist_view(request, extra_context)
+        return listed
+
+    def require_reading(self, request: HttpRequest) -> None:
+        """Refuse who can find no rows here, with the role that shows some."""
+        if not self.has_view_permission(request):
+            raise RoleNeededError(
+                [Role.GLOBAL_READ_ONLY if self.group_path is None else Role.GROUP_READ_ONLY]
+            )
+
+    def _missing(self, pk: str) -> MissingError:
+        text = f"No {self.opts.verbose_name} with the ID {pk} exists."
+        return MissingError(text, (self.list_url(), f"All {self.opts.verbose_name_plural}"))
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
+        """404, where Django leads to the start page."""
+        raise self._missing(unquote(object_id))
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """What the template of a row's page is given beside Django's own."""

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.views import LoginView
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, path
 from unfold.sites import UnfoldAdminSite
@@ -14,6 +14,7 @@ from unfold.sites import UnfoldAdminSite
 from opsapi.api.errors import ApiError
 from opsapi.console.display import EMPTY
 from opsapi.console.doorkeeper import doorkeeper
+from opsapi.console.error_pages import MissingError, refused
 from opsapi.console.login import first_steps, tell_status
 from opsapi.console.login_pages import CodePage, PasswordPage
 from opsapi.console.navigation import navigation
@@ -93,7 +94,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
                 response: HttpResponse = inner(request, *args, **kwargs)
             except ApiError as refusal:
                 if request.method != "POST":
-                    raise
+                    return refused(request, refusal)
                 messages.error(request, refusal.document()["detail"])
                 return redirect(request.get_full_path())
             return response
@@ -114,7 +115,7 @@ def _refuse_hosts_of_others(request: HttpRequest) -> None:
 def _refuse_nul(request: HttpRequest, path: dict[str, Any]) -> None:
     """No text in PostgreSQL holds a NUL, so nothing has such an id or value."""
     if any("\0" in text for text in _texts(request, path)):
-        raise Http404("a NUL character")
+        raise MissingError("The address has a character that nothing here can have.")
 
 
 def _texts(request: HttpRequest, path: dict[str, Any]) -> Iterator[str]:

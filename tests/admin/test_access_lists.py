@@ -134,7 +134,7 @@ def test_a_list_opens_a_key_everywhere_so_all_its_places_count(project: Project)
 def test_the_global_list_is_not_shown_to_who_holds_no_global_role(project: Project) -> None:
     entry = make_entry(OWN)
     _, browser = operator_with(Role.GROUP_OWNER, project=project)
-    assert browser.get(page_of(entry)).status_code == 302
+    assert browser.get(page_of(entry)).status_code == 404
     assert OWN not in browser.get("/admin/accesslist/accesslistentry/").content.decode()
 
 

@@ -17,7 +17,7 @@ from tests.admin.typed import typed_in
 
 pytestmark = pytest.mark.django_db
 
-HARMLESS = {"group", "type", "startDate", "endDate", "alertTypeNames", "description"}
+HARMLESS = {"group", "type", "startDate", "endDate", "alertTypeNames", "description", "notification"}
 
 
 def _forms() -> Iterator[type[ConsoleForm]]:

@@ -99,7 +99,7 @@ def test_what_was_made_may_be_gone(console: Client, operator: User) -> None:
     send(console, once)
     ApiKey.objects.all().delete()
     answer = console.get(send(console, once)["Location"], follow=True)
-    assert answer.status_code == 200
+    assert answer.status_code == 404
     assert ALREADY in text_of(answer)
     assert not ApiKey.objects.exists()
 

@@ -233,15 +233,15 @@ def test_a_deleted_configuration_is_not_shown(console: Client, project: Project)
     AlertConfig.objects.update(deleted=config.created)
     assert config.id not in text_of(console.get(_list_url("alerting.alertconfig")))
     page = console.get(reverse("admin:alerting_alertconfig_change", args=[config.id]))
-    assert page.status_code == 302
+    assert page.status_code == 404
 
 
 @pytest.mark.parametrize(
     ("path", "status"),
     [
         ("/admin/events/event/%00/change/", 404),
-        ("/admin/events/event/nothing/change/", 302),
-        ("/admin/events/signal/99999999999999999999999/change/", 302),
+        ("/admin/events/event/nothing/change/", 404),
+        ("/admin/events/signal/99999999999999999999999/change/", 404),
         ("/admin/events/event/?q=%00", 404),
         ("/admin/events/event/?category=%00", 404),
         ("/admin/events/event/?category=nothing", 400),
@@ -279,7 +279,7 @@ def test_a_row_has_no_page_of_django_s_own_log(console: Client, project: Project
     )
     for answer in (console.get(page), console.post(page)):
         assert (answer.status_code, answer["Location"]) == (302, f"{page}change/")
-    assert console.get(f"{page}change/")["Location"] == reverse("admin:index")
+    assert console.get(f"{page}change/").status_code == 404
 
 
 def test_the_console_answers_without_its_slash_too(console: Client) -> None:

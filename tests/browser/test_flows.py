@@ -12,6 +12,7 @@ from opsapi import clock
 from opsapi.console.places import list_url, page_url
 from opsapi.roles import Role
 from tests.admin.rows import record_event
+from tests.browser.faults import Faults
 from tests.browser.people import START, log_in
 from tests.browser.sessions import enter
 from tests.browser.site import Site
@@ -87,7 +88,9 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_a_project_reader_sees_theirs_and_changes_nothing(page: Page, site: Site, project: Project) -> None:
+def test_a_project_reader_sees_theirs_and_changes_nothing(
+    page: Page, site: Site, project: Project, faults: Faults
+) -> None:
     other: Project = ProjectFactory.create()
     alert, foreign = _alert(project, "db1.example.com"), _alert(other, "foreign.example.com")
     reader: User = UserFactory.create()
@@ -102,5 +105,6 @@ def test_a_project_reader_sees_theirs_and_changes_nothing(page: Page, site: Site
         expect(page).to_have_url(address)
         for name in ("Acknowledge", "Make a maintenance window", "Change", "Disable", "Delete", "New"):
             expect(page.get_by_role("main").get_by_role("link", name=name)).to_have_count(0)
+    faults.expects(404)
     page.goto(page_url(foreign))
-    expect(page).to_have_url(START)
+    expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()

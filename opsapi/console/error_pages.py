@@ -1,0 +1,196 @@
+"""What the console answers in place of a page: 400, 403, 404, 500 and 503 as pages that say where to go.
+
+Paths outside the console keep the error documents of `opsapi.api.handler`. Who is logged in gets a page in
+the console's frame. The others, and everybody where the platform itself fails, get a page that needs neither
+database nor session.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.contrib import admin
+from django.core.exceptions import DisallowedHost, PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views import defaults
+
+from opsapi.api import handler
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.console.actions import operator_of
+from opsapi.console.path import CONSOLE_PATH
+from opsapi.console.theme import UNFOLD
+from opsapi.roles import Role, Scope
+
+
+class RoleNeededError(PermissionDenied):
+    """The operator lacks the role for a page: one of `roles`, in `scope` where one place is known."""
+
+    def __init__(self, roles: Sequence[Role], scope: Scope | None = None) -> None:
+        super().__init__(" or ".join(roles))
+        self.roles, self.scope = roles, scope
+
+
+class MissingError(Http404):
+    """Nothing has this address; `links` lead to where to look instead."""
+
+    def __init__(self, text: str, *links: tuple[str, str]) -> None:
+        super().__init__(text)
+        self.text, self.links = text, links
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorPage:
+    """What an error page says: what happened, what to do, and where to go (`links`: address and label)."""
+
+    status: int
+    title: str
+    text: str
+    advice: str = ""
+    links: Sequence[tuple[str, str]] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+_UNREADABLE = ErrorPage(
+    status=400,
+    title="This request can't be read",
+    text="The address or the form has a value that the console doesn't know, or your session has ended.",
+    advice="Follow the links of the console instead of a saved or edited address.",
+)
+_UNKNOWN_HOST = ErrorPage(
+    status=400,
+    title="Unknown host name",
+    text="The console isn't served under this host name.",
+    advice="Whoever runs the installation can allow the name with OPSAPI_ALLOWED_HOSTS.",
+)
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """400: parameters that no page reads, a session that ended, a Host header that is none of ours."""
+    if not _is_console(request):
+        return handler.bad_request(request, exception)
+    return _answer(request, _UNKNOWN_HOST if isinstance(exception, DisallowedHost) else _UNREADABLE)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403: which role is needed, and where, as far as that is known."""
+    if not _is_console(request):
+        return defaults.permission_denied(request, exception)
+    needed = exception if isinstance(exception, RoleNeededError) else None
+    page = ErrorPage(
+        status=403,
+        title="You don't have access to this",
+        text=_needed(request, needed) if needed else "Your roles don't allow this.",
+        advice="Ask an owner for the role. Your account lists the roles you have.",
+        links=[(reverse("account"), "Your account")],
+    )
+    return _answer(request, page)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django hands it over
+    """403: a form that another page sent, or one from before a log-in."""
+    page = ErrorPage(
+        status=403,
+        title="This form can't be sent",
+        text="Nothing was changed. The form is from before your last log-in, or from another site.",
+        advice="Go back, reload the page and send the form again. Your browser has to accept cookies.",
+    )
+    return _answer(request, page)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404: what is not there, and where to look."""
+    if not _is_console(request):
+        return handler.not_found(request, exception)
+    missing = exception if isinstance(exception, MissingError) else None
+    page = ErrorPage(
+        status=404,
+        title="Nothing is here",
+        text=missing.text if missing else "The console has no page with this address.",
+        advice="It may have been deleted, or your roles may not let you see it." if missing else "",
+        links=missing.links if missing else (),
+    )
+    return _answer(request, page)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """500, with the request ID that the log has too; 503 where it is the database that failed."""
+    error = sys.exc_info()[1]
+    if not _is_console(request) or not isinstance(error, Exception):
+        return handler.server_error(request)
+    return _answer(request, _failed(request, handler.as_api_error(error, request)))
+
+
+def refused(request: HttpRequest, error: ApiError) -> HttpResponse:
+    """The refusal of a service or of the API's own checks, where it was no form that was refused."""
+    if not _is_console(request):
+        return handler.plain_answer(error)
+    if error.status >= 500:
+        return _answer(request, _failed(request, error))
+    titles = {403: "You don't have access to this", 404: "Nothing is here"}
+    title = titles.get(error.status, "This can't be done")
+    page = ErrorPage(status=error.status, title=title, text=error.document()["detail"], headers=error.headers)
+    return _answer(request, page)
+
+
+def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
+    again = [(request.get_full_path(), "Try again")] if request.method in {"GET", "HEAD"} else []
+    request_id = getattr(request, "request_id", "-")
+    if error.code is ErrorCode.SERVICE_UNAVAILABLE:
+        title, text = "The console is unavailable", error.document()["detail"]
+    else:
+        title, text = "Something went wrong", "The console failed to answer. This is not your fault."
+    return ErrorPage(
+        status=error.status,
+        title=title,
+        text=text,
+        advice=f"Try again in a moment. If it happens again, give the request ID {request_id} to whoever "
+        "runs the installation: the log has the cause under this ID.",
+        links=again,
+        headers=error.headers,
+    )
+
+
+def _needed(request: HttpRequest, error: RoleNeededError) -> str:
+    roles = " or ".join(error.roles)
+    return f"You need the role {roles}, or one that includes it, {_place(request, error)}."
+
+
+def _place(request: HttpRequest, error: RoleNeededError) -> str:
+    """Where the role is needed, in words."""
+    if error.scope and error.scope.group_id:
+        found = operator_of(request).groups(ids=[error.scope.group_id])
+        return f"in the project {found[0].name}" if found else "in this project"
+    if error.scope and error.scope.org_id:
+        return "in this organization"
+    if all(role.is_global for role in error.roles):
+        return "over the installation"
+    return "in a project" if all(role.is_group for role in error.roles) else "in an organization"
+
+
+def _is_console(request: HttpRequest) -> bool:
+    return request.path_info.startswith(CONSOLE_PATH)
+
+
+def _has_frame(request: HttpRequest) -> bool:
+    """Whether the page may show the console's navigation: to who is logged in, under a name of ours."""
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return hasattr(request, "user") and admin.site.has_permission(request)
+
+
+def _answer(request: HttpRequest, page: ErrorPage) -> HttpResponse:
+    links = [*page.links, (reverse("admin:index"), "Go to the start page")]
+    context = {"page": page, "links": links, "title": page.title}
+    if page.status < 500 and _has_frame(request):
+        shown = {**admin.site.each_context(request), **context}
+        text = render_to_string("console/error.html", shown, request=request)
+    else:
+        # Without the request: its context processors would look for the session.
+        text = render_to_string("console/error_alone.html", {**context, "site_title": UNFOLD["SITE_TITLE"]})
+    headers = {**page.headers, "Cache-Control": "no-store"}
+    return HttpResponse(text, status=page.status, headers=headers)
