@@ -5,6 +5,7 @@ from datetime import datetime
 
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow
+from alerting.rules.muting import MuteExtent
 from alerting.rules.story import MomentKind
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.acknowledging import alert_acknowledgement
@@ -90,6 +91,11 @@ def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
     """How a maintenance window stands, in a word."""
     state = window_state(window.start, window.end, now)
     return WINDOW_WORDS[state], _WINDOW_TONES[state]
+
+
+def muted_words(extent: MuteExtent) -> str:
+    """What a window that was saved mutes, in a sentence."""
+    return f"The window mutes {extent.sentence}: {extent.open_words} now."
 
 
 def alert_words(alert: Alert) -> str:

@@ -5,8 +5,11 @@ from datetime import datetime
 
 from alerting.choices import ACTIVE
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
+from alerting.looks import muted_words
 from alerting.models import Alert
+from alerting.rules.muting import named_target
 from alerting.selectors.acknowledging import alert_acknowledgement
+from alerting.selectors.muting import mute_extent
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
 from alerting.views.alerts import AlertViewSet
@@ -41,11 +44,14 @@ def _unacknowledge(call: Call) -> None:
 
 def _make_window(call: Call) -> Outcome:
     window_create(group_id=call.row.group_id, values=call.values, actor=call.actor, now=call.now)
-    silent = ", ".join(call.values["alertTypeNames"])
-    return Outcome(
-        message=f"Maintenance window made: {silent} of {call.row.group} until "
-        f"{time_words(call.values['endDate'])}."
+    extent = mute_extent(
+        group_id=call.row.group_id,
+        project=str(call.row.group),
+        categories=call.values["alertTypeNames"],
+        not_only=named_target(call.row.facts),
     )
+    until = time_words(call.values["endDate"])
+    return Outcome(message=f"Maintenance window made until {until}.", warnings=[muted_words(extent)])
 
 
 def is_active(alert: Alert, _now: datetime) -> bool:
@@ -81,7 +87,7 @@ OF_ALERT: Mapping[str, Action] = {
     ),
     "window": Action(
         label="Make a maintenance window",
-        text="In its time nobody is told of alerts of these types in this project; they open and close.",
+        text="Notifications of the chosen alert types are muted in the whole project.",
         run=_make_window,
         access=WindowViewSet.access["create"],
         form=AlertWindowForm,

@@ -1,14 +1,21 @@
 """Maintenance windows in the console."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from alerting.forms.windows import NewWindowForm, WindowForm
-from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, window_look
+from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_look
 from alerting.models import MaintenanceWindow
-from alerting.rules.windows import WindowState
+from alerting.rules.muting import MuteExtent
+from alerting.rules.windows import WindowState, window_state
+from alerting.selectors.muting import window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from alerting.views.windows import WindowViewSet
 from opsapi import clock
@@ -16,8 +23,15 @@ from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.parts import Tone
 
 Rows = QuerySet[MaintenanceWindow]
+_VERBS = {
+    WindowState.PENDING: ("This window will mute", Tone.WARNING),
+    WindowState.ACTIVE: ("This window mutes", Tone.BAD),
+    WindowState.EXPIRED: ("This window is over. It muted", Tone.PLAIN),
+}
+"""What a window does, and how strongly the console says so."""
 
 
 def _make(call: Call) -> Outcome:
@@ -25,14 +39,20 @@ def _make(call: Call) -> Outcome:
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
     )
-    return Outcome(row=window)
+    return Outcome(row=window, warnings=[_muted(window)])
 
 
-def _change(call: Call) -> None:
+def _change(call: Call) -> Outcome:
     window = call.row
     window_change(
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
+    window.refresh_from_db(fields=["alert_types"])
+    return Outcome(warnings=[_muted(window)])
+
+
+def _muted(window: MaintenanceWindow) -> str:
+    return muted_words(window_extents([window])[window.id])
 
 
 def _delete(call: Call) -> None:
@@ -70,7 +90,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     add_action = Action(
         label="New maintenance window",
         done="Made",
-        text="Alerts of the chosen types are told to nobody in the meantime.",
+        text="Notifications of the chosen alert types are muted in the whole project.",
         run=_make,
         access=WindowViewSet.access["create"],
         form=NewWindowForm,
@@ -79,7 +99,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="What it no longer covers is told at once.",
+            text="Notifications that the window no longer mutes are sent at once.",
             run=_change,
             access=WindowViewSet.access["update"],
             form=WindowForm,
@@ -88,7 +108,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="What it held back is told, unless another window holds it back too.",
+            text="Muted notifications are sent, unless another window mutes them too.",
             run=_delete,
             access=WindowViewSet.access["destroy"],
             icon="delete",
@@ -97,14 +117,43 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         ),
     }
 
-    list_display = ["description_or_id", "state", "types", "start", "end", project]
+    list_display = ["description_or_id", "state", "mutes", "start", "end", project]
     list_filter = [StateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a description or of a project's name, or a whole id of a window or a project."
     ordering = ["-end", "-id"]
     fields = ["description", "state", "start", "end", "types", "group", "id", "created", "updated"]
-    empty_text = "No maintenance window. During one, alerts of its types are told to nobody."
+    empty_text = "No maintenance windows. A window mutes all alerts of its types in one project."
+    change_form_template = "admin/alerting/maintenancewindow/change_form.html"
+
+    def prepare(self, rows: Sequence[MaintenanceWindow]) -> None:
+        """Count what the windows of a list mute, at once."""
+        extents = window_extents(rows)
+        for row in rows:
+            row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
+
+    def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> dict[str, Any]:
+        """With what it mutes, and how that is said: by its state."""
+        verb, tone = _VERBS[window_state(row.start, row.end, clock.now())]
+        shown = {
+            "extent": window_extents([row])[row.id],
+            "verb": verb,
+            "tone": tone.value,
+            "over": tone is Tone.PLAIN,
+        }
+        return {**super().page_context(request, row), **shown}
+
+    @admin.display(description="mutes")
+    def mutes(self, window: MaintenanceWindow) -> SafeString | str:
+        """All it mutes; for who looks at what is over, its types alone."""
+        extent: MuteExtent = window.extent  # type: ignore[attr-defined]  # of `prepare`
+        state = window_state(window.start, window.end, clock.now())
+        if state is WindowState.EXPIRED:
+            return self.types(window)
+        tone = _VERBS[state][1].value
+        words = '<span>{}<small class="console-name console-toned console-tone-{}">{} now</small></span>'
+        return format_html(words, extent.alerts, tone, extent.open_words)
 
     @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, window: MaintenanceWindow) -> str:

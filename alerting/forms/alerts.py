@@ -9,6 +9,7 @@ from django import forms
 from alerting.forms.windows import WindowFields, with_line_feeds
 from alerting.models import Alert
 from alerting.rules.acknowledging import MORNING, Preset, until_of
+from alerting.rules.muting import named_target
 from alerting.rules.wording import target_words
 from alerting.serializers.acknowledging import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
@@ -75,6 +76,10 @@ class AlertWindowForm(WindowFields):
     def stored(self) -> Mapping[str, Any]:
         """What fits the alert."""
         return window_of(self.row, clock.now()) if self.row else {}
+
+    def muted_target(self) -> str:
+        """What the alert is about."""
+        return named_target(self.row.facts)
 
 
 def window_of(alert: Alert, now: datetime) -> dict[str, Any]:

@@ -1,11 +1,16 @@
 """The forms that make and change a maintenance window."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
 from accesslist.forms import InProjectForm
+from accesslist.models import Project
+from alerting.rules.muting import MuteExtent
+from alerting.selectors.muting import mute_extent
 from alerting.selectors.windows import window_facts, window_row
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
@@ -21,17 +26,45 @@ def with_line_feeds(text: str) -> str:
 
 
 class WindowFields(DocumentForm):
-    """What a window is, whoever makes or changes it."""
+    """What a window is, whoever makes or changes it; with what it mutes, before it is sent."""
 
-    startDate = MomentField(label="Start (UTC)", help_text="From this second on nobody is told.")
-    endDate = MomentField(label="End (UTC)", help_text="From this second on everybody is told again.")
+    template = "console/window_fields.html"
+    preview_name = "preview"
+    """The button that shows what the window mutes, and saves nothing."""
+
+    startDate = MomentField(label="Start (UTC)", help_text="Notifications are muted from this second on.")
+    endDate = MomentField(label="End (UTC)", help_text="Notifications are sent again from this second on.")
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
         choices=_CATEGORIES,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Alerts of these still open and close; only telling waits.",
+        help_text="The window mutes these in the whole project.",
     )
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def is_valid(self) -> bool:
+        """Not while only a preview is asked for: nothing is to be written then."""
+        return self.preview_name not in self.data and super().is_valid()
+
+    @cached_property
+    def extent(self) -> MuteExtent | None:
+        """What the window mutes as far as the form is filled in; None without a project or types."""
+        group, chosen = self.muted_project(), self["alertTypeNames"].value() or []
+        categories = [name for name, _ in _CATEGORIES if name in chosen]
+        if group is None or not categories:
+            return None
+        return mute_extent(
+            group_id=group.id, project=str(group), categories=categories, not_only=self.muted_target()
+        )
+
+    def muted_project(self) -> Project | None:
+        """The project in which the window mutes alerts."""
+        project: Project | None = self.row.group if self.row else None
+        return project
+
+    def muted_target(self) -> str:
+        """The only target that somebody may believe the window to be about."""
+        return ""
 
     def body(self) -> Mapping[str, Any]:
         """Without the project, which the path names."""
@@ -54,6 +87,14 @@ class NewWindowForm(WindowFields, InProjectForm):
         # An address names several as `HOST,REPLICA_SET`.
         names = self.initial.get("alertTypeNames", [])
         self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
+
+    def muted_project(self) -> Project | None:
+        """The one that is chosen, where the operator may choose it."""
+        try:
+            project: Project = self.fields["group"].clean(self["group"].value())
+        except ValidationError:
+            return None
+        return project
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -19,3 +19,4 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         super().get_results(request)
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
+        self.model_admin.prepare(list(self.result_list))

@@ -83,6 +83,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             return rows.none()
         return rows.filter(**{f"{self.group_path}__in": reach.group_ids})
 
+    def prepare(self, rows: Sequence[Any]) -> None:
+        """Read at once what the columns of a list's page show of other tables."""
+
     def is_shown_to(self, reach: Reach) -> bool:
         """Whether somebody of this reach may find any rows here."""
         return reach.everything or (self.group_path is not None and bool(reach.group_ids))

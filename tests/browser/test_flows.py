@@ -51,7 +51,8 @@ def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, proje
 
     page.get_by_role("link", name="Make a maintenance window").click()
     page.get_by_role("button", name="Make a maintenance window").click()
-    expect(page.get_by_text(f"Maintenance window made: HOST of {project.name}")).to_be_visible()
+    expect(page.get_by_text("Maintenance window made")).to_be_visible()
+    expect(page.get_by_text(f"all HOST alerts of 0 hosts in {project.name}")).to_be_visible()
     window = MaintenanceWindow.objects.get(group=project)
     assert window.alert_types == ["HOST"]
     assert window.start <= clock.now() < window.end

@@ -1,0 +1,67 @@
+"""What a maintenance window mutes, in words (decisions 6). Pure."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from alerting.rules.wording import target_of, target_words
+from events.types import ALERT_CATEGORIES, Category
+
+NOUNS: Mapping[Category, tuple[str, str]] = {
+    Category.HOST: ("host", "hosts"),
+    Category.REPLICA_SET: ("replica set", "replica sets"),
+    Category.CLUSTER: ("cluster", "clusters"),
+    Category.AGENT: ("agent", "agents"),
+}
+"""What the alerts of a category are about; of the other categories it is the project itself."""
+
+
+def named_target(facts: Mapping[str, Any]) -> str:
+    """The host, replica set, cluster or agent that an alert is about; empty for one about the project."""
+    return target_words(facts) if target_of(facts) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class MuteCounts:
+    """What a project has: things that alerts are about, and open alerts, both by category."""
+
+    things: Mapping[Category, int] = field(default_factory=dict)
+    open_alerts: Mapping[Category, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteExtent:
+    """What a window for some categories mutes in a project; `not_only`: the target it was made for."""
+
+    categories: Collection[str]
+    project: str
+    counts: MuteCounts
+    not_only: str = ""
+
+    @property
+    def alerts(self) -> str:
+        """Such as: all HOST alerts of 7 hosts, all BACKUP alerts."""
+        chosen = [one for one in ALERT_CATEGORIES if one.value in self.categories]
+        return ", ".join(f"all {one.value} alerts{self._of_things(one)}" for one in chosen)
+
+    @property
+    def sentence(self) -> str:
+        """Such as: all HOST alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
+        narrower = f", not only {self.not_only}" if self.not_only else ""
+        return f"{self.alerts} in {self.project}{narrower}"
+
+    @property
+    def open_count(self) -> int:
+        """How many open alerts are of its categories now."""
+        return sum(self.counts.open_alerts.get(Category(one), 0) for one in self.categories)
+
+    @property
+    def open_words(self) -> str:
+        """Such as: 2 open alerts."""
+        return f"{self.open_count or 'no'} open alert{'' if self.open_count == 1 else 's'}"
+
+    def _of_things(self, category: Category) -> str:
+        if category not in NOUNS:
+            return ""
+        count = self.counts.things.get(category, 0)
+        return f" of {count} {NOUNS[category][count != 1]}"

@@ -1,0 +1,130 @@
+"""A maintenance window says in numbers what it mutes: in its forms, when saved, on its page, in the list."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from accesslist.models import Project, User
+from alerting.models import MaintenanceWindow
+from opsapi.roles import Role
+from tests.admin.alert_pages import alert_page, window_values
+from tests.admin.operators import action_url, browser_with, page_of
+from tests.admin.reading import shown, text_of
+from tests.admin.test_windows import ADD, LIST, make_window, typed
+from tests.admin.writing import confirm, post
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert
+from tests.factories.automation import make_host
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def fleet(project: Project) -> None:
+    """Three hosts, two open alerts about them and others that do not count; another project."""
+    other: Project = ProjectFactory.create(name="theirs")
+    for name in ("db1", "db2", "db3"):
+        make_host(project, name)
+        make_host(other, name)
+    for name in ("db1.example.com", "db2.example.com"):
+        make_alert(project, facts={"hostname": name, "port": 27017})
+    make_alert(project, status="CLOSED")
+    make_alert(project, event_type="NO_PRIMARY")
+    make_alert(other)
+
+
+def _says(text: str, project: Project, *, hosts: int = 3, alerts: int = 2) -> None:
+    assert f"all HOST alerts of {hosts} hosts in {project.name}" in text
+    assert f"{alerts} open alert" in text
+
+
+def test_a_window_of_an_alert_says_first_that_it_is_about_more_than_that(
+    console: Client, project: Project
+) -> None:
+    text = shown(console, alert_page(make_alert(project), "window"))
+    _says(text, project, alerts=3)
+    assert "not only db1.example.com:27017" in text
+
+
+def test_a_window_of_an_alert_says_so_again_when_it_is_made(
+    console: Client, operator: User, project: Project
+) -> None:
+    alert = make_alert(project)
+    confirm(console, alert_page(alert, "window"), **window_values())
+    text = shown(console, alert_page(alert))
+    _says(text, project, alerts=3)
+    assert "not only db1.example.com:27017" in text
+
+
+def test_a_new_window_says_it_before_and_after_it_is_saved(
+    console: Client, operator: User, project: Project
+) -> None:
+    _says(shown(console, f"{ADD}?group={project.id}&alertTypeNames=HOST"), project)
+    made = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"]))
+    _says(shown(console, made["Location"]), project)
+
+
+def test_a_preview_saves_nothing_and_the_form_can_be_sent_after_it(
+    console: Client, operator: User, project: Project
+) -> None:
+    values = typed(project, alertTypeNames=["HOST", "BACKUP"])
+    answer = confirm(console, ADD, preview="yes", **values)
+    extent = answer.context["form"].extent
+    assert extent.sentence == f"all BACKUP alerts, all HOST alerts of 3 hosts in {project.name}"
+    assert not MaintenanceWindow.objects.exists()
+    post(console, ADD, confirmed="yes", once=answer.context["token"], **values)
+    assert MaintenanceWindow.objects.get().alert_types == ["HOST", "BACKUP"]
+
+
+def test_a_preview_counts_nothing_in_projects_of_others(project: Project) -> None:
+    browser = browser_with(Role.GROUP_MONITORING_ADMIN, project=project)
+    theirs = Project.objects.get(name="theirs")
+    assert "theirs" not in shown(browser, f"{ADD}?group={theirs.id}&alertTypeNames=HOST")
+    answer = post(browser, ADD, confirmed="yes", preview="yes", **typed(theirs))
+    assert answer.context["form"].extent is None
+    assert "theirs" not in text_of(answer)
+
+
+@pytest.mark.parametrize("types", [[], ["WEATHER"]])
+def test_without_types_that_exist_there_is_nothing_to_count(
+    types: list[str], console: Client, project: Project
+) -> None:
+    answer = confirm(console, ADD, preview="yes", **typed(project, alertTypeNames=types))
+    assert answer.status_code == 200
+    assert answer.context["form"].extent is None
+
+
+def test_a_changed_window_says_what_it_mutes_now(console: Client, operator: User, project: Project) -> None:
+    window = make_window(project, alertTypeNames=["BACKUP"])
+    change = action_url(window, "change")
+    assert "all BACKUP alerts" in shown(console, change)
+    confirm(console, change, **typed(project, alertTypeNames=["HOST"]))
+    _says(shown(console, page_of(window)), project)
+
+
+@pytest.mark.parametrize(
+    ("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "coming", "over"]
+)
+def test_the_page_of_a_window_says_it_as_strongly_as_it_counts(
+    begins: int, tone: str, console: Client, project: Project
+) -> None:
+    answer = console.get(page_of(make_window(project, timedelta(hours=begins))))
+    assert f"all HOST alerts of 3 hosts in {project.name}" in text_of(answer)
+    assert ("2 open alerts now" in text_of(answer)) is (begins >= 0)
+    assert answer.context["tone"] == tone
+
+
+def test_the_list_says_it_with_as_many_statements_for_many_windows(
+    console: Client, project: Project, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_window(project)
+    with django_assert_max_num_queries(40) as few:
+        text = shown(console, LIST)
+    assert "all HOST alerts of 3 hosts" in text
+    assert "2 open alerts now" in text
+    for other in ProjectFactory.create_batch(3):
+        make_window(other)
+    with django_assert_max_num_queries(len(few)):
+        shown(console, LIST)
