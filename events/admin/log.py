@@ -4,11 +4,13 @@ Django's list counts its rows and pages by number, which costs more the longer t
 by event and looks for things along indexes (`events.search`).
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.forms import ChoiceField
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -27,6 +29,7 @@ from events.wording import about, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
+from opsapi.console.changelist import Chip
 from opsapi.console.display import json_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -136,6 +139,7 @@ class EventAdmin(ConsoleAdmin):
             "events": shown_events(page.events, operator_of(request)),
             "page": page,
             "csv_url": _with(filters, url=reverse(f"admin:{self._name('csv')}")),
+            "chips": list(_chips(filters)),
             "quick": [_quick(filters, last) for last in Last],
             **_going_on(filters, page, direction),
         }
@@ -147,6 +151,16 @@ def _with(filters: EventFilters, *, url: str = "", leave: tuple[str, ...] = (), 
     """The address with the filters that are chosen, changed."""
     kept = {name: value for name, value in filters.chosen.items() if name not in leave}
     return f"{url}?{urlencode({**kept, **more})}"
+
+
+def _chips(filters: EventFilters) -> Iterator[Chip]:
+    """The filters that are chosen, each with the way to take it off."""
+    for name, text in filters.chosen.items():
+        if name in filters.fields:
+            field = filters.fields[name]
+            words = dict(field.choices) if isinstance(field, ChoiceField) else {}
+            title = filters[name].label
+            yield Chip(title, str(words.get(text, text)), _with(filters, leave=(name,)))
 
 
 def _quick(filters: EventFilters, last: Last) -> dict[str, Any]:

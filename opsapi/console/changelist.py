@@ -1,9 +1,23 @@
 """The list of a model's rows."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+from django.contrib.admin import ListFilter
 from django.http import HttpRequest
+from django.utils.http import urlencode
 from unfold.views import ChangeList
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """An active filter: its name, what is chosen, and the address of the list without it."""
+
+    title: str
+    value: str
+    url: str
 
 
 class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not typed
@@ -20,3 +34,29 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
         self.model_admin.prepare(list(self.result_list))
+
+    def chips(self) -> list[Chip]:
+        """The active filters, each with the way to take it off."""
+        return list(self._chips())
+
+    def _chips(self) -> Iterator[Chip]:
+        for spec in self.filter_specs:
+            own = [name for name in spec.expected_parameters() if any(self.filter_params.get(name, ()))]
+            if own:
+                others = [(name, texts) for name, texts in self.filter_params.items() if name not in own]
+                title = str(spec.title)
+                url = f"?{urlencode(others, doseq=True)}"
+                yield Chip(title[0].upper() + title[1:], self._chosen(spec, own[0]), url)
+
+    def _chosen(self, spec: ListFilter, name: str) -> str:
+        """What is chosen in a filter, as its choices name it."""
+        choices: list[Any] = list(spec.choices(self))
+        form: forms.Form | None = choices[0].get("form") if choices else None
+        if form is None:
+            return ", ".join(str(one["display"]) for one in choices if one["selected"])
+        text, field = str(self.filter_params[name][-1]), form.fields[name]
+        if isinstance(field, forms.ModelChoiceField):
+            found = field.queryset.filter(pk=text).first() if field.queryset is not None else None
+            return str(found or text)
+        words = dict(field.choices) if isinstance(field, forms.ChoiceField) else {}
+        return str(words.get(text, text))

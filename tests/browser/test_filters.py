@@ -1,0 +1,91 @@
+"""The filters of a list without a mouse, and what a window mutes while its form is filled in."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow
+from opsapi.console.places import list_url
+from tests.browser.accessibility import fits_its_window, no_serious_faults, tab_to
+from tests.browser.looks import LOOKS, PHONE
+from tests.factories.alerting import make_alert
+from tests.factories.automation import make_host
+
+pytestmark = pytest.mark.chromium
+
+
+def _skip(page: Page) -> None:
+    tab_to(page.get_by_role("link", name="Skip to the content"))
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("look", [LOOKS[0], PHONE], ids=str)
+def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Page, project: Project) -> None:
+    make_alert(project, facts={"hostname": "open.example.com", "port": 27017})
+    make_alert(project, status="CLOSED", facts={"hostname": "closed.example.com", "port": 27017})
+    console.goto(list_url(Alert))
+    button, panel = (
+        console.get_by_role("button", name="Filters", exact=True),
+        console.get_by_role("region", name="Filters"),
+    )
+    status = panel.get_by_role("combobox", name="By status")
+    expect(button).to_have_attribute("aria-expanded", "false")
+    expect(panel).to_be_hidden()
+
+    _skip(console)
+    tab_to(button)
+    console.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(status).to_be_focused()
+    console.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(button).to_be_focused()
+
+    console.keyboard.press("Space")
+    expect(status).to_be_focused()
+    console.keyboard.press("Enter")
+    expect(status).to_have_attribute("aria-expanded", "true")
+    console.keyboard.press("Escape")
+    expect(status).to_have_attribute("aria-expanded", "false")
+    expect(panel).to_be_visible()
+    console.keyboard.press("Enter")
+    console.keyboard.type("Open")
+    console.keyboard.press("Enter")
+    expect(status).to_contain_text("Open")
+    tab_to(panel.get_by_role("button", name="Apply filters"))
+    console.keyboard.press("Enter")
+    chip = console.get_by_role("link", name="Remove the filter Status: Open")
+    expect(chip).to_be_visible()
+    expect(console.get_by_text("closed.example.com")).to_have_count(0)
+    fits_its_window(console)
+
+    _skip(console)
+    tab_to(chip)
+    console.keyboard.press("Enter")
+    expect(console.get_by_text("closed.example.com").first).to_be_visible()
+    expect(chip).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_open_filters_and_chips_are_accessible(console: Page, project: Project) -> None:
+    make_alert(project)
+    console.goto(f"{list_url(Alert)}?status=OPEN&group__id__exact={project.id}")
+    console.get_by_role("button", name="Filters", exact=True).click()
+    no_serious_faults(console)
+    fits_its_window(console)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, project: Project) -> None:
+    for name in ("db1", "db2"):
+        make_host(project, name)
+    console.goto(f"{list_url(MaintenanceWindow)}add/?group={project.id}")
+    says = console.locator("#mute-extent")
+    expect(says).not_to_contain_text(project.name)
+    console.get_by_label("HOST", exact=True).check()
+    expect(says).to_contain_text(f"all HOST alerts of 2 hosts in {project.name}")
+    console.get_by_label("BACKUP", exact=True).check()
+    expect(says).to_contain_text("all BACKUP alerts, all HOST alerts of 2 hosts")
+    no_serious_faults(console)
+    fits_its_window(console)
+    assert not MaintenanceWindow.objects.exists()
