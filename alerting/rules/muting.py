@@ -40,9 +40,10 @@ class MuteExtent:
 
     @property
     def alerts(self) -> str:
-        """Such as: all HOST alerts of 7 hosts, all BACKUP alerts."""
+        """Such as: all BACKUP alerts and all HOST alerts of 7 hosts."""
         chosen = [one for one in ALERT_CATEGORIES if one.value in self.categories]
-        return ", ".join(f"all {one.value} alerts{self._of_things(one)}" for one in chosen)
+        parts = [f"all {one.value} alerts{self._of_things(one)}" for one in chosen]
+        return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)
 
     @property
     def sentence(self) -> str:

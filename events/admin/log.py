@@ -10,7 +10,6 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.forms import ChoiceField
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -29,7 +28,7 @@ from events.wording import about, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
-from opsapi.console.changelist import Chip
+from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import json_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -157,10 +156,8 @@ def _chips(filters: EventFilters) -> Iterator[Chip]:
     """The filters that are chosen, each with the way to take it off."""
     for name, text in filters.chosen.items():
         if name in filters.fields:
-            field = filters.fields[name]
-            words = dict(field.choices) if isinstance(field, ChoiceField) else {}
-            title = filters[name].label
-            yield Chip(title, str(words.get(text, text)), _with(filters, leave=(name,)))
+            words = chosen_words(filters.fields[name], text)
+            yield Chip(str(filters[name].label), words, _with(filters, leave=(name,)))
 
 
 def _quick(filters: EventFilters, last: Last) -> dict[str, Any]:

@@ -20,6 +20,12 @@ class Chip:
     url: str
 
 
+def chosen_words(field: forms.Field, text: str) -> str:
+    """What is chosen in a field, as its choices name it."""
+    choices: Any = field.choices if isinstance(field, forms.ChoiceField) else ()
+    return str(dict(choices).get(text, text))
+
+
 class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not typed
     """Named after what it lists; says how many were found only where something was looked for."""
 
@@ -54,9 +60,8 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         form: forms.Form | None = choices[0].get("form") if choices else None
         if form is None:
             return ", ".join(str(one["display"]) for one in choices if one["selected"])
-        text, field = str(self.filter_params[name][-1]), form.fields[name]
+        text, field = str(self.filter_params[name][-1]), form.fields.get(name)
         if isinstance(field, forms.ModelChoiceField):
             found = field.queryset.filter(pk=text).first() if field.queryset is not None else None
             return str(found or text)
-        words = dict(field.choices) if isinstance(field, forms.ChoiceField) else {}
-        return str(words.get(text, text))
+        return chosen_words(field, text) if field else text

@@ -72,7 +72,7 @@ def test_a_preview_saves_nothing_and_the_form_can_be_sent_after_it(
     values = typed(project, alertTypeNames=["HOST", "BACKUP"])
     answer = confirm(console, ADD, preview="yes", **values)
     extent = answer.context["form"].extent
-    assert extent.sentence == f"all BACKUP alerts, all HOST alerts of 3 hosts in {project.name}"
+    assert extent.sentence == f"all BACKUP alerts and all HOST alerts of 3 hosts in {project.name}"
     assert not MaintenanceWindow.objects.exists()
     post(console, ADD, confirmed="yes", once=answer.context["token"], **values)
     assert MaintenanceWindow.objects.get().alert_types == ["HOST", "BACKUP"]

@@ -119,7 +119,7 @@ def test_a_window_made_from_an_alert_is_made_once(console: Client, operator: Use
         sent = [post(console, page, confirmed="yes", **typed) for _ in range(2)]
     assert [answer["Location"] for answer in sent] == [alert_page(alert)] * 2
     assert MaintenanceWindow.objects.count() == 1
-    assert f"{ALREADY} Maintenance window made: HOST of" in shown(console, alert_page(alert))
+    assert f"{ALREADY} Maintenance window made until" in shown(console, alert_page(alert))
 
 
 def test_a_configuration_is_copied_once(console: Client, operator: User, project: Project) -> None:

@@ -85,7 +85,7 @@ def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, pr
     console.get_by_label("HOST", exact=True).check()
     expect(says).to_contain_text(f"all HOST alerts of 2 hosts in {project.name}")
     console.get_by_label("BACKUP", exact=True).check()
-    expect(says).to_contain_text("all BACKUP alerts, all HOST alerts of 2 hosts")
+    expect(says).to_contain_text("all BACKUP alerts and all HOST alerts of 2 hosts")
     no_serious_faults(console)
     fits_its_window(console)
     assert not MaintenanceWindow.objects.exists()

@@ -45,10 +45,11 @@ class TestNotificationForm(ConsoleForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         found = destinations_of(self.row)
-        every = f"All {len(found)} notifications" if len(found) > 1 else "The only notification"
+        every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
         one_by_one = [(one.id, f"Notification {one.number}: {one.receiver}") for one in found]
         field = cast(forms.ChoiceField, self.fields["notification"])
-        field.choices = [("", every), *one_by_one]
+        field.choices = [*every, *one_by_one]
+        self.initial.setdefault("notification", field.choices[0][0])
 
     @property
     def values(self) -> Mapping[str, Any]:
