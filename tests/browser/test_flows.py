@@ -108,4 +108,4 @@ def test_a_project_reader_sees_theirs_and_changes_nothing(
             expect(page.get_by_role("main").get_by_role("link", name=name)).to_have_count(0)
     faults.expects(404)
     page.goto(page_url(foreign))
-    expect(page.get_by_role("heading", name="Nothing is here")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing is here", level=2)).to_be_visible()
