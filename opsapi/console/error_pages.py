@@ -120,7 +120,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if not _is_console(request) or not isinstance(error, Exception):
         return handler.server_error(request)
-    return _answer(request, _failed(request, handler.as_api_error(error, request)))
+    answer = _answer(request, _failed(request, handler.as_api_error(error, request)))
+    if handler.is_unavailable(error):
+        answer._has_been_logged = True  # type: ignore[attr-defined]  # in one line: how Django knows
+    return answer
 
 
 def refused(request: HttpRequest, error: ApiError) -> HttpResponse:
