@@ -18,6 +18,10 @@ MOST_POINTS = 5_000
 
 _GRANULARITIES = [one.value for one in Granularity]
 _METRICS = [metric.value for metric in Metric]
+_LATER_NAMES = {"OPLOG_REPLICATION_LAG_TIME": Metric.OPLOG_SLAVE_LAG_MASTER_TIME.value}
+"""Names that clients have for a metric besides ours; answers show ours."""
+
+_read_metric = read_choice(_METRICS)
 
 
 def _read_moment(text: str) -> datetime:
@@ -41,9 +45,10 @@ PARAMETERS: Sequence[Parameter] = (
     Parameter("end", _read_moment, description="ISO 8601, inclusive; only with start, left out: now."),
     Parameter(
         "m",
-        read_choice(_METRICS),
-        schema={"type": "string", "enum": _METRICS},
-        description="Metric; repeatable, left out: all that were measured.",
+        lambda text: _read_metric(_LATER_NAMES.get(text, text)),
+        schema={"type": "string", "enum": [*_METRICS, *_LATER_NAMES]},
+        description="Metric; repeatable, left out: all that were measured. "
+        "OPLOG_REPLICATION_LAG_TIME asks for OPLOG_SLAVE_LAG_MASTER_TIME.",
         repeatable=True,
         code=ErrorCode.INVALID_METRIC_NAME,
         allowed=_METRICS,

@@ -32,6 +32,7 @@ urlpatterns = [
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),
     route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
     route("groups/<group_id>/agents", AgentViewSet, get="index"),
+    route("groups/<group_id>/agents/<agent_type>", AgentViewSet, get="of_type"),
     route("groups/<group_id>/agents/<agent_type>/<path:agent_name>", AgentViewSet, delete="destroy"),
     route(_CONFIG, AutomationConfigViewSet, get="retrieve", put="replace"),
     route(f"{_CONFIG}/revisions", RevisionViewSet, get="index"),

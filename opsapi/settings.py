@@ -275,6 +275,7 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
+        "AgentType": "automation.choices.AgentType",
         "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
         "GroupRoleName": "alerting.notification_types.people.GROUP_ROLES",

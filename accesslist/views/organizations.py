@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.selectors.names import names_beginning
 from accesslist.selectors.organizations import (
     OrganizationRow,
     organization_row,
@@ -21,7 +22,7 @@ from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.permissions import ANY_KEY, in_installation, in_org
-from opsapi.api.query import LISTING
+from opsapi.api.query import LISTING, NAME
 from opsapi.roles import Role
 
 
@@ -37,7 +38,7 @@ class OrganizationViewSet(KeyViewSet):
         "destroy": in_org(Role.ORG_OWNER),
         "projects": in_org(Role.ORG_MEMBER),
     }
-    parameters = {"index": LISTING, "projects": LISTING}
+    parameters = {"index": (*LISTING, NAME), "projects": (*LISTING, NAME)}
     bodies = {"create": OrganizationDocument, "update": OrganizationDocument}
     answers = {
         "index": [OrganizationDocument],
@@ -63,7 +64,7 @@ class OrganizationViewSet(KeyViewSet):
 
     def index(self, request: Request) -> Response:
         """The organizations the caller is a member of."""
-        rows = visible_organization_rows(self.caller.grants)
+        rows = names_beginning(visible_organization_rows(self.caller.grants), name=self.query["name"])
         return self.list(rows, lambda row: present_organization(row, self.links))
 
     def create(self, request: Request) -> Response:
@@ -93,6 +94,7 @@ class OrganizationViewSet(KeyViewSet):
     def projects(self, request: Request, org_id: str) -> Response:
         """The projects of the organization which the caller can read."""
         rows = visible_project_rows(self.caller.grants).filter(org_id=org_id)
+        rows = names_beginning(rows, name=self.query["name"])
         return self.list(rows, lambda row: present_project(row, self.links))
 
     def _row(self, org_id: str) -> OrganizationRow:

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.selectors.names import names_beginning
 from accesslist.selectors.projects import (
     ProjectRow,
     project_facts,
@@ -16,7 +17,7 @@ from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import ANY_KEY, in_group
-from opsapi.api.query import LISTING
+from opsapi.api.query import LISTING, NAME
 from opsapi.roles import IMPLIED, Role
 
 MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
@@ -34,7 +35,7 @@ class ProjectViewSet(KeyViewSet):
         "update": in_group(Role.GROUP_OWNER),
         "destroy": in_group(Role.GROUP_OWNER),
     }
-    parameters = {"index": LISTING}
+    parameters = {"index": (*LISTING, NAME)}
     bodies = {"create": ProjectDocument, "update": ProjectChange}
     answers = {
         "index": [ProjectDocument],
@@ -65,7 +66,7 @@ class ProjectViewSet(KeyViewSet):
 
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
-        rows = visible_project_rows(self.caller.grants)
+        rows = names_beginning(visible_project_rows(self.caller.grants), name=self.query["name"])
         return self.list(rows, lambda row: present_project(row, self.links))
 
     def create(self, request: Request) -> Response:

@@ -9,13 +9,14 @@ from alerting.rules.matching import MatcherField, fields_for
 from alerting.selectors.configs import ConfigRow, config_facts
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.notifications import Notifications
-from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec, Needs
+from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Flag, ListOf, OneOf
 from opsapi.api.links import Links
+from opsapi.api.shapes import Reference, ShapedDocument
 
 MOST_MATCHERS = 50
 
@@ -172,13 +173,18 @@ class AlertConfigChange(AlertConfigDocument):
 _OF_CONDITION = ("eventTypeName", "matchers", "metricThreshold", "threshold")
 
 
-class MatcherFieldDocument(Document):
-    """A field matchers can look at, and for which categories of event types."""
+MATCHER_FIELDS = [field.value for field in MatcherField]
 
-    example = {"fieldName": MatcherField.REPLICA_SET_NAME.value, "categories": ["HOST", "REPLICA_SET"]}
 
-    fieldName = serializers.CharField()
-    categories = serializers.ListField(child=serializers.CharField())
+class MatcherFieldsDocument(ShapedDocument):
+    """The names of the fields matchers can look at: a bare array, as clients decode it."""
+
+    example: ClassVar[Any] = MATCHER_FIELDS
+
+    @classmethod
+    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+        """An array of names."""
+        return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
 
 
 def config_path(row: ConfigRow) -> str:
@@ -195,15 +201,6 @@ def present_config(row: ConfigRow, links: Links, *, alone: bool = False) -> dict
     if row["group_id"] is not None:
         relations = {"group": f"/groups/{row['group_id']}", **relations}
     return {**config_facts(row), "links": links.related(path, relations if alone else {})}
-
-
-MATCHER_FIELD_ROWS: list[dict[str, Any]] = [
-    {
-        "fieldName": field.value,
-        "categories": [category.value for category in Category if field in fields_for(category)],
-    }
-    for field in MatcherField
-]
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:

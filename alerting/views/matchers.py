@@ -3,10 +3,9 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from alerting.serializers.configs import MATCHER_FIELD_ROWS, MatcherFieldDocument
-from opsapi.api.paging import PlainRows
+from alerting.serializers.configs import MATCHER_FIELDS, MatcherFieldsDocument
 from opsapi.api.permissions import ANY_KEY
-from opsapi.api.query import LISTING
+from opsapi.api.query import PAGING
 from opsapi.api.views import ApiViewSet
 
 
@@ -14,9 +13,10 @@ class MatcherFieldViewSet(ApiViewSet):
     """The closed set of matcher fields."""
 
     access = {"index": ANY_KEY}
-    parameters = {"index": LISTING}
-    answers = {"index": [MatcherFieldDocument]}
+    parameters = {"index": PAGING}
+    answers = {"index": MatcherFieldsDocument}
+    linked = False
 
     def index(self, request: Request) -> Response:
-        """Every field matchers can look at."""
-        return self.list(PlainRows(MATCHER_FIELD_ROWS), lambda row: row)
+        """The name of every field matchers can look at, in one array without pages."""
+        return Response(MATCHER_FIELDS)

@@ -63,6 +63,7 @@ def publication(
         ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, when it was made upon another version; or
             the first fault's code, with every one in `badFields`.
     """
+    sent = _with_first_version(sent, stored)
     _check_version(sent, stored, if_match)
     document, unknown = restored(sent, stored)
     places = {fault.field for fault in unkept}
@@ -74,6 +75,13 @@ def publication(
     if canonical(document) == canonical(stored):
         return Publication(stored, stored)
     return Publication(stored, {**document, "version": stored["version"] + 1})
+
+
+def _with_first_version(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first document of a project may leave its version out: clients drop what is 0."""
+    if sent.get("version") is None and stored["version"] == NEW_PROJECT["version"]:
+        return {**sent, "version": stored["version"]}
+    return sent
 
 
 def _check_version(

@@ -15,9 +15,10 @@ from opsapi.fields import WireTime
 AgentRow = dict[str, Any]
 
 
-def agent_rows(group_id: str) -> QuerySet[Agent, Any]:
-    """The agents of a project, by type and hostname."""
+def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySet[Agent, Any]:
+    """The agents of a project, or those of one type, by type and hostname."""
     agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
+    agents = agents if agent_type is None else agents.filter(agent_type=agent_type.value)
     return agents.values(
         "agent_type",
         "hostname",

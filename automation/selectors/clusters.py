@@ -4,13 +4,14 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Lower
 
 from automation.models import (
     Cluster,
     Host,
 )
+from opsapi.fields import WireTime
 
 ClusterRow = dict[str, Any]
 
@@ -20,6 +21,8 @@ def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
     hosts = Host.objects.filter(cluster=OuterRef("pk"))
     sharded = Q(type_name__startswith="SHARD_") | Q(shard_name__isnull=False)
     replicated = Q(type_name__startswith="REPLICA_") | Q(replica_set_name__isnull=False)
+    reported = hosts.filter(last_report__isnull=False)
+    newest = reported.order_by("-last_report").values(wire_last_report=WireTime("last_report"))
     clusters = Cluster.objects.filter(Exists(hosts), group_id=group_id).order_by(Lower("name"))
     return clusters.values(
         "id",
@@ -29,6 +32,7 @@ def cluster_rows(group_id: str) -> QuerySet[Cluster, Any]:
         replicated=Exists(hosts.filter(replicated)),
         replica_set_names=_distinct(hosts, "replica_set_name"),
         shard_names=_distinct(hosts, "shard_name"),
+        wire_last_report=Subquery(newest[:1]),
     )
 
 

@@ -17,9 +17,10 @@ from opsapi.fields import Among, WireTime
 HostRow = dict[str, Any]
 
 
-def host_rows(group_id: str) -> QuerySet[Host, Any]:
-    """The hosts of a project, by hostname and port."""
+def host_rows(group_id: str, *, cluster_id: str | None = None) -> QuerySet[Host, Any]:
+    """The hosts of a project, or of one of its clusters, by hostname and port."""
     hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
+    hosts = hosts if cluster_id is None else hosts.filter(cluster_id=cluster_id)
     return hosts.values(
         "id",
         "group_id",

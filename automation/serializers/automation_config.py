@@ -59,7 +59,9 @@ class AutomationConfigDocument(ShapedDocument):
     def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
         """As the schema is published, in one piece: what stands in components has other references."""
         whole = _in_one_piece(SCHEMA)
-        return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
+        required = [name for name in whole["required"] if name != "version"]  # the first may leave it out
+        parts = {name: whole[name] for name in ("description", "type", "properties")}
+        return {**parts, "required": required, **_OPEN}
 
 
 class AutomationSchemaDocument(ShapedDocument):

@@ -1,5 +1,6 @@
 """Clusters as the API shows them (decisions 10)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
@@ -7,7 +8,7 @@ from rest_framework import serializers
 from automation.choices import ClusterType
 from automation.selectors.clusters import ClusterRow
 from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
+from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
 
 
@@ -21,6 +22,7 @@ class ClusterDocument(Document):
         "typeName": ClusterType.SHARDED_REPLICA_SET.value,
         "replicaSetNames": ["rs0", "rs1"],
         "shardNames": ["shard0", "shard1"],
+        "lastHeartbeat": A_TIME,
         "links": self_link(f"/groups/{ANOTHER_ID}/clusters/{AN_ID}"),
     }
 
@@ -34,6 +36,11 @@ class ClusterDocument(Document):
     )
     replicaSetNames = serializers.ListField(child=serializers.CharField())
     shardNames = serializers.ListField(child=serializers.CharField())
+    replicaSetName = serializers.CharField(required=False, help_text="Where there is one alone.")
+    shardName = serializers.CharField(required=False, help_text="Where there is one alone.")
+    lastHeartbeat = serializers.DateTimeField(
+        required=False, help_text="When one of its hosts was last reported."
+    )
     links = LinkDocument(many=True)
 
 
@@ -47,9 +54,16 @@ def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> di
         "typeName": _type_name(row),
         "replicaSetNames": row["replica_set_names"],
         "shardNames": row["shard_names"],
+        "replicaSetName": _single(row["replica_set_names"]),
+        "shardName": _single(row["shard_names"]),
+        "lastHeartbeat": row["wire_last_report"],
         "links": links.related(f"{group}/clusters/{row['id']}", {"group": group} if alone else {}),
     }
     return {name: value for name, value in shown.items() if value is not None}
+
+
+def _single(names: Sequence[str]) -> str | None:
+    return names[0] if len(names) == 1 else None
 
 
 def _type_name(row: ClusterRow) -> str | None:

@@ -12,6 +12,14 @@ from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
 
 _TYPES = [one.value for one in HostType]
+_REPLICA_STATES = {
+    HostType.REPLICA_PRIMARY.value: "PRIMARY",
+    HostType.REPLICA_SECONDARY.value: "SECONDARY",
+    HostType.REPLICA_ARBITER.value: "ARBITER",
+    HostType.RECOVERING.value: "RECOVERING",
+    HostType.SHARD_PRIMARY.value: "PRIMARY",
+    HostType.SHARD_SECONDARY.value: "SECONDARY",
+}
 
 
 class HostDocument(Document):
@@ -26,9 +34,12 @@ class HostDocument(Document):
         "reachable": True,
         "version": "7.0.14",
         "replicaSetName": "rs0",
+        "replicaStateName": "PRIMARY",
         "uptimeSeconds": 86400,
+        "uptimeMsec": 86_400_000,
         "created": A_TIME,
         "lastReport": A_TIME,
+        "lastPing": A_TIME,
         "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}"),
     }
 
@@ -40,12 +51,19 @@ class HostDocument(Document):
     reachable = serializers.BooleanField(required=False, help_text="Absent until the first report.")
     version = serializers.CharField(required=False)
     replicaSetName = serializers.CharField(required=False)
+    replicaStateName = serializers.ChoiceField(
+        sorted(set(_REPLICA_STATES.values())),
+        required=False,
+        help_text="State as a member of a replica set, as typeName says it.",
+    )
     clusterName = serializers.CharField(required=False)
     clusterId = serializers.CharField(required=False)
     shardName = serializers.CharField(required=False)
     uptimeSeconds = serializers.IntegerField(required=False)
+    uptimeMsec = serializers.IntegerField(required=False, help_text="uptimeSeconds in milliseconds.")
     created = serializers.DateTimeField()
     lastReport = serializers.DateTimeField(required=False)
+    lastPing = serializers.DateTimeField(required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)
 
 
@@ -84,7 +102,7 @@ def last_hour(path: str) -> str:
 
 def present_host(row: HostRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
     """A host."""
-    reported = row["wire_last_report"] is not None
+    reported, uptime = row["wire_last_report"] is not None, row["uptime_seconds"]
     shown = {
         "id": row["id"],
         "groupId": row["group_id"],
@@ -94,12 +112,15 @@ def present_host(row: HostRow, links: Links, *, alone: bool = False) -> dict[str
         "reachable": not row["down"] if reported else None,
         "version": row["version"],
         "replicaSetName": row["replica_set_name"],
+        "replicaStateName": _REPLICA_STATES.get(row["type_name"]),
         "clusterName": row["cluster_name"],
         "clusterId": row["cluster_id"],
         "shardName": row["shard_name"],
-        "uptimeSeconds": row["uptime_seconds"],
+        "uptimeSeconds": uptime,
+        "uptimeMsec": None if uptime is None else uptime * 1000,
         "created": row["wire_created"],
         "lastReport": row["wire_last_report"],
+        "lastPing": row["wire_last_report"],
         "links": links.related(host_path(row), _relations(row) if alone else {}),
     }
     return {name: value for name, value in shown.items() if value is not None}

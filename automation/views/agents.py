@@ -8,7 +8,7 @@ from automation.selectors.agents import agent_rows, agents_named
 from automation.serializers.agents import AgentDocument, present_agent
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
@@ -18,18 +18,27 @@ _TYPES = {one.value: one for one in AgentType}
 
 
 class AgentViewSet(ApiViewSet):
-    """`/groups/{id}/agents` and `…/{agentType}/{hostname}`."""
+    """`/groups/{id}/agents`, `…/{agentType}` and `…/{agentType}/{hostname}`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY), "destroy": in_group(Role.GROUP_MONITORING_ADMIN)}
-    parameters = {"index": LISTING}
-    answers = {"index": [AgentDocument]}
+    access = {
+        "index": in_group(Role.GROUP_READ_ONLY),
+        "of_type": in_group(Role.GROUP_READ_ONLY),
+        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
+    }
+    parameters = {"index": LISTING, "of_type": LISTING}
+    answers = {"index": [AgentDocument], "of_type": [AgentDocument]}
     statuses = {"destroy": 204}
-    refusals = {"destroy": (ErrorCode.AGENT_NOT_FOUND,)}
+    refusals = {"of_type": (ErrorCode.INVALID_AGENT_TYPE,), "destroy": (ErrorCode.AGENT_NOT_FOUND,)}
 
     def load(self) -> None:
-        """The agent of the path has to be there; what is no type has none."""
-        if self.action != "destroy":
-            return
+        """The type of the path is one there is; the agent of the path is there, and no other type has any."""
+        if self.action == "of_type":
+            named = self.kwargs["agent_type"]
+            found(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
+        elif self.action == "destroy":
+            self._find()
+
+    def _find(self) -> None:
         named, name = self.kwargs["agent_type"], self.kwargs["agent_name"]
         agent_type = _TYPES.get(named)
         if agent_type is None or not agents_named(self.group.id, agent_type, name).exists():
@@ -38,6 +47,10 @@ class AgentViewSet(ApiViewSet):
     def index(self, request: Request, group_id: str) -> Response:
         """Agents by type and hostname."""
         return self.list(agent_rows(self.group.id), present_agent)
+
+    def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
+        """Agents of one type by hostname."""
+        return self.list(agent_rows(self.group.id, agent_type=_TYPES[agent_type]), present_agent)
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """Forgets an agent out of service; the alerts about it are cancelled, its hosts stay as they are."""

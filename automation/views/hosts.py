@@ -10,13 +10,22 @@ from automation.serializers.hosts import HostChange, HostDocument, NewHost, pres
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
+from opsapi.api.examples import AN_ID
 from opsapi.api.permissions import in_group
-from opsapi.api.query import LISTING
+from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.views import ApiViewSet
+from opsapi.ids import ID_PATTERN
 from opsapi.roles import Role
 
 _READ = in_group(Role.GROUP_READ_ONLY)
 _WRITE = in_group(Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN)
+CLUSTER_ID = Parameter(
+    "clusterId",
+    read_identifier,
+    None,
+    {"type": "string", "pattern": f"^{ID_PATTERN}$", "examples": [AN_ID]},
+    "Only hosts of this cluster.",
+)
 
 
 class OfHost(ApiViewSet):
@@ -55,7 +64,7 @@ class HostViewSet(OfHost):
         "update": _WRITE,
         "destroy": _WRITE,
     }
-    parameters = {"index": LISTING}
+    parameters = {"index": (*LISTING, CLUSTER_ID)}
     bodies = {"create": NewHost, "update": HostChange}
     answers = {
         "index": [HostDocument],
@@ -73,7 +82,8 @@ class HostViewSet(OfHost):
 
     def index(self, request: Request, group_id: str) -> Response:
         """Hosts by name and port."""
-        return self.list(host_rows(self.group.id), lambda row: present_host(row, self.links))
+        rows = host_rows(self.group.id, cluster_id=self.query["clusterId"])
+        return self.list(rows, lambda row: present_host(row, self.links))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Adds a host before any agent reports it."""

@@ -85,6 +85,7 @@ class ErrorCode(StrEnum):
     HOST_NOT_FOUND = "HOST_NOT_FOUND"
     INVALID_CLUSTER_ID = "INVALID_CLUSTER_ID"
     CLUSTER_NOT_FOUND = "CLUSTER_NOT_FOUND"
+    INVALID_AGENT_TYPE = "INVALID_AGENT_TYPE"
     AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
     GROUP_NAME_NOT_FOUND = "GROUP_NAME_NOT_FOUND"
     ORG_NAME_NOT_FOUND = "ORG_NAME_NOT_FOUND"
@@ -234,6 +235,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.HOST_NOT_FOUND: ErrorSpec(404, "No host {0} exists in group {1}."),
     ErrorCode.INVALID_CLUSTER_ID: ErrorSpec(404, "{0} is not the ID of a cluster."),
     ErrorCode.CLUSTER_NOT_FOUND: ErrorSpec(404, "No cluster with ID {0} exists in group {1}."),
+    ErrorCode.INVALID_AGENT_TYPE: ErrorSpec(
+        404, "{0} is not an agent type: MONITORING, BACKUP and AUTOMATION are."
+    ),
     ErrorCode.AGENT_NOT_FOUND: ErrorSpec(404, "No {0} agent {1} exists in the group."),
     ErrorCode.GROUP_NAME_NOT_FOUND: ErrorSpec(404, "No project with the name {0} exists."),
     ErrorCode.ORG_NAME_NOT_FOUND: ErrorSpec(404, "No organization with the name {0} exists."),

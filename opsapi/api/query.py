@@ -15,6 +15,7 @@ from opsapi.ids import is_id
 
 MAX_PAGE = 2_147_483_647
 MAX_ITEMS_PER_PAGE = 500
+LONGEST_NAME = 200
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,30}(\.0{0,30})?", re.ASCII)
 
 
@@ -71,6 +72,13 @@ def read_identifier(text: str) -> str:
     return text
 
 
+def read_name(text: str) -> str:
+    """How a name begins."""
+    if not 1 <= len(text) <= LONGEST_NAME or "\0" in text:
+        raise ValueError(f"must be 1 to {LONGEST_NAME} characters, none of them NUL")
+    return text
+
+
 _BOOLEAN = {"type": "boolean", "default": False}
 PRETTY = Parameter("pretty", read_flag, False, _BOOLEAN, "Pretty-print the body.", allowed=("true", "false"))
 ENVELOPE = Parameter(
@@ -97,6 +105,13 @@ INCLUDE_COUNT = Parameter(
     {"type": "boolean", "default": True},
     "Whether totalCount is counted and shown.",
     allowed=("true", "false"),
+)
+NAME = Parameter(
+    "name",
+    read_name,
+    None,
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "examples": ["payments"]},
+    "Only those whose name begins with it, without regard to case.",
 )
 MIN_DATE = Parameter(
     "minDate",

@@ -163,8 +163,6 @@ class TestPublishing:
     @pytest.mark.parametrize(
         ("sent", "code", "field"),
         [
-            pytest.param({"version": ABSENT}, "MISSING_ATTRIBUTE", "/version", id="no version"),
-            ({"version": None}, "MISSING_ATTRIBUTE", "/version"),
             ({"version": "0"}, "INVALID_ATTRIBUTE", "/version"),
             ({"version": True}, "INVALID_ATTRIBUTE", "/version"),
             ({"version": 0.5}, "INVALID_ATTRIBUTE", "/version"),

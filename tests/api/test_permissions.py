@@ -19,8 +19,9 @@ ADDRESS = "203.0.113.9"
 WITH_ROLES = [route for route in KEYED if route.access.roles]
 WITHOUT_ROLES = [route for route in KEYED if not route.access.roles]
 IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
-# Every project has every type of integration, configured or not.
-NESTED = [route for route in IN_GROUP if route.parameters[1:] and "integration_type" not in route.parameters]
+# Every project has every type of integration, configured or not, and of agents.
+OF_TYPES = (["integration_type"], ["agent_type"])
+NESTED = [route for route in IN_GROUP if route.parameters[1:] and route.parameters[1:] not in OF_TYPES]
 pytestmark = pytest.mark.django_db
 
 

@@ -143,6 +143,9 @@ MAKERS: Mapping[str, Maker] = {
     "/groups/<group_id>/agents": lambda owner, project, number: owner.report(
         project.id, bodies.report(hostname=f"agent{number}")
     ),
+    "/groups/<group_id>/agents/MONITORING": lambda owner, project, number: owner.report(
+        project.id, bodies.report(hostname=f"agent{number}")
+    ),
     "/groups/<group_id>/integrations": lambda owner, project, number: make_integration(
         project, list(IntegrationType)[number]
     ),
@@ -167,7 +170,7 @@ MAKERS: Mapping[str, Maker] = {
 }
 """List → makes one more row of it."""
 
-CLOSED_SETS = {"/errorCodes", "/eventTypes", "/metricNames", "/alertConfigs/matchers/fieldNames"}
+CLOSED_SETS = {"/errorCodes", "/eventTypes", "/metricNames"}
 AT_MOST_ONE = {
     "/groups/<group_id>/alerts/<alert_id>/alertConfigs",
     "/globalAlerts/<global_alert_id>/alertConfigs",
@@ -175,7 +178,7 @@ AT_MOST_ONE = {
 """Lists that cannot grow."""
 
 LISTS = {
-    route.template.removeprefix(PUBLIC)
+    route.template.removeprefix(PUBLIC).replace("<agent_type>", "MONITORING")
     for route in ROUTES
     if isinstance(route.viewset.answers.get(route.action), list)
 }

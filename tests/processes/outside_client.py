@@ -1,4 +1,4 @@
-"""Every call of the opsmanager package that is ours: what it asks for and what it has to bring."""
+"""Every call of the opsmanager package: what it asks for and has to bring, or why nothing answers it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,6 +29,8 @@ class Scene:
     window: str
     host: str
     router: str
+    primary: str
+    cluster: str
     owner_key: str
 
 
@@ -130,6 +132,13 @@ CALLS: Mapping[str, tuple[Call, str]] = {
         "host",
     ),
     "deployments.get_mongos_hosts": (lambda c, s: c.deployments.get_mongos_hosts(s.group), "router"),
+    "deployments.get_primaries": (
+        lambda c, s: c.deployments.get_primaries(s.group, cluster_id=s.cluster),
+        "primary",
+    ),
+    "clusters.list": (lambda c, s: c.clusters.list(s.group, 1), "cluster"),
+    "clusters.list_iter": (lambda c, s: list(c.clusters.list_iter(s.group, 1)), "cluster"),
+    "clusters.get": (lambda c, s: c.clusters.get(s.group, s.cluster), "cluster"),
 }
 """Call → how it is made (with the smallest pages it takes), and which of the scene's ids it has to bring."""
 
@@ -142,13 +151,16 @@ OTHERWISE = {
     "measurements.database",
     "measurements.get_opcounters",
     "measurements.get_query_targeting",
+    "measurements.get_replication_metrics",
+    "agents.list",
+    "agents.list_iter",
+    "agents.list_monitoring",
+    "agents.list_backup",
+    "agents.list_links",
     "automation.get_config",
     "automation.get_status",
 }
 """Calls that bring something without an id: each has a test of its own."""
-
-LATER: Mapping[str, tuple[str, str]] = {}
-"""Call → the route it waits for; once that is there, the call belongs to CALLS."""
 
 NOT_OURS = {
     "automation.get_backup_agent_config": "the contract has no configuration of agents",
@@ -156,25 +168,32 @@ NOT_OURS = {
     "deployments.get_disk": "the contract has no disks",
     "deployments.list_disks": "the contract has no disks",
     "measurements.disk": "the contract has no disks",
-    "measurements.get_replication_metrics": "it asks for OPLOG_REPLICATION_LAG_TIME, which is no metric",
-    "deployments.get_primaries": "it looks for replicaStateName, which the contract's hosts do not have",
+    "clusters.list_all": "the contract has clusters in their projects alone",
+    "clusters.list_all_iter": "the contract has clusters in their projects alone",
+    "agents.get_project_versions": "the contract knows no releases of agents, hence no deprecated ones",
+    "agents.get_global_versions": "the contract knows no releases of agents",
+    "agents.list_api_keys": "agents use API keys with the role GROUP_AGENT: api_keys.list_project_keys",
 }
-"""Call → why the contract has nothing for it."""
+"""Call → why the contract has nothing for it: each asks for a route that is not there."""
 
-SERVICES = (
-    "organizations",
-    "projects",
-    "users",
-    "teams",
-    "api_keys",
-    "global_admin",
-    "alerts",
-    "alert_configurations",
-    "events",
-    "maintenance_windows",
-    "deployments",
-    "measurements",
-    "automation",
-    "global_alerts",
-)
-"""The package's services that speak of what the contract has."""
+SERVICES_NOT_OURS = {
+    "admin_backup_stores": "the platform makes no backups",
+    "backup": "the platform makes no backups",
+    "diagnostics": "the platform has no archive of diagnostics",
+    "feature_control": "the platform has no feature policies",
+    "live_migration": "the platform migrates no data",
+    "log_collection": "the platform collects no logs of databases",
+    "performance_advisor": "the platform sees no queries",
+    "server_usage": "the platform counts no licences",
+    "version": "its paths are outside of the public API; the root says the build",
+}
+"""Service → why the contract has nothing for all of it."""
+
+UNREAD = {
+    "Project.cluster_count": "a project says hostCount (decisions 3); `clusters` counts its clusters",
+    "Team.id of projects.get_teams": "a team's roles in a project name it teamId (decisions 3)",
+    "AutomationAgentStatus.goal_version": "a process says lastGoalVersionAchieved (decisions 9), so that "
+    "is_in_goal_state is false as soon as something was published",
+    "Agent.ping_count, conf_count, is_managed": "the platform counts no reports, and manages no agents",
+}
+"""What a model of the package reads under a name that answers do not have, and stays at its default."""

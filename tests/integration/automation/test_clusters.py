@@ -36,7 +36,10 @@ class TestClusters:
         ("hosts", "shown"),
         [
             ([{}], {}),
-            ([{"replicaSetName": "rs0"}], {"typeName": "REPLICA_SET", "replicaSetNames": ["rs0"]}),
+            (
+                [{"replicaSetName": "rs0"}],
+                {"typeName": "REPLICA_SET", "replicaSetNames": ["rs0"], "replicaSetName": "rs0"},
+            ),
             ([{"typeName": "REPLICA_PRIMARY"}], {"typeName": "REPLICA_SET"}),
             ([{"typeName": "SHARD_MONGOS"}], {"typeName": "SHARDED_REPLICA_SET"}),
             (
@@ -73,6 +76,7 @@ class TestClusters:
             "replicaSetNames": [],
             "shardNames": [],
             **shown,
+            "lastHeartbeat": document["lastHeartbeat"],
             "links": document["links"],
         }
         assert relations(document) == {"self": path, "group": f"/groups/{project.id}"}
