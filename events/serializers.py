@@ -152,8 +152,13 @@ def present_changes(row: EventRow, *, include_raw: bool) -> dict[str, Any]:
 
 
 def _relations(row: EventRow) -> dict[str, str]:
+    """Whose it is, and who was notified where it notifies by itself."""
     scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))
-    return {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
+    relations = {name: f"/{path}/{scope_id}" for name, path, scope_id in scopes if scope_id}
+    spec = EVENT_TYPES.get(row["event_type"])
+    if row["group_id"] and spec is not None and spec.told_once:
+        relations["notifications"] = f"{relations['group']}/events/{row['id']}/notifications"
+    return relations
 
 
 def present_event_type(spec: EventTypeSpec) -> dict[str, Any]:

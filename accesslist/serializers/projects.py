@@ -11,6 +11,22 @@ from opsapi.api.fields import Identifier, ListOf, Text, VisibleText
 from opsapi.api.links import Links
 
 _MOST_TAGS = 50
+_BELOW = (
+    "alertConfigs",
+    "alerts",
+    "agents",
+    "apiKeys",
+    "automationConfig",
+    "automationStatus",
+    "clusters",
+    "events",
+    "hosts",
+    "integrations",
+    "maintenanceWindows",
+    "teams",
+    "users",
+)
+"""What a project has, by the name of its path and its relation."""
 
 
 class ProjectDocument(Document):
@@ -48,12 +64,9 @@ def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> di
     """A project."""
     path = f"/groups/{row['id']}"
     relations = {
-        "alertConfigs": f"{path}/alertConfigs",
-        "alerts": f"{path}/alerts",
-        "apiKeys": f"{path}/apiKeys",
-        "events": f"{path}/events",
-        "hosts": f"{path}/hosts",
-        "teams": f"{path}/teams",
-        "users": f"{path}/users",
+        **({"org": f"/orgs/{row['org_id']}"} if row["org_id"] else {}),
+        **{name: f"{path}/{name}" for name in _BELOW},
+        "automationConfigRevisions": f"{path}/automationConfig/revisions",
+        "automationConfigSchema": "/automationConfig/schema",
     }
     return {**project_facts(row), "links": links.related(path, relations if alone else {})}

@@ -67,14 +67,14 @@ class ApiKeyViewSet(PlaceViewSet):
 
     def retrieve(self, request: Request, **path: str) -> Response:
         """One key."""
-        return Response(self._present(self.key))
+        return self._answer(self.key)
 
     def create(self, request: Request, **path: str) -> Response:
         """A new key; its private part is shown in this answer only."""
         body = self.body()
         roles = RoleRequest(asked_roles(body["roles"]), self.here, self.caller.grants)
         new = api_key_issue(desc=body["desc"], roles=roles, actor=self.actor, now=self.now)
-        return Response(self._present(new.row, new.private_key))
+        return self._answer(new.row, new.private_key)
 
     def update(self, request: Request, **path: str) -> Response:
         """Another description, or other roles there; what a read showed can be written back."""
@@ -88,16 +88,21 @@ class ApiKeyViewSet(PlaceViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return Response(self._present(row))
+        return self._answer(row)
 
     def destroy(self, request: Request, **path: str) -> Response:
         """Takes the key's roles there; a key without any role left is gone."""
         api_key_delete(key_id=self.key["id"], here=self.here, actor=self.actor, now=self.now)
         return Response()
 
-    def _present(self, row: KeyRow, private_key: str | None = None) -> dict[str, Any]:
+    def _answer(self, row: KeyRow, private_key: str | None = None) -> Response:
+        path = f"{self.base_path}/apiKeys/{row['id']}"
+        links = self.links.related(path, {"accessList": f"{path}/accessList"})
+        return Response({**present_key(row, private_key), "links": links})
+
+    def _present(self, row: KeyRow) -> dict[str, Any]:
         links = self.links.self_only(f"{self.base_path}/apiKeys/{row['id']}")
-        return {**present_key(row, private_key), "links": links}
+        return {**present_key(row), "links": links}
 
 
 class GroupKeyViewSet(InGroup, ApiKeyViewSet):

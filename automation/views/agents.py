@@ -9,6 +9,7 @@ from automation.serializers.agents import AgentDocument, present_agent
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
+from opsapi.api.links import link
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
@@ -45,8 +46,13 @@ class AgentViewSet(ApiViewSet):
             raise ApiError(ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
-        """Agents by type and hostname."""
-        return self.list(agent_rows(self.group.id), present_agent)
+        """Agents by type and hostname; links lead to those of each type."""
+        answer = self.list(agent_rows(self.group.id), present_agent)
+        agents = f"/groups/{self.group.id}/agents"
+        answer.data["links"] += [
+            link(f"{one.value.lower()}Agents", self.links.to(f"{agents}/{one.value}")) for one in AgentType
+        ]
+        return answer
 
     def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
         """Agents of one type by hostname."""

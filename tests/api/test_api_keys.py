@@ -92,12 +92,12 @@ def test_a_key_is_made_with_roles_and_shown_in_full_once(
     assert re.fullmatch("[a-z0-9]{6}", document["publicKey"])
     assert re.fullmatch("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", document["privateKey"])
     assert document["roles"] == filled(shown, project)
-    assert document["links"] == [
-        {"href": f"http://testserver/api/public/v1.0{keys}/{document['id']}", "rel": "self"}
-    ]
+    path = f"http://testserver/api/public/v1.0{keys}/{document['id']}"
+    itself = {"href": path, "rel": "self"}
+    assert document["links"] == [itself, {"href": f"{path}/accessList", "rel": "urn:opsapi:rel:accessList"}]
     redacted = {**document, "privateKey": "******" + document["privateKey"][-4:]}
     assert owner.get(f"{keys}/{document['id']}").json() == redacted
-    assert redacted in owner.get(keys).json()["results"]
+    assert {**redacted, "links": [itself]} in owner.get(keys).json()["results"]
     assert as_client(document).get("/groups").status_code == 200
 
 

@@ -90,6 +90,10 @@ def test_an_event_links_to_itself_and_alone_to_what_it_concerns(owner: ApiClient
         itself,
         {"rel": "urn:opsapi:rel:group", "href": f"{base}/groups/{project.id}"},
         {"rel": "urn:opsapi:rel:org", "href": f"{base}/orgs/{org.id}"},
+        {
+            "rel": "urn:opsapi:rel:notifications",
+            "href": f"{base}/groups/{project.id}/events/{event_id}/notifications",
+        },
     ]
 
 
