@@ -4,12 +4,11 @@ from typing import Any
 
 from rest_framework import serializers
 
+from automation.metrics import MEASURED_UNITS
+from automation.units import Unit
 from opsapi.api.documents import invalid
-from opsapi.api.fields import Text, Whole
+from opsapi.api.fields import OneOf, Text, Whole, path_name
 from opsapi.hostnames import LONGEST_NAME, canonical_hostname
-
-# Browsers and most clients do so even where the dots are percent-encoded.
-_DOT_SEGMENTS = frozenset({".", ".."})
 
 
 class Hostname(Text):
@@ -27,17 +26,25 @@ class Hostname(Text):
 
 
 class DatabaseName(Text):
-    """What a database is called: anything but what clients take out of a path (RFC 3986, 5.2.4)."""
+    """What a database is called: anything that a path can hold."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=200, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         """The name."""
-        name = super().run_validation(data)
-        if name in _DOT_SEGMENTS:
-            raise invalid('must not be "." or "..": no URL can name it')
-        return name
+        return path_name(super().run_validation(data))
+
+
+class MetricUnit(OneOf):
+    """A unit of a measured value: those no metric has are known, and do not fit any metric."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__([unit.value for unit in MEASURED_UNITS], **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The unit."""
+        return data if isinstance(data, str) and data in list(Unit) else super().run_validation(data)
 
 
 class Port(Whole):

@@ -102,6 +102,12 @@ def _by_pattern(metric: Metric) -> Unit:
 _BASE_UNITS = {metric: _by_pattern(metric) for metric in Metric}
 
 
+MEASURED_UNITS = tuple(
+    unit for unit in Unit if any(unit in units_of(family_of(base)) for base in _BASE_UNITS.values())
+)
+"""The units that a value of some metric can have."""
+
+
 def base_unit(metric: Metric) -> Unit:
     """Return the unit a metric is stored and shown in, and that a report without units means."""
     return _BASE_UNITS[metric]

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from automation.choices import AgentType, HostType
-from automation.fields import DatabaseName, Hostname, Port
+from automation.fields import DatabaseName, Hostname, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.reports import Address, EventReport, HostReport, ProcessReport, Report, Samples
 from automation.units import Unit, convert
@@ -22,7 +22,6 @@ OLDEST = timedelta(hours=1)
 NEWEST = timedelta(minutes=5)
 
 _METRICS = [metric.value for metric in Metric]
-_UNITS = [unit.value for unit in Unit]
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
 _STAYS = "Left out it stays, unless the host has become STANDALONE and is reachable."
 _OF_DATA = ("database", "collection", "opType")
@@ -51,7 +50,7 @@ class SampleDocument(Document):
 
     metricName = OneOf(_METRICS, code=ErrorCode.INVALID_METRIC_NAME)
     number = Number()
-    units = OneOf(_UNITS, required=False)
+    units = MetricUnit(required=False)
     timestamp = RecentMoment(required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:

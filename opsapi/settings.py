@@ -273,6 +273,11 @@ SPECTACULAR_SETTINGS = {
         "its results."
     ),
     "COMPONENT_SPLIT_REQUEST": True,
+    "COMPONENT_SPLIT_PATCH": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "opsapi.api.schema.describe_nulls",
+    ],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "AgentType": "automation.choices.AgentType",
@@ -285,7 +290,7 @@ SPECTACULAR_SETTINGS = {
         "MatcherOperator": "alerting.rules.matching.MatcherOperator",
         "Metric": "automation.metrics.Metric",
         "ThresholdOperator": "alerting.rules.thresholds.ThresholdOperator",
-        "Unit": "automation.units.Unit",
+        "Unit": "automation.metrics.MEASURED_UNITS",
     },
 }
 LOGGING = {

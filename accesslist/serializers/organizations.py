@@ -7,7 +7,7 @@ from rest_framework import serializers
 from accesslist.selectors.organizations import OrganizationRow, organization_facts
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, self_link
-from opsapi.api.fields import VisibleText
+from opsapi.api.fields import PathName
 from opsapi.api.links import Links
 
 
@@ -17,7 +17,7 @@ class OrganizationDocument(Document):
     example = {"id": AN_ID, "name": "finance", "links": self_link(f"/orgs/{AN_ID}")}
 
     id = serializers.CharField(read_only=True)
-    name = VisibleText(max_length=200)
+    name = PathName(max_length=200)
     links = LinkDocument(many=True, read_only=True)
 
 

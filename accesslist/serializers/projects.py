@@ -7,7 +7,7 @@ from rest_framework import serializers
 from accesslist.selectors.projects import ProjectRow, project_facts
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Identifier, ListOf, Text, VisibleText
+from opsapi.api.fields import Identifier, ListOf, PathName, Text
 from opsapi.api.links import Links
 
 _MOST_TAGS = 50
@@ -43,7 +43,7 @@ class ProjectDocument(Document):
     }
 
     id = serializers.CharField(read_only=True)
-    name = VisibleText(max_length=200)
+    name = PathName(max_length=200)
     orgId = Identifier(required=False, help_text="Left out: an organization of the same name is made too.")
     tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, required=False)
     created = serializers.DateTimeField(read_only=True)
@@ -56,7 +56,7 @@ class ProjectChange(ProjectDocument):
 
     writable = frozenset({"name", "tags"})
 
-    name = VisibleText(max_length=200, required=False)
+    name = PathName(max_length=200, required=False)
     tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, clearable=True, required=False)
 
 

@@ -12,7 +12,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import BadField
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Identifier, ListOf, OneOf, Text, VisibleText
+from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, Text
 from opsapi.api.links import Links
 from opsapi.roles import Role
 
@@ -30,7 +30,7 @@ class TeamDocument(Document):
     }
 
     id = serializers.CharField(read_only=True)
-    name = VisibleText(max_length=200)
+    name = PathName(max_length=200)
     usernames = serializers.ListField(child=serializers.CharField())
     links = LinkDocument(many=True, read_only=True)
 
@@ -44,7 +44,7 @@ class TeamInput(TeamDocument):
 class TeamChange(TeamDocument):
     """What changes a team; `usernames` replace its members."""
 
-    name = VisibleText(max_length=200, required=False)
+    name = PathName(max_length=200, required=False)
     usernames = ListOf(Text(max_length=254), max_length=MOST_MEMBERS, clearable=True, required=False)
 
 

@@ -1,10 +1,19 @@
 """Parts of an alert configuration: matchers and thresholds (contract 2.4, decisions 5)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from alerting.rules.matching import MatcherField, MatcherOperator, compile_regex
+from alerting.rules.matching import (
+    LAST_PORT,
+    TYPE_NAMES,
+    Matcher,
+    MatcherField,
+    MatcherOperator,
+    can_hold,
+    compile_regex,
+)
 from alerting.rules.thresholds import ThresholdMode, ThresholdOperator
+from automation.fields import MetricUnit
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.units import Unit
 from opsapi.api.catalogue import ErrorCode
@@ -25,16 +34,36 @@ class MatcherDocument(Document):
     value = Text(max_length=1000)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
-        """A REGEX has to compile."""
+        """A REGEX has to compile, and what can never hold is refused, unless it is stored so."""
+        fault = self._pattern_fault(values)
+        if fault or bad or values in self._stored() or can_hold(_matcher(values)):
+            return [fault] if fault else []
+        if values["fieldName"] == MatcherField.TYPE_NAME.value:
+            message = "matches no type of host"
+            return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
+        message = f"matches no port: ports are the numbers from 1 to {LAST_PORT}"
+        return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
+
+    def _stored(self) -> Sequence[Mapping[str, Any]]:
+        """Those the configuration has."""
+        stored: Mapping[str, Any] = self.context.get("stored") or {}
+        matchers: Sequence[Mapping[str, Any]] = stored.get("matchers", ())
+        return matchers
+
+    def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
         if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
-            return ()
+            return None
         try:
             # Host names are matched without regard to case, and the larger automaton may not fit.
             for ignore_case in (False, True):
                 compile_regex(values["value"], ignore_case)
         except ValueError as error:
-            return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))]
-        return ()
+            return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
+        return None
+
+
+def _matcher(values: Mapping[str, Any]) -> Matcher:
+    return Matcher(MatcherField(values["fieldName"]), MatcherOperator(values["operator"]), values["value"])
 
 
 class MetricThresholdDocument(Document):
@@ -46,7 +75,7 @@ class MetricThresholdDocument(Document):
     mode = OneOf([one.value for one in ThresholdMode], required=False, default=ThresholdMode.AVERAGE.value)
     operator = OneOf(_OPERATORS)
     threshold = Number()
-    units = OneOf([one.value for one in Unit], required=False)
+    units = MetricUnit(required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """Units have to be of the metric's family."""

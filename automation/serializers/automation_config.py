@@ -16,7 +16,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.examples import ANOTHER_ID, self_link
 from opsapi.api.links import Links
-from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.api.shapes import Reference, ShapedDocument, nullable
 
 _EXAMPLE: Final[Mapping[str, Any]] = {
     **NEW_PROJECT,
@@ -58,10 +58,10 @@ class AutomationConfigDocument(ShapedDocument):
     @classmethod
     def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
         """As the schema is published, in one piece: what stands in components has other references."""
-        whole = _in_one_piece(SCHEMA)
-        required = [name for name in whole["required"] if name != "version"]  # the first may leave it out
-        parts = {name: whole[name] for name in ("description", "type", "properties")}
-        return {**parts, "required": required, **_OPEN}
+        # The first document of a project may leave its version out.
+        required = [name for name in SCHEMA["required"] if name != "version"]
+        whole = _in_one_piece({**SCHEMA, "required": required})
+        return {name: whole[name] for name in ("description", "type", "required", "properties")} | _OPEN
 
 
 class AutomationSchemaDocument(ShapedDocument):
@@ -185,5 +185,9 @@ def _in_one_piece(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     whole = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
-    is_object = isinstance(whole.get("properties"), dict) and "type" in whole
-    return _OPEN | whole if is_object else whole
+    if not (isinstance(whole.get("properties"), dict) and "type" in whole):
+        return whole
+    required = whole.get("required", ())
+    described = whole["properties"].items()
+    properties = {name: part if name in required else nullable(part) for name, part in described}
+    return {**_OPEN, **whole, "properties": properties}

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
-from automation.metrics import Metric, base_unit
+from automation.metrics import MEASURED_UNITS, Metric, base_unit
 from automation.reports import Address
 from automation.selectors.hosts import HostRow
 from automation.series import Series
@@ -28,7 +28,7 @@ class SeriesDocument(Document):
     """One metric over time; buckets in which nothing was measured are left out."""
 
     name = serializers.ChoiceField([metric.value for metric in Metric])
-    units = serializers.ChoiceField([unit.value for unit in Unit])
+    units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
     dataPoints = DataPointDocument(many=True)
 
 

@@ -158,11 +158,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ),
     ErrorCode.MISSING_THRESHOLD: ErrorSpec(400, "{0} is required with that event type."),
     ErrorCode.UNITS_MISMATCH: ErrorSpec(400, "{0}: {1}."),
-    ErrorCode.INVALID_METRIC_NAME: ErrorSpec(400, "{0} is not the name of a metric."),
+    ErrorCode.INVALID_METRIC_NAME: ErrorSpec(400, "{0} does not name a metric: {1}."),
     ErrorCode.MISSING_NOTIFICATIONS: ErrorSpec(400, "At least one notification is required ({0})."),
-    ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE: ErrorSpec(
-        400, "{0} must be a whole number of minutes, at least 5."
-    ),
+    ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE: ErrorSpec(400, "{0} {1}, in whole minutes."),
     ErrorCode.NOTIFICATION_TYPE_IS_GLOBAL_ONLY: ErrorSpec(
         400, "{0}: that kind of notification is for global alert configurations only."
     ),

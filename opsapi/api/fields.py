@@ -64,6 +64,21 @@ class VisibleText(Text):
         return text
 
 
+class PathName(VisibleText):
+    """A name that is looked up by a path."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        """The name."""
+        return path_name(super().run_validation(data))
+
+
+def path_name(name: str) -> str:
+    """The name, unless clients take it out of a path (RFC 3986, 5.2.4), its dots percent-encoded or not."""
+    if name in {".", ".."}:
+        raise invalid('must not be "." or "..": no URL can name it')
+    return name
+
+
 class Whole(serializers.IntegerField):
     """A JSON integer in a range; `5.0` and `true` are none."""
 

@@ -16,6 +16,7 @@ from opsapi.ids import is_id
 MAX_PAGE = 2_147_483_647
 MAX_ITEMS_PER_PAGE = 500
 LONGEST_NAME = 200
+_ECHO_LENGTH, _MOST_ECHOED = 40, 3
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,30}(\.0{0,30})?", re.ASCII)
 
 
@@ -158,13 +159,21 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
 def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], Iterable[str]]:
     """The values, and what is wrong with the others: each fault once, for it may come with a long list."""
     values: list[Any] = []
-    faults: dict[str, None] = {}
+    faults: dict[str, list[str]] = {}
     for text in texts:
         try:
             values.append(parameter.read(text))
         except ValueError as error:
-            faults[str(error)] = None
-    return values, faults
+            faults.setdefault(str(error), []).append(text)
+    return values, [f"{fault} (sent: {_echo(wrong)})" for fault, wrong in faults.items()]
+
+
+def _echo(sent: Sequence[str]) -> str:
+    """The first of what was sent, each once and cut, and how many more there are."""
+    texts = list(dict.fromkeys(sent))
+    shown = [f'"{text}"' if len(text) <= _ECHO_LENGTH else f'"{text[:_ECHO_LENGTH]}…"' for text in texts]
+    more = len(texts) - _MOST_ECHOED
+    return ", ".join(shown[:_MOST_ECHOED]) + (f" and {more} more" if more > 0 else "")
 
 
 def asks_for(request: HttpRequest, parameter: Parameter) -> bool:

@@ -20,9 +20,11 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
 from opsapi.api.refusals import refusals_of
+from opsapi.api.shapes import nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 
+_NULLABLE = "x-nullable"
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -59,6 +61,7 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
         properties = schema.get("properties", {})
         if direction == "request":
             properties |= _older_properties(document, properties)
+            schema |= _necessity(document, schema)
         for name in sorted(document.deprecated & properties.keys()):
             properties[name]["deprecated"] = True
         example = sent_example(document) if direction == "request" else document.example
@@ -73,6 +76,28 @@ def sent_example(document: Document) -> Mapping[str, Any]:
         if name in document.fields and not document.fields[name].read_only
     }
     return document.request_example or written
+
+
+def _necessity(document: Document, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a required field either name has to be there; what may be left out may be null."""
+    required = set(schema.get("required", ()))
+    older = {name: field for name, field in document.older_names.items() if field in required}
+    optional = schema.get("properties", {}).keys() - required - older.keys()
+    found: dict[str, Any] = {_NULLABLE: sorted(optional)}
+    if older:
+        found["required"] = sorted(required - set(older.values()))
+        found["allOf"] = [
+            {"anyOf": [{"required": [field]}, {"required": [name]}]} for name, field in older.items()
+        ]
+    return found
+
+
+def describe_nulls(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Fields that may be null, once drf-spectacular has named the closed sets among them."""
+    for component in result["components"]["schemas"].values():
+        for name in component.pop(_NULLABLE, ()):
+            component["properties"][name] = nullable(component["properties"][name])
+    return result
 
 
 def _older_properties(document: Document, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Documents that are no object with named fields: they say their schema themselves."""
+"""Documents that are no object with named fields, and what schemas of all documents have in common."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
 from drf_spectacular.extensions import OpenApiSerializerExtension
@@ -10,6 +10,19 @@ from opsapi.api.documents import Document
 
 Reference = Callable[[type[Document]], dict[str, Any]]
 """The schema of another document, by reference."""
+
+_ABOUT = ("description", "deprecated", "default")
+
+
+def nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of what it describes, or null; one that describes nothing takes null anyway."""
+    if "type" in schema:
+        types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+        wider = {**schema, "type": [*(one for one in types if one != "null"), "null"]}
+        return wider | ({"enum": [*schema["enum"], None]} if "enum" in schema else {})
+    about = {name: schema[name] for name in _ABOUT if name in schema}
+    rest = {name: value for name, value in schema.items() if name not in about}
+    return {"anyOf": [rest, {"type": "null"}], **about} if rest else about
 
 
 class ShapedDocument(Document):

@@ -20,7 +20,7 @@ ODD_NAMES = [
     "byName",
     "groups",
     "a;b:c@d",
-    ".",
+    "...",
     "x" * 200,
 ]
 """Names that a path has to hold, escaped or not."""

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
 from opsapi.api.documents import Document, read_array
+from opsapi.api.errors import ApiError
 from opsapi.api.schema import openapi_document, sent_example
 from tests.api.routes import ROUTES, Route
 
@@ -122,6 +123,35 @@ def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
     assert example
     context = {"now": NOW, "group_id": None, "stored": document.example}
     assert read_array(document(context=context), [example])
+
+
+@pytest.mark.parametrize("document", BODIES, ids=lambda document: document.__name__)
+def test_null_is_the_same_as_left_out(document: type[Document]) -> None:
+    schema = f"#/components/schemas/{document.__name__}Request"
+    example = sent_example(document())
+    for name in set(resolved(schema).get("properties", ())) - set(document.older_names):
+        absent = {other: value for other, value in example.items() if other != name}
+        null = {**absent, name: None}
+        assert is_taken(document, null) is is_taken(document, absent), name
+        assert bool(faults(schema, null)) is bool(faults(schema, absent)), name
+
+
+def is_taken(document: type[Document], sent: dict[str, Any]) -> bool:
+    """Whether the body is."""
+    context = {"now": NOW, "group_id": None, "stored": document.example}
+    try:
+        return bool(read_array(document(context=context), [sent]))
+    except ApiError:
+        return False
+
+
+@pytest.mark.parametrize("name", ["fieldName", "field"])
+def test_either_name_of_a_matchers_field_fits_its_schema(name: str) -> None:
+    schema = "#/components/schemas/MatcherDocumentRequest"
+    rest = {"operator": "EQUALS", "value": "db1"}
+    assert not faults(schema, {name: "HOSTNAME", **rest})
+    assert faults(schema, rest)
+    assert faults(schema, {name: None, **rest})
 
 
 @pytest.mark.parametrize(
