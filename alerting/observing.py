@@ -3,7 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from alerting.rules.observations import Condition, Observation, of_agent, of_event, of_host, of_replica_set
+from accesslist.models import Project
+from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
+from alerting.rules.observations import (
+    Condition,
+    Observation,
+    of_agent,
+    of_event,
+    of_host,
+    of_replica_set,
+    of_second_factors,
+)
 from alerting.selectors.scopes import is_concerned
 from automation.choices import AgentType
 from automation.models import Agent, Host, Measurement
@@ -75,7 +85,16 @@ def _of_fleet(group_id: str) -> list[Observation]:
         *_of_states((host_state(host), newest.get(host.id)) for host in hosts),
         *_of_each(of_agent, map(agent_state, agents)),
         *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
+        *_of_people(group_id),
     ]
+
+
+def _of_people(group_id: str) -> list[Observation]:
+    org_ids = Project.objects.filter(id=group_id).values_list("org_id", flat=True)
+    return of_second_factors(
+        missing_in_group=bool(groups_without_second_factor([group_id])),
+        missing_in_org=bool(orgs_without_second_factor([one for one in org_ids if one])),
+    )
 
 
 def _of_each(

@@ -23,6 +23,7 @@ from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
 from alerting.services.purge import deleted_project_purge
 from alerting.services.retention import alerts_trim, events_trim, failed_signals_trim
+from alerting.services.second_factors import second_factors_sweep
 from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
 from automation.services.hosts import deleted_host_purge
@@ -216,6 +217,7 @@ def _keep_house() -> bool:
 
 
 def _look_for_silence() -> bool:
-    """All who are silent by now: it answers that there is no more to do."""
+    """All who are silent by now, and users without a second factor: it answers that nothing is left."""
     silence_sweep(clock=clock.now)
+    second_factors_sweep(now=clock.now())
     return False

@@ -9,7 +9,8 @@ _INTRODUCTION = """# Event types
 
 By category. What *opens* an alert is closed by the type beside it; what is *told once* notifies and opens
 nothing; an *audit* is written down only. Alertable is what an alert configuration may name, reported what an
-agent may report; all else the platform writes itself. `GET /api/public/v1.0/eventTypes` tells the same.
+agent may report; all else the platform writes itself, where produced says so.
+`GET /api/public/v1.0/eventTypes` tells the same.
 """
 _EFFECTS = {Kind.CLOSING: "closes", Kind.TOLD_ONCE: "told once", Kind.AUDIT: "audit"}
 
@@ -21,18 +22,18 @@ def events_page() -> str:
 
 
 def _table(category: Category) -> str:
-    return table(("event type", "effect", "alertable", "reported"), map(_row, _types(category)))
+    return table(("event type", "effect", "alertable", "reported", "produced"), map(_row, _types(category)))
 
 
 def _types(category: Category) -> Iterable[tuple[EventType, EventTypeSpec]]:
     return ((name, spec) for name, spec in EVENT_TYPES.items() if spec.category is category)
 
 
-def _row(each: tuple[EventType, EventTypeSpec]) -> tuple[str, str, str, str]:
+def _row(each: tuple[EventType, EventTypeSpec]) -> tuple[str, str, str, str, str]:
     name, spec = each
     effect = f"opens → {code(spec.closed_by)}" if spec.closed_by else _EFFECTS[spec.kind]
     alertable = "global only" if spec.global_only else _yes(spec.alertable)
-    return code(name), effect, alertable, _yes(spec.reported)
+    return code(name), effect, alertable, _yes(spec.reported), _yes(spec.produced)
 
 
 def _yes(holds: bool) -> str:

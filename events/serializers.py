@@ -120,6 +120,7 @@ class EventTypeDocument(Document):
         "toldOnce": False,
         "globalOnly": False,
         "reported": False,
+        "produced": True,
         "closedBy": EventType.HOST_UP.value,
     }
 
@@ -129,6 +130,7 @@ class EventTypeDocument(Document):
     toldOnce = serializers.BooleanField(help_text="Notifies once and opens nothing.")
     globalOnly = serializers.BooleanField()
     reported = serializers.BooleanField(help_text="Whether agents may report it.")
+    produced = serializers.BooleanField(help_text="Whether anything makes such events in this version.")
     closedBy = serializers.CharField(required=False)
 
 
@@ -170,6 +172,7 @@ def present_event_type(spec: EventTypeSpec) -> dict[str, Any]:
         "toldOnce": spec.told_once,
         "globalOnly": spec.global_only,
         "reported": spec.reported,
+        "produced": spec.produced,
     }
     if spec.closed_by:
         shown["closedBy"] = spec.closed_by

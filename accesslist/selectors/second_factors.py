@@ -1,11 +1,16 @@
 """Second factors of users, as their own account page and logging in need them."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from accesslist.models import SecondFactor
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from accesslist.models import RoleGrant, SecondFactor, User
 from accesslist.rules.second_factor import setup_uri
 from opsapi.encryption import CannotDecryptError, decrypt
+from opsapi.fields import Among
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,24 @@ class FactorState:
 def has_second_factor(user_id: str) -> bool:
     """Whether the user is asked for a code; one that is being set up is asked for nowhere."""
     return SecondFactor.objects.filter(user_id=user_id, confirmed__isnull=False).exists()
+
+
+def groups_without_second_factor(group_ids: Collection[str]) -> set[str]:
+    """Those of the projects in which a user, by a role of their own or of a team, has no second factor."""
+    return set(_lacking().filter(Among("project_id", group_ids)).values_list("project_id", flat=True))
+
+
+def orgs_without_second_factor(org_ids: Collection[str]) -> set[str]:
+    """Those of the organizations in which, or in a project of which, a user has no second factor."""
+    lacking = _lacking().annotate(within=Coalesce("org_id", "project__org_id"))
+    return set(lacking.filter(Among("within", org_ids)).values_list("within", flat=True))
+
+
+def _lacking() -> QuerySet[RoleGrant]:
+    """The roles that somebody without a second factor has."""
+    confirmed = SecondFactor.objects.filter(user=OuterRef("pk"), confirmed__isnull=False)
+    users = User.objects.filter(~Exists(confirmed))
+    return RoleGrant.objects.filter(Q(user__in=users) | Q(team__members__in=users)).distinct()
 
 
 def factor_state(user_id: str) -> FactorState:

@@ -98,6 +98,15 @@ def of_agent(state: Mapping[str, Any]) -> list[Observation]:
     return _states(holds, state)
 
 
+def of_second_factors(*, missing_in_group: bool, missing_in_org: bool) -> list[Observation]:
+    """Whether a user of the project, or of its organization, has no second factor."""
+    holds = {
+        EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH: missing_in_group,
+        EventType.ORG_USERS_WITHOUT_MFA: missing_in_org,
+    }
+    return _states(holds, {})
+
+
 def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
     """A replica set's state: its primaries, and how many members are healthy; without members it is gone.
 

@@ -22,6 +22,7 @@ from alerting.services.configs import (
     alert_config_update,
 )
 from alerting.testing import alert_config_test, notification_of, tests_throttle
+from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
@@ -116,9 +117,11 @@ class AnyConfigViewSet(ApiViewSet):
         return Response(present_config(row, self.links, alone=True))
 
     def _written(self, config: AlertConfig) -> Response:
-        """What was written, with a warning for each notification that would tell nobody (RFC 7234 5.5.7)."""
+        """What was written, with a warning for whatever would notify nobody (RFC 7234 5.5.7)."""
         answer = self._answer(self._row(config.id))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
+        if not EVENT_TYPES[EventType(config.event_type)].produced:
+            warnings.insert(0, f'299 - "eventTypeName: nothing makes {config.event_type} events"')
         if warnings:
             answer["Warning"] = ", ".join(warnings)
         return answer

@@ -91,7 +91,7 @@ class EventTypeSpec:
 
     `closed_by` names the type that ends what this one opened. `derived`: the platform concludes it
     itself, so that an agent's own word could contradict the state an alert is about.
-    `global_only`: only global configs may name it.
+    `global_only`: only global configs may name it. `produced`: something makes such events.
     """
 
     name: str
@@ -102,6 +102,7 @@ class EventTypeSpec:
     needs: Needs = Needs.NOTHING
     derived: bool = False
     global_only: bool = False
+    produced: bool = True
 
     @property
     def alertable(self) -> bool:
@@ -162,10 +163,19 @@ def told_once(
     target: Target | None = None,
     derived: bool = False,
     global_only: bool = False,
+    produced: bool = True,
 ) -> EventTypeSpec:
     """Make the row of a type that notifies once and opens nothing."""
     about = target or _target(category)
-    return EventTypeSpec(name, category, Kind.TOLD_ONCE, about, derived=derived, global_only=global_only)
+    return EventTypeSpec(
+        name,
+        category,
+        Kind.TOLD_ONCE,
+        about,
+        derived=derived,
+        global_only=global_only,
+        produced=produced,
+    )
 
 
 def audit(category: Category, name: str) -> EventTypeSpec:

@@ -34,7 +34,7 @@ def roles_of(user: User) -> list[tuple[str, str | None, str | None]]:
 
 
 def test_a_user_is_made_with_roles(console: Client, operator: User, project: Project) -> None:
-    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP]
+    told = [EventType.USER_CREATED_AUDIT, ROLES, EventType.JOINED_GROUP, EventType.INVITED_TO_GROUP]
     with leaves_events(operator, *told) as events:
         answer = confirm(console, ADD, **NEW, project=project.id, project_roles=["GROUP_READ_ONLY"])
     made = User.objects.get(username="grace")

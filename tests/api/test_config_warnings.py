@@ -57,3 +57,20 @@ def test_a_global_one_is_judged_where_no_project_is_needed(owner: ApiClient) -> 
     made = owner.post("/globalAlertConfigs", body(GROUP, {"typeName": "ADMIN"}, forAllGroups=True))
     assert made.status_code == 201
     assert made.headers["Warning"] == NOBODY.replace("[1]", "[2]")
+
+
+@pytest.mark.parametrize("state", ["REQUIRED", "NOT_REQUIRED"])
+def test_a_type_that_nothing_makes_is_warned_of(owner: ApiClient, project: Project, state: str) -> None:
+    name = f"ORG_PUBLIC_API_ACCESS_LIST_{state}"
+    made = owner.post(f"/groups/{project.id}/alertConfigs", body(GROUP, eventTypeName=name))
+    assert made.status_code == 201
+    first, second = made.headers["Warning"].split(", ")
+    assert first.startswith('299 - "eventTypeName: ')
+    assert name in first
+    assert second == NOBODY
+
+
+def test_every_other_alertable_type_is_made_by_something(owner: ApiClient) -> None:
+    types = owner.get("/eventTypes?itemsPerPage=500").json()["results"]
+    unmade = [one["eventTypeName"] for one in types if one["alertable"] and not one["produced"]]
+    assert unmade == [f"ORG_PUBLIC_API_ACCESS_LIST_{state}" for state in ("REQUIRED", "NOT_REQUIRED")]

@@ -20,7 +20,7 @@ BAD_NAME = (400, "INVALID_QUERY_PARAMETER", ["name"])
 pytestmark = pytest.mark.django_db
 
 
-def listed(client: ApiClient, path: str, field: str = "name") -> list[str]:
+def listed(client: ApiClient, path: str, field: str = "name") -> list[Any]:
     """That field of every result; the count is held against them."""
     shown: dict[str, Any] = client.get(path).json()
     assert shown["totalCount"] == len(shown["results"])

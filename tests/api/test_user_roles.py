@@ -201,12 +201,14 @@ class TestRoles:
             ("REMOVED_FROM_ORG_AUDIT", None, project.org_id),
             ("USER_ROLES_CHANGED_AUDIT", sibling.id, None),
             ("JOINED_GROUP", sibling.id, None),
+            ("INVITED_TO_GROUP", sibling.id, None),
         ]
         assert [[one["status"] for one in event.diffs] for event in events] == [
             ["MODIFIED"],
             ["MODIFIED"],
             ["REMOVED"],
             ["REMOVED"],
+            ["NEW"],
             ["NEW"],
             ["NEW"],
         ]
@@ -218,6 +220,17 @@ class TestRoles:
             "new": f'[{{"roleName":"GROUP_READ_ONLY","groupId":"{project.id}"}}]',
         }
         assert events[1].diffs == [{"id": user.id, "type": "ROLES", "status": "MODIFIED", "params": [param]}]
+
+    @pytest.mark.parametrize("logged_in", [True, False])
+    def test_who_has_never_logged_in_is_invited(
+        self, owner: ApiClient, project: Project, logged_in: bool
+    ) -> None:
+        user = make_user(group(Role.GROUP_READ_ONLY, ProjectFactory.create()))
+        User.objects.filter(id=user.id).update(last_login=clock.now() if logged_in else None)
+        for role in (Role.GROUP_READ_ONLY, Role.GROUP_OWNER):
+            assert self.patch(owner, user, group(role, project)).status_code == 200
+        invited = Event.objects.filter(event_type="INVITED_TO_GROUP", group_id=project.id)
+        assert invited.count() == (0 if logged_in else 1)
 
     def test_the_last_role_in_a_project_is_told_as_leaving_it(
         self, owner: ApiClient, project: Project

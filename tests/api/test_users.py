@@ -151,6 +151,7 @@ class TestMaking:
             ("JOINED_ORG", None, project.org_id),
             ("USER_ROLES_CHANGED_AUDIT", project.id, None),
             ("JOINED_GROUP", project.id, None),
+            ("INVITED_TO_GROUP", project.id, None),
         ]
         assert {event.details["targetUsername"] for event in events} == {"ada@example.com"}
         assert [(one["type"], one["status"], one["id"]) for one in events[0].diffs] == [

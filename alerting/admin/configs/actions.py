@@ -17,6 +17,7 @@ from alerting.services.configs import (
 from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
 from alerting.views.configs import AlertConfigViewSet
 from alerting.views.global_configs import GlobalAlertConfigViewSet
+from events.types import EVENT_TYPES, EventType
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome
@@ -76,7 +77,9 @@ def _is_delivered(test: NotificationTest) -> bool:
 
 def _warnings(config: AlertConfig) -> Sequence[str]:
     """What the API tells with `Warning: 299`."""
-    return [f"Notification {place + 1}: {why}." for place, why in unreachable(config).items()]
+    produced = EVENT_TYPES[EventType(config.event_type)].produced
+    of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
+    return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
 
 
 def _is_enabled(config: AlertConfig, _now: datetime) -> bool:

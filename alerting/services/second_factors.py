@@ -1,0 +1,53 @@
+"""Alerts about users without a second factor: what changed since is left to be evaluated (decisions 10)."""
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.models import Project
+from accesslist.selectors.second_factors import groups_without_second_factor, orgs_without_second_factor
+from alerting.choices import ACTIVE
+from alerting.models import Alert, AlertConfig
+from alerting.selectors.scopes import Scope, covered_projects
+from alerting.services.reach import config_evaluate
+from events.choices import SignalKind
+from events.models import Signal
+from events.types import EventType
+from opsapi.fields import Among
+
+
+def _missing_in_orgs(group_ids: Collection[str]) -> set[str]:
+    projects = Project.objects.filter(Among("id", group_ids))
+    orgs = dict(projects.values_list("id", "org_id"))
+    missing = orgs_without_second_factor({org for org in orgs.values() if org})
+    return {group_id for group_id, org in orgs.items() if org in missing}
+
+
+_MISSING: Mapping[str, Callable[[Collection[str]], set[str]]] = {
+    EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH.value: groups_without_second_factor,
+    EventType.ORG_USERS_WITHOUT_MFA.value: _missing_in_orgs,
+}
+"""Event type → in which of some projects its condition holds."""
+
+
+def second_factors_sweep(*, now: datetime) -> None:
+    """Have configurations evaluated anew in the projects where their alerts do not say what holds.
+
+    Roles, teams and second factors change in many places: one look, every few seconds, sees all of it.
+    """
+    configs = AlertConfig.objects.filter(event_type__in=_MISSING, enabled=True, deleted=None)
+    for config in configs.order_by("id"):
+        _sweep(config, now)
+
+
+@transaction.atomic
+def _sweep(config: AlertConfig, now: datetime) -> None:
+    covered = set(covered_projects(Scope.of(config)).filter(deleted=None).values_list("id", flat=True))
+    raised = Alert.objects.filter(config_id=config.id, status__in=ACTIVE).values_list("group_id", flat=True)
+    differing = _MISSING[config.event_type](covered) ^ (set(raised) & covered)
+    # One that waits for its evaluation waits once.
+    waiting = Signal.objects.filter(Among("group_id", differing), failed=None, kind=SignalKind.CONFIG.value)
+    named = waiting.filter(payload__alertConfigId=config.id).values_list("group_id", flat=True)
+    projects = Project.objects.filter(Among("id", differing.difference(named)))
+    config_evaluate(config=config, projects=projects, now=now)
