@@ -11,6 +11,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import BadField
 from opsapi.api.fields import ListOf, VisibleText
+from opsapi.api.links import Links
 from opsapi.redaction import MASK
 
 MOST_ROLES = 1000
@@ -58,6 +59,11 @@ class ApiKeyChange(ApiKeyDocument):
         if values.get("roles") == []:
             message = "must hold a role; DELETE takes all of them"
             yield BadField("roles", ErrorCode.MISSING_ATTRIBUTE, message)
+
+
+def key_links(path: str, links: Links) -> list[dict[str, str]]:
+    """The links of a key alone; `path` is where it is read."""
+    return links.related(path, {"accessList": f"{path}/accessList"})
 
 
 def present_key(row: KeyRow, private_key: str | None = None) -> dict[str, Any]:

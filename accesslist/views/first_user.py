@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from accesslist.rules.listing import read_asked_range
 from accesslist.rules.ranges import counted_range
 from accesslist.selectors.users import any_user_exists, user_rows
-from accesslist.serializers.keys import present_key
+from accesslist.serializers.keys import key_links, present_key
 from accesslist.serializers.users import FirstUserInput, NewUserDocument, new_user, present_user
 from accesslist.services.keys import NewKey
 from accesslist.services.users import unauth_user_create
@@ -93,4 +93,4 @@ class FirstUserViewSet(ApiViewSet):
 
     def _key_document(self, new: NewKey) -> dict[str, Any]:
         shown = present_key(new.row, new.private_key)
-        return {**shown, "links": self.links.self_only(f"/admin/apiKeys/{new.key.id}")}
+        return {**shown, "links": key_links(f"/admin/apiKeys/{new.key.id}", self.links)}

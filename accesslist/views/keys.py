@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
 from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.selectors.keys import KeyRow, key_row, key_rows
-from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput, present_key
+from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput, key_links, present_key
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update
 from accesslist.views.base import (
     ROLE_CHANGE_REFUSALS,
@@ -97,8 +97,7 @@ class ApiKeyViewSet(PlaceViewSet):
 
     def _answer(self, row: KeyRow, private_key: str | None = None) -> Response:
         path = f"{self.base_path}/apiKeys/{row['id']}"
-        links = self.links.related(path, {"accessList": f"{path}/accessList"})
-        return Response({**present_key(row, private_key), "links": links})
+        return Response({**present_key(row, private_key), "links": key_links(path, self.links)})
 
     def _present(self, row: KeyRow) -> dict[str, Any]:
         links = self.links.self_only(f"{self.base_path}/apiKeys/{row['id']}")
