@@ -33,15 +33,7 @@ class Row:
     threshold: Facts = field(default_factory=dict)
 
 
-NEVER_PRODUCED = frozenset(
-    {
-        "INVITED_TO_GROUP",
-        "ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED",
-        "ORG_PUBLIC_API_ACCESS_LIST_REQUIRED",
-        "ORG_USERS_WITHOUT_MFA",
-        "USERS_WITHOUT_MULTI_FACTOR_AUTH",
-    }
-)
+NEVER_PRODUCED = frozenset({"ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED", "ORG_PUBLIC_API_ACCESS_LIST_REQUIRED"})
 """Configurations may name them, and nothing the platform does or agents report makes one happen."""
 
 
@@ -260,6 +252,9 @@ FAMILIES: Mapping[str, Sequence[Row]] = {
     "TEAM": [Row("TEAM_ADDED_TO_GROUP", _add_team), Row("TEAM_REMOVED_FROM_GROUP", _remove_team)],
     "USER": [
         Row("JOINED_GROUP", _join("joiner@example.com"), about={"targetUsername": "joiner@example.com"}),
+        Row(
+            "INVITED_TO_GROUP", _join("invited@example.com"), about={"targetUsername": "invited@example.com"}
+        ),
         Row(
             "REMOVED_FROM_GROUP", _leave("leaver@example.com"), about={"targetUsername": "leaver@example.com"}
         ),

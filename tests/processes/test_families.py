@@ -182,6 +182,9 @@ def test_no_event_type_of_configurations_is_forgotten() -> None:
         "GROUP_CREATED",
         "BACKUP_AGENT_CONF_CALL_FAILURE",
         "USER_CREATED_AUDIT",
+        # tests/integration/alerting/test_second_factor_alerts.py
+        "ORG_USERS_WITHOUT_MFA",
+        "USERS_WITHOUT_MULTI_FACTOR_AUTH",
     }
     rows = {row.event_type for row in (*ROWS, *OF_AN_ORGANIZATION)}
     assert rows | elsewhere == alertable - NEVER_PRODUCED
