@@ -33,13 +33,14 @@ class Newest:
 class Measured:
     """What was measured of a host: the newest values, and one `metric` of them over the last day.
 
-    `plot` is None where there is nothing; `words` say the same.
+    `plot` is None where there is nothing; `words` say the same. `reported`: when the newest values were.
     """
 
     newest: Sequence[Newest]
     metric: Metric | None
     plot: Plot | None
     words: str
+    reported: datetime | None = None
 
 
 def measured_of(host: Host, wanted: str, *, now: datetime) -> Measured:
@@ -54,8 +55,10 @@ def measured_of(host: Host, wanted: str, *, now: datetime) -> Measured:
         return Measured(newest, None, None, why)
     points = _points(host, metric, now)
     if not points:
-        return Measured(newest, metric, None, f"{metric} was not measured in the last day.")
-    return Measured(newest, metric, _plot(metric, points, now), _told(metric, points))
+        words = f"{metric} was not measured in the last day."
+        return Measured(newest, metric, None, words, last.reported if last else None)
+    plot, words = _plot(metric, points, now), _told(metric, points)
+    return Measured(newest, metric, plot, words, last.reported if last else None)
 
 
 def _chosen(wanted: str, there: Sequence[Metric]) -> Metric | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.selectors.overview import agents_silent, hosts_down
+from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
 from opsapi.api.principal import Reach
 from opsapi.console.ages import ago_words
 from opsapi.console.display import EMPTY
@@ -13,8 +13,9 @@ from opsapi.console.places import list_url, page_url
 
 
 def fleet_parts(reach: Reach, now: datetime) -> Iterator[Panel]:
-    """Hosts that are down and agents that are silent."""
+    """Hosts that are down, hosts without data, and agents that are silent."""
     yield _hosts(reach, now)
+    yield _without_data(reach, now)
     yield _agents(reach, now)
 
 
@@ -33,6 +34,33 @@ def _hosts(reach: Reach, now: datetime) -> Panel:
         remedy=Cell("All hosts", list_url(Host)),
         tone=Tone.BAD,
     )
+
+
+def _without_data(reach: Reach, now: datetime) -> Panel:
+    found = hosts_without_data(reach, now)
+    return Panel(
+        name="unheard",
+        rank=25,
+        title="Hosts without data",
+        unit="hosts without data",
+        headers=["Host", "Project", "Agent", "Last report"],
+        rows=[_unheard(one, now) for one in found.rows],
+        count=found.count,
+        url=list_url(Host, data="none"),
+        empty="All hosts report. A host is listed here when nothing has been heard of it for four minutes.",
+        remedy=Cell("All hosts", list_url(Host)),
+        tone=Tone.WARNING,
+    )
+
+
+def _unheard(host: Host, now: datetime) -> Sequence[Cell]:
+    agent = host.reported_by
+    return [
+        Cell(str(host), page_url(host)),
+        Cell(host.group.name, page_url(host.group)),
+        Cell(agent.hostname, page_url(agent)) if agent else Cell(EMPTY),
+        Cell(ago_words(host.last_report, now) if host.last_report else "never"),
+    ]
 
 
 def _host(host: Host, now: datetime) -> Sequence[Cell]:

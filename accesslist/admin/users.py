@@ -119,7 +119,7 @@ class UserAdmin(WithRoles):
     def get_list_display(self, request: HttpRequest) -> list[str]:
         """When somebody last logged in is shown to who reads everything."""
         everything = operator_of(request).reach().everything
-        return [*self.list_display, "last_login"] if everything else self.list_display
+        return [*super().get_list_display(request), *(["last_login"] if everything else [])]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """How an account is guarded is no business of whoever shares an organization with its user."""

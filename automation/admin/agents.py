@@ -2,15 +2,14 @@
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
-from automation.admin.shown import AGENT_TONES, agent_state, with_behind
+from automation.admin.shown import agent_state, with_behind
 from automation.choices import AgentType
 from automation.models import Agent, FleetWatch
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
 from opsapi.console.actions import Action, Call
-from opsapi.console.display import ago, project, short_field
+from opsapi.console.display import ago, badge, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -70,10 +69,10 @@ class AgentAdmin(ConsoleAdmin):
     ]
     empty_text = "No agent has reported yet. An agent needs an API key with the role GROUP_AGENT."
 
-    @display(description="state", label=AGENT_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
-    def state(self, agent: Agent) -> str:
-        """How it stands."""
-        return agent_state(agent)
+    @admin.display(description="state")
+    def state(self, agent: Agent) -> SafeString:
+        """Whether it reports."""
+        return badge(*agent_state(agent))
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, agent: Agent) -> str:

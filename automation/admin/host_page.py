@@ -6,9 +6,10 @@ from typing import Any
 
 from django.utils.http import urlencode
 
-from automation.admin.shown import HOST_TONES, host_state
+from automation.admin.shown import host_state
 from automation.measured import measured_of
 from automation.models import Database, Host
+from automation.rules.silence import unheard_for
 from events.models import Event
 from events.search import EventSearch
 from events.search_pages import search_page
@@ -27,10 +28,12 @@ def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Map
     """Its measurements, of which the metric that is `wanted` is plotted, and its panels."""
     measured = measured_of(host, wanted, now=now)
     links = [(one, "?" + urlencode({"metric": one.metric.value})) for one in measured.newest]
-    state = host_state(host)
+    state, tone = host_state(host, now)
     return {
         "state": state,
-        "tone": HOST_TONES[state],
+        "tone": tone,
+        "is_old": unheard_for(host.last_report, now) is not None,
+        "age": ago_words(measured.reported, now) if measured.reported else "",
         "measured": measured,
         "metrics": links,
         "panels": list(_panels(host, reach, now)),
@@ -41,7 +44,7 @@ def _panels(host: Host, reach: Reach, now: datetime) -> Iterator[Panel]:
     for contribute in host_panels():
         yield contribute(reach, host, now)
     yield _events(host, reach, now)
-    yield _members(host)
+    yield _members(host, now)
     yield _databases(host)
 
 
@@ -71,7 +74,7 @@ def _event(event: Event, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _members(host: Host) -> Panel:
+def _members(host: Host, now: datetime) -> Panel:
     same = Host.objects.filter(replica_set=host.replica_set_id).order_by("hostname", "port")
     found = first_rows(same if host.replica_set_id else Host.objects.none())
     return Panel(
@@ -79,16 +82,16 @@ def _members(host: Host) -> Panel:
         title="Replica set",
         unit="members",
         headers=["Member", "Type", "State"],
-        rows=[_member(one) for one in found.rows],
+        rows=[_member(one, now) for one in found.rows],
         count=found.count,
         url=page_url(host.replica_set) if host.replica_set else list_url(Host),
         empty="Agents report it as a member of no replica set.",
     )
 
 
-def _member(host: Host) -> Sequence[Cell]:
-    state = host_state(host)
-    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=HOST_TONES[state])]
+def _member(host: Host, now: datetime) -> Sequence[Cell]:
+    state, tone = host_state(host, now)
+    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=tone)]
 
 
 def _databases(host: Host) -> Panel:

@@ -3,21 +3,22 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from automation.admin.host_page import host_context
-from automation.admin.shown import HOST_TONES, host_state, with_behind
+from automation.admin.shown import host_state, with_behind
 from automation.forms.hosts import HostForm, NewHostForm
 from automation.models import Database, Host
 from automation.reports import Address
+from automation.selectors.members import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.views.hosts import HostViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import ago, project, short
-from opsapi.console.filters import RelatedFilter
+from opsapi.console.display import ago, badge, project, short
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 _AS_REPORTED = "Hosts appear here with the first report of an agent; one can be added by hand before that."
@@ -36,6 +37,19 @@ def _change(call: Call) -> None:
 
 def _delete(call: Call) -> None:
     host_delete(group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now)
+
+
+class DataFilter(ChoiceFilter):
+    """By whether their state is known."""
+
+    title = "data"
+    parameter_name = "data"
+    offered = (("none", "No data"), ("current", "Current"))
+
+    def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
+        """Those without data, or all others."""
+        unknown = without_data(clock.now())
+        return rows.filter(unknown) if value == "none" else rows.exclude(unknown)
 
 
 @admin.register(Host)
@@ -79,6 +93,7 @@ class HostAdmin(ConsoleAdmin):
     list_display = ["address", "state", "reported", "type_name", "shown_version", "replica_set_name", project]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
+        DataFilter,
         "type_name",
         "version_behind",
         ("group", RelatedFilter),
@@ -118,10 +133,10 @@ class HostAdmin(ConsoleAdmin):
         """Its name and port."""
         return short(str(host))
 
-    @display(description="state", label=HOST_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
-    def state(self, host: Host) -> str:
-        """How it stands."""
-        return host_state(host)
+    @admin.display(description="state")
+    def state(self, host: Host) -> SafeString:
+        """Up, down or no data."""
+        return badge(*host_state(host, clock.now()))
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, host: Host) -> str:

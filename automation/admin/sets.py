@@ -1,17 +1,28 @@
 """Replica sets and clusters in the console."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
-from automation.admin.shown import SET_TONES, host_state, set_state, with_behind
+from automation.admin.shown import (
+    cluster_state,
+    host_state,
+    set_state,
+    with_behind,
+)
 from automation.models import Cluster, Host, ReplicaSet
-from opsapi.console.display import ago, link, project, short_field
+from automation.selectors.members import MembersNow, members_now
+from opsapi import clock
+from opsapi.console.display import ago, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
 from opsapi.console.places import page_url
+
+_COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "unknown")
 
 
 class MemberInline(ConsoleInline):
@@ -34,9 +45,9 @@ class MemberInline(ConsoleInline):
         return link(page_url(host), host)
 
     @admin.display(description="state")
-    def state(self, host: Host) -> str:
-        """How it stands."""
-        return host_state(host)
+    def state(self, host: Host) -> SafeString:
+        """Up, down or no data."""
+        return badge(*host_state(host, clock.now()))
 
     @admin.display(description="version")
     def shown_version(self, host: Host) -> str:
@@ -57,14 +68,30 @@ class ClusterAdmin(ConsoleAdmin):
     icon = "hub"
     rank = 30
     group_path = "group_id"
-    list_display = [short_field("name"), project, "created"]
+    list_display = [short_field("name"), "state", "hosts", project, "created"]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
-    fields = ["name", "group", "id", "created"]
+    fields = ["name", "state", "hosts", "group", "id", "created"]
     inlines = [MemberInline]
     empty_text = "Clusters appear here when agents report hosts with a cluster name."
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Their hosts."""
+        found = members_now("cluster_id", [one.id for one in rows], clock.now())
+        for one in rows:
+            one.members_now = found.get(one.id, MembersNow())
+
+    @admin.display(description="state")
+    def state(self, one: Any) -> SafeString:
+        """How many of its hosts are down or unknown."""
+        return badge(*cluster_state(one.members_now, clock.now()))
+
+    @admin.display(description="hosts")
+    def hosts(self, one: Any) -> int:
+        """How many it has."""
+        return int(one.members_now.hosts)
 
 
 @admin.register(ReplicaSet)
@@ -75,7 +102,7 @@ class ReplicaSetAdmin(ConsoleAdmin):
     icon = "account_tree"
     rank = 20
     group_path = "group_id"
-    list_display = [short_field("name"), "state", "primaries", "healthy", "unhealthy", "cluster", project]
+    list_display = [short_field("name"), "state", *_COUNTS, "cluster", project]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["cluster", "group"]
     search_fields = ["name", "cluster__name", "group__name", "group__id__exact"]
@@ -83,9 +110,7 @@ class ReplicaSetAdmin(ConsoleAdmin):
     fields = [
         "name",
         "state",
-        "primaries",
-        "healthy",
-        "unhealthy",
+        *_COUNTS,
         "cluster",
         "shard_name",
         "group",
@@ -95,7 +120,33 @@ class ReplicaSetAdmin(ConsoleAdmin):
     inlines = [MemberInline]
     empty_text = "Replica sets appear here when agents report hosts with a replica set name."
 
-    @display(description="state", label=SET_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
-    def state(self, one: ReplicaSet) -> str:
-        """How it stands."""
-        return set_state(one)
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Their members."""
+        found = members_now("replica_set_id", [one.id for one in rows], clock.now())
+        for one in rows:
+            one.members_now = found.get(one.id, MembersNow())
+
+    @admin.display(description="state")
+    def state(self, one: Any) -> SafeString:
+        """The worst that is known of it."""
+        return badge(*set_state(one, one.members_now, clock.now()))
+
+    @admin.display(description="primaries")
+    def known_primaries(self, one: Any) -> int:
+        """Those that are reported now."""
+        return int(one.members_now.known.primaries)
+
+    @admin.display(description="healthy")
+    def known_healthy(self, one: Any) -> int:
+        """Members that are reported so now."""
+        return int(one.members_now.known.healthy)
+
+    @admin.display(description="unhealthy")
+    def known_unhealthy(self, one: Any) -> int:
+        """Members that are reported so now."""
+        return int(one.members_now.known.unhealthy)
+
+    @admin.display(description="unknown")
+    def unknown(self, one: Any) -> int:
+        """Members nothing has been heard of for too long."""
+        return int(one.members_now.unknown)

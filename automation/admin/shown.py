@@ -1,42 +1,71 @@
-"""What pages of the fleet show alike: how something stands."""
+"""What pages of the fleet show alike: the state of a host, replica set, cluster or agent."""
+
+from datetime import datetime
 
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
+from automation.rules.silence import unheard_for
+from automation.selectors.members import MembersNow
+from opsapi.console.ages import age_words
 from opsapi.console.display import EMPTY
 from opsapi.console.parts import Tone
 
-HOST_TONES = {"up": Tone.GOOD, "down": Tone.BAD, "no data": Tone.PLAIN}
-SET_TONES = {
-    "healthy": Tone.GOOD,
-    "members unhealthy": Tone.WARNING,
-    "no primary": Tone.BAD,
-    "several primaries": Tone.BAD,
-    "no members": Tone.PLAIN,
-}
-AGENT_TONES = {"reporting": Tone.GOOD, "silent": Tone.BAD}
+State = tuple[str, Tone]
+"""The words of a state, and how good or bad it is."""
+
+_NO_DATA = "no data"
 
 
-def host_state(host: Host) -> str:
-    """How a host stands, in a word."""
+def host_state(host: Host, now: datetime) -> State:
+    """Down, up, or no data: how long nothing has been heard of it."""
     if host.down:
-        return "down"
-    return "no data" if host.type_name == HostType.NO_DATA.value else "up"
+        return "down", Tone.BAD
+    if host.type_name == HostType.NO_DATA.value or host.last_report is None:
+        return _NO_DATA, Tone.PLAIN
+    if unheard_for(host.last_report, now):
+        return _no_data(host.last_report, now)
+    return "up", Tone.GOOD
 
 
-def set_state(one: ReplicaSet) -> str:
-    """How a replica set stands, in a word or two: the worst that is the matter."""
+def set_state(one: ReplicaSet, members: MembersNow, now: datetime) -> State:
+    """The worst that is known of a replica set; it is not healthy while members are unknown."""
     if not one.healthy + one.unhealthy:
-        return "no members"
+        return "no members", Tone.PLAIN
     if one.primaries != 1:
-        return "several primaries" if one.primaries else "no primary"
-    return "members unhealthy" if one.unhealthy else "healthy"
+        return "several primaries" if one.primaries else "no primary", Tone.BAD
+    if members.known.unhealthy:
+        return "members unhealthy", Tone.WARNING
+    return _unknown(members, now) or ("healthy", Tone.GOOD)
 
 
-def agent_state(agent: Agent) -> str:
-    """How an agent stands, in a word."""
-    return "silent" if agent.down else "reporting"
+def cluster_state(members: MembersNow, now: datetime) -> State:
+    """How many hosts of a cluster are down, else how many are unknown."""
+    if not members.hosts:
+        return "no hosts", Tone.PLAIN
+    if members.down:
+        return f"{members.down} down", Tone.BAD
+    return _unknown(members, now) or ("up", Tone.GOOD)
+
+
+def agent_state(agent: Agent) -> State:
+    """Whether an agent reports."""
+    return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
 
 
 def with_behind(version: str | None, *, behind: bool) -> str:
     """A version, and whether others have a higher one."""
     return f"{version} (behind)" if version and behind else version or EMPTY
+
+
+def _unknown(members: MembersNow, now: datetime) -> State | None:
+    if not members.unknown:
+        return None
+    if members.unknown < members.hosts:
+        return f"{members.unknown} unknown", Tone.PLAIN
+    return _no_data(members.last_report, now)
+
+
+def _no_data(last_report: datetime | None, now: datetime) -> State:
+    """`no data · 28 min`; without the time where nothing was ever reported."""
+    age = f" · {age_words(now - last_report)}" if last_report else ""
+    return f"{_NO_DATA}{age}", Tone.PLAIN

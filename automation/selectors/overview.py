@@ -1,6 +1,9 @@
 """What the console's start page shows of the fleet. Read every ten seconds: first rows, bounded counts."""
 
+from datetime import datetime
+
 from automation.models import Agent, Host
+from automation.selectors.members import without_data
 from opsapi.api.principal import Reach
 from opsapi.console.first_rows import FirstRows, first_rows, in_reach
 
@@ -10,6 +13,13 @@ def hosts_down(reach: Reach) -> FirstRows[Host]:
     # A deleted project is gone for everybody, though its hosts are taken away later.
     down = Host.objects.filter(down=True, group__deleted=None).select_related("group")
     return first_rows(in_reach(down, reach).order_by("group_id", "hostname", "port"))
+
+
+def hosts_without_data(reach: Reach, now: datetime) -> FirstRows[Host]:
+    """Hosts whose state is not known, by project and name."""
+    # No index is on the last report, which every report changes: hosts are few beside what is reported of them.
+    unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related("group", "reported_by")
+    return first_rows(in_reach(unknown, reach).order_by("group_id", "hostname", "port"))
 
 
 def agents_silent(reach: Reach) -> FirstRows[Agent]:

@@ -6,12 +6,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.contrib import admin
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from opsapi import clock
 from opsapi.console.ages import age_words, time_words
+from opsapi.console.places import page_url
 
 T = TypeVar("T")
 
@@ -41,8 +43,8 @@ def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
 
 @admin.display(description="project", ordering="group__name")
 def project(row: Any) -> str | SafeString | None:
-    """A column of a list: the name of the row's project, its `group`; None where it has none."""
-    return short(row.group.name) if row.group else None
+    """A column of a list: the row's project, its `group`, which whoever sees the row may see; None without."""
+    return link(page_url(row.group), short(row.group.name)) if row.group else None
 
 
 def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
@@ -62,6 +64,11 @@ def link(url: str, text: object) -> SafeString:
     return format_html('<a class="console-link" href="{}">{}</a>', url, text)
 
 
+def badge(words: str, tone: str) -> SafeString:
+    """A state as a label; `tone` says how good or bad it is (`opsapi.console.parts.Tone`)."""
+    return render_to_string("unfold/helpers/label.html", {"text": words, "type": tone})
+
+
 def named(words: str, name: str) -> SafeString:
     """What something is in words, and below them its name in the API."""
     return format_html('{} <small class="console-name">{}</small>', words, name)
@@ -75,6 +82,14 @@ def ago(moment: datetime | None) -> SafeString | str:
     # Narrow columns break it before the last word only.
     words = format_html('<span class="console-age">{}</span> ago', age)
     return format_html('<time datetime="{}" title="{}">{}</time>', wire, exact, words)
+
+
+def moment(at: datetime | None) -> SafeString | str:
+    """A time in one line."""
+    if at is None:
+        return EMPTY
+    words = time_words(at)
+    return format_html('<time class="console-age" datetime="{}">{}</time>', clock.wire_time(at), words)
 
 
 def pretty_json(value: Any) -> SafeString:

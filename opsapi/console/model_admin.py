@@ -29,6 +29,7 @@ from opsapi.console.changelist import ConsoleChangeList
 from opsapi.console.display import EMPTY
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
+from opsapi.console.links import with_links
 from opsapi.console.paging import BoundedPaginator
 from opsapi.console.places import action_url, list_url, page_url
 from opsapi.console.searching import TOO_LONG, is_too_long
@@ -89,6 +90,19 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def is_shown_to(self, reach: Reach) -> bool:
         """Whether somebody of this reach may find any rows here."""
         return reach.everything or (self.group_path is not None and bool(reach.group_ids))
+
+    def shows(self, row: models.Model, reach: Reach) -> bool:
+        """Whether somebody of this reach finds the row's page; a query only where no project says it."""
+        if getattr(row, "deleted", None) is not None:
+            return False
+        if reach.everything:
+            return True
+        if self.group_path is not None:
+            return self.scope_of(row).group_id in reach.group_ids
+        return self.visible(self.model._default_manager.filter(pk=row.pk), reach).exists()
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Read what columns and fields show of other rows, for all rows of a page at once; kept on them."""
 
     def scope_of(self, row: Any) -> Scope:
         """Where the row stands: what roles to do something to it are asked for."""
@@ -266,11 +280,22 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The row; an empty `_to_field` in the address is none, where Django looks for a field of no name."""
-        return super().get_object(request, object_id, from_field or None)
+        row = super().get_object(request, object_id, from_field or None)
+        if row is not None:
+            self.look_up(request, [row])
+        return row
+
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Those declared, related rows as links."""
+        return self._with_links(request, self.list_display)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Those declared."""
-        return list(self.fields or ())
+        """Those declared, related rows as links."""
+        return self._with_links(request, self.fields or ())
+
+    def _with_links(self, request: HttpRequest, names: Any) -> list[Any]:
+        reach = operator_of(request).reach()
+        return with_links(names, site=self.admin_site, reach=reach, model=self.model)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Never: only services write."""
@@ -303,9 +328,14 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
     show_change_link = False
     empty_value_display = EMPTY
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """Those declared, related rows as links."""
+        reach = operator_of(request).reach()
+        return with_links(self.fields or (), site=self.admin_site, reach=reach, model=self.model)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """All of them, those that are computed too."""
-        return list(self.fields or ())
+        return self.get_fields(request, obj)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """As the page it stands on."""

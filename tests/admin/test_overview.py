@@ -28,7 +28,7 @@ from tests.factories.automation import make_host
 HOUR = timedelta(hours=1)
 HOSTILE = "<script>alert(1)</script>\"'&"
 ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
-PANELS = ("alerts", "notifications", "destinations", "windows", "hosts", "agents")
+PANELS = ("alerts", "notifications", "destinations", "windows", "hosts", "unheard", "agents")
 OF_THE_INSTALLATION = ("workers",)
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +60,7 @@ def fill(project: Project, name: str = "db1") -> None:
         updated=now,
     )
     make_host(project, name, down=True, replica_set_name=name)
+    make_host(project, f"{name}-silent", last_report=now - HOUR)
     made = {"agent_type": "MONITORING", "version": "1", "created": now, "last_report": now, "down": True}
     Agent.objects.create(group=project, hostname=name, **made)
 
@@ -106,6 +107,7 @@ class TestWhoSeesWhat:
         assert list(numbers(start_page(console))) == [
             "alerts open or tracking",
             "hosts down",
+            "hosts without data",
             "agents silent",
             "notifications failing",
             "destinations failing",

@@ -16,7 +16,7 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
-from automation.selectors.overview import agents_silent, hosts_down
+from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
 from opsapi.api.principal import Reach
 from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id
@@ -193,6 +193,17 @@ class TestFleet:
         make_host(project, "gone", down=True, deleted=NOW)
         first = make_host(project, "a", down=True)
         assert ids(hosts_down(ALL).rows) == [first.id, down.id]
+
+    def test_hosts_are_without_data_once_they_are_silent(self, project: Project) -> None:
+        for name, changes in {
+            "down": {"down": True, "last_report": NOW - DAY},
+            "heard": {"last_report": NOW - timedelta(minutes=4) + SECOND},
+            "gone": {"deleted": NOW},
+        }.items():
+            make_host(project, name, **changes)
+        silent = make_host(project, "silent", last_report=NOW - timedelta(minutes=4))
+        never = make_host(project, "never")
+        assert ids(hosts_without_data(ALL, NOW).rows) == [never.id, silent.id]
 
     def test_agents_that_report_are_not_shown(self, project: Project) -> None:
         silent = make_agent(project, "silent")

@@ -6,7 +6,7 @@ import pytest
 
 from automation.choices import AgentType
 from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND, turned
-from automation.rules.silence import clocks_start, silent_since
+from automation.rules.silence import clocks_start, silent_since, unheard_for
 from events.types import EventType
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
@@ -25,6 +25,23 @@ FOUR_MINUTES = timedelta(minutes=4)
 )
 def test_silence_is_four_minutes_long_while_it_is_counted(ran: timedelta, expected: datetime | None) -> None:
     assert silent_since(counting_since=NOW - ran, now=NOW) == expected
+
+
+@pytest.mark.parametrize(
+    ("ago", "unheard"),
+    [
+        (None, None),
+        (-SECOND, None),
+        (timedelta(), None),
+        (FOUR_MINUTES - SECOND, None),
+        (FOUR_MINUTES, FOUR_MINUTES),
+        (timedelta(minutes=28), timedelta(minutes=28)),
+    ],
+)
+def test_a_report_counts_as_long_as_an_agent_may_be_silent(
+    ago: timedelta | None, unheard: timedelta | None
+) -> None:
+    assert unheard_for(None if ago is None else NOW - ago, NOW) == unheard
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""The hosts of replica sets and clusters, with those whose state is not known: for pages."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db.models import Case, Count, Max, Q, Value, When
+
+from automation.choices import HostType
+from automation.models import Host
+from automation.rules.replica_sets import Members, Tally, tally
+from automation.rules.silence import heard_limit
+from opsapi.fields import Among
+
+
+def without_data(now: datetime) -> Q:
+    """Hosts whose state is not known: none was reported yet, or not for too long. What is down is down."""
+    return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
+
+
+@dataclass(frozen=True, slots=True)
+class MembersNow:
+    """How many hosts there are, are down, and are `unknown`; `known` counts the others as replica sets do.
+
+    `last_report` is the newest of those that are unknown.
+    """
+
+    hosts: int = 0
+    down: int = 0
+    unknown: int = 0
+    known: Tally = Tally()
+    last_report: datetime | None = None
+
+
+def members_now(
+    field: Literal["replica_set_id", "cluster_id"], ids: Collection[str], now: datetime
+) -> dict[str, MembersNow]:
+    """The members of replica sets or clusters by their ids; those without hosts are left out. One query."""
+    is_unknown = Case(When(without_data(now), then=Value(True)), default=Value(False))
+    hosts = Host.objects.filter(Among(field, ids)).values(field, "type_name", "down", unknown=is_unknown)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in hosts.annotate(count=Count("id"), newest=Max("last_report")).order_by():
+        found.setdefault(row[field], []).append(row)
+    return {key: _members(rows) for key, rows in found.items()}
+
+
+def _members(rows: Collection[dict[str, Any]]) -> MembersNow:
+    known = [
+        Members(type_name=HostType(row["type_name"]), reachable=not row["down"], count=row["count"])
+        for row in rows
+        if not row["unknown"]
+    ]
+    reports = [row["newest"] for row in rows if row["unknown"] and row["newest"]]
+    return MembersNow(
+        hosts=sum(row["count"] for row in rows),
+        down=sum(row["count"] for row in rows if row["down"]),
+        unknown=sum(row["count"] for row in rows if row["unknown"]),
+        known=tally(known),
+        last_report=max(reports, default=None),
+    )

@@ -1,0 +1,69 @@
+"""Links from one row to another, for who may see the other's page."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import ForeignKey, Model
+from django.utils.safestring import SafeString
+
+from opsapi.api.principal import Reach
+from opsapi.console.display import link, short
+from opsapi.console.places import page_url
+
+
+def url_seen(site: AdminSite, reach: Reach, row: Model | None) -> str:
+    """The page of a row; empty where it has none, is gone, or may not be seen by somebody of this reach."""
+    pages: Any = site._registry.get(type(row)) if row is not None else None
+    return page_url(row) if row is not None and pages is not None and pages.shows(row, reach) else ""
+
+
+@dataclass(frozen=True)
+class RelatedColumn:
+    """A column of a list, or a field of a page: a related row by its name, with a link to its page.
+
+    It is equal to another one of the same name: Django compares what is shown with what may be written.
+    """
+
+    site: AdminSite
+    reach: Reach
+    model: type[Model]
+    name: str
+
+    def __call__(self, row: Any) -> str | SafeString | None:
+        """The name; None where there is no related row."""
+        related = getattr(row, self.name)
+        if related is None:
+            return None
+        url = url_seen(self.site, self.reach, related)
+        text = short(str(related))
+        return link(url, text) if url else text
+
+    @property
+    def __name__(self) -> str:  # type: ignore[override]  # Django asks columns for it, as if they were functions
+        return self.name
+
+    @property
+    def short_description(self) -> str:
+        """The heading."""
+        return str(self.model._meta.get_field(self.name).verbose_name)  # type: ignore[union-attr]  # a ForeignKey
+
+    @property
+    def admin_order_field(self) -> str:
+        """Sorted as the related row's own id, as Django does for the field."""
+        return self.name
+
+
+def with_links(names: Any, *, site: AdminSite, reach: Reach, model: type[Model]) -> list[Any]:
+    """The columns or fields of a model, those that name a related row as links."""
+    return [RelatedColumn(site, reach, model, one) if _is_related(model, one) else one for one in names]
+
+
+def _is_related(model: type[Model], name: Any) -> bool:
+    if not isinstance(name, str):
+        return False
+    try:
+        return isinstance(model._meta.get_field(name), ForeignKey)
+    except FieldDoesNotExist:
+        return False
