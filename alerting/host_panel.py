@@ -2,31 +2,34 @@
 
 from datetime import datetime
 
-from alerting.choices import ACTIVE
 from alerting.looks import alert_cells
 from alerting.models import Alert
+from alerting.selectors.alert_order import active_first_rows
 from alerting.selectors.alert_search import alerts_matching
+from alerting.selectors.windows import muting_windows
 from automation.models import Host
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import first_rows, in_reach
+from opsapi.console.first_rows import in_reach
 from opsapi.console.parts import Cell, Panel
 from opsapi.console.places import list_url
 
 
 def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
-    """Its open and tracking alerts, the newest first."""
-    active = Alert.objects.filter(group=host.group_id, status__in=[one.value for one in ACTIVE])
-    found = first_rows(
-        alerts_matching(in_reach(active, reach), str(host), reach=reach).order_by("-created", "-id")
-    )
+    """Its open and pending alerts, in the order of every list."""
+    of_project = in_reach(Alert.objects.filter(group=host.group_id), reach)
+    found = active_first_rows(alerts_matching(of_project, str(host), reach=reach), now=now)
+    muted = muting_windows(found.rows, now=now)
+    of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
+    all_alerts = Cell("All its alerts", list_url(Alert, **of_host))
     return Panel(
         name="alerts",
         title="Open alerts",
         unit="open alerts",
         headers=["What", "Status", "Age"],
-        rows=[alert_cells(one, now) for one in found.rows],
+        rows=[alert_cells(one, now, is_muted=one.id in muted) for one in found.rows],
         count=found.count,
-        url=list_url(Alert, q=str(host)),
+        url=list_url(Alert, status="active", **of_host),
         empty="No alert about this host is open.",
-        remedy=Cell("Its alerts so far", list_url(Alert, q=str(host))),
+        remedy=all_alerts,
+        facts=[all_alerts] if found.rows else [],
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow
 from alerting.rules.muting import MuteExtent
+from alerting.rules.state import AlertState, alert_state
 from alerting.rules.story import MomentKind
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.acknowledging import alert_acknowledgement
@@ -15,11 +16,13 @@ from opsapi.console.ages import age_words
 from opsapi.console.parts import Cell, Tone
 from opsapi.console.places import page_url
 
-ALERT_TONES: Mapping[str, Tone] = {
-    AlertStatus.TRACKING: Tone.WARNING,
-    AlertStatus.OPEN: Tone.BAD,
-    AlertStatus.CLOSED: Tone.GOOD,
-    AlertStatus.CANCELLED: Tone.PLAIN,
+ALERT_TONES: Mapping[AlertState, Tone] = {
+    AlertState.PENDING: Tone.WARNING,
+    AlertState.OPEN: Tone.BAD,
+    AlertState.ACKNOWLEDGED: Tone.INFO,
+    AlertState.MUTED: Tone.PLAIN,
+    AlertState.CLOSED: Tone.GOOD,
+    AlertState.CANCELLED: Tone.PLAIN,
 }
 NOTIFICATION_TONES: Mapping[str, Tone] = {
     NotificationStatus.PENDING: Tone.INFO,
@@ -63,11 +66,11 @@ MOMENTS: Mapping[MomentKind, tuple[str, Tone]] = {
 """An icon of the theme and a tone."""
 
 
-def alert_state(alert: Alert, now: datetime) -> tuple[str, Tone]:
-    """How an alert stands, in a word: taken on by somebody, or else its status."""
-    if alert_acknowledgement(alert, now):
-        return "acknowledged", Tone.INFO
-    return alert.status.lower(), ALERT_TONES[alert.status]
+def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertState, Tone]:
+    """The state of an alert and its tone: what every page shows of it."""
+    is_acknowledged = alert_acknowledgement(alert, now) is not None
+    state = alert_state(AlertStatus(alert.status), is_acknowledged=is_acknowledged, is_muted=is_muted)
+    return state, ALERT_TONES[state]
 
 
 DESTINATION_TONES: Mapping[str, Tone] = {
@@ -98,15 +101,20 @@ def muted_words(extent: MuteExtent) -> str:
     return f"The window mutes {extent.sentence}: {extent.open_words} now."
 
 
+def window_name(window: MaintenanceWindow) -> str:
+    """What people call a maintenance window."""
+    return window.description or f"{', '.join(window.alert_types)} ({window.id})"
+
+
 def alert_words(alert: Alert) -> str:
     """What it is: `Outside metric threshold: CONNECTIONS`."""
     metric = f": {alert.metric_name}" if alert.metric_name else ""
     return in_words(alert.event_type) + metric
 
 
-def alert_cells(alert: Alert, now: datetime) -> tuple[Cell, Cell, Cell]:
-    """What it is about, how it stands, how old it is: in lists of active alerts."""
-    word, tone = alert_state(alert, now)
+def alert_cells(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[Cell, Cell, Cell]:
+    """What it is, its state and its age: in lists of active alerts."""
+    word, tone = alert_badge(alert, now, is_muted=is_muted)
     return (
         Cell(alert_words(alert), page_url(alert)),
         Cell(word, tone=tone),

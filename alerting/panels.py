@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Model
+
 from alerting.choices import NotificationStatus
 from alerting.looks import alert_cells, window_look
 from alerting.models import (
@@ -24,6 +26,8 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
+from alerting.selectors.targets import targets_of
+from alerting.selectors.windows import muting_windows
 from alerting.selectors.workers import workers_seen
 from opsapi.api.principal import Reach
 from opsapi.console.ages import age_words, ago_words
@@ -51,13 +55,14 @@ def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
 
 def _alerts(reach: Reach, now: datetime) -> Panel:
     found = active_alerts(reach=reach, now=now)
+    targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)
     return Panel(
         name="alerts",
         rank=10,
-        title="Alerts open or tracking",
-        unit="alerts open or tracking",
-        headers=["What", "About", "Project", "Status", "Age"],
-        rows=[_alert(one, now) for one in found.rows],
+        title="Open and pending alerts",
+        unit="alerts open or pending",
+        headers=["What", "About", "Project", "State", "Age"],
+        rows=[_alert(one, targets.get(one.id), one.id in muted, now) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
         empty="No alert is open. One opens when what an enabled alert configuration looks for happens.",
@@ -68,9 +73,10 @@ def _alerts(reach: Reach, now: datetime) -> Panel:
     )
 
 
-def _alert(alert: Alert, now: datetime) -> Sequence[Cell]:
-    what, state, age = alert_cells(alert, now)
-    about, project = Cell(target_words(alert.facts)), Cell(alert.group.name, page_url(alert.group))
+def _alert(alert: Alert, target: Model | None, is_muted: bool, now: datetime) -> Sequence[Cell]:
+    what, state, age = alert_cells(alert, now, is_muted=is_muted)
+    about = Cell(target_words(alert.facts), page_url(target) if target else "")
+    project = Cell(alert.group.name, page_url(alert.group))
     return [what, about, project, state, age]
 
 

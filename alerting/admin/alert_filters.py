@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
+from alerting.rules.state import alert_state
 from alerting.selectors.alert_search import Age, acknowledged, of_age
 from events.types import EVENT_TYPES, Kind
 from opsapi import clock
@@ -22,11 +23,14 @@ _AGES = {
 
 
 class StatusFilter(ChoiceFilter):
-    """By state."""
+    """By state, in the words of every page; one that is acknowledged or muted is found as open, too."""
 
-    title = "status"
+    title = "state"
     parameter_name = "status"
-    offered = ((_ACTIVE, "Not over"), *((one.value, one.value.capitalize()) for one in AlertStatus))
+    offered = (
+        (_ACTIVE, "Not over"),
+        *((one.value, alert_state(one, is_acknowledged=False, is_muted=False).value) for one in AlertStatus),
+    )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Those in that state, or not over."""

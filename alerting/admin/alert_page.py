@@ -6,7 +6,7 @@ from datetime import datetime
 
 from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
-from alerting.looks import ALERT_TONES, MOMENTS, NOTIFICATION_TONES, alert_words
+from alerting.looks import MOMENTS, NOTIFICATION_TONES, alert_badge, alert_words, window_name
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.rules.around import Measured
 from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
@@ -14,6 +14,8 @@ from alerting.rules.telling import Telling, duration_words
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import target_words, value_words
 from alerting.selectors.story import AlertStory, alert_story
+from alerting.selectors.targets import targets_of
+from alerting.selectors.windows import muting_windows
 from automation.metrics import Metric
 from automation.quantities import unit_words
 from events.models import Event
@@ -21,7 +23,7 @@ from opsapi.api.principal import Operator
 from opsapi.console.ages import age_words, ago_words
 from opsapi.console.display import cut, more_words
 from opsapi.console.parts import Plot, Tone
-from opsapi.console.places import action_url, list_url, page_url_of
+from opsapi.console.places import action_url, list_url, page_url, page_url_of
 from opsapi.roles import Scope
 
 MOST_TELLINGS = 40
@@ -57,7 +59,11 @@ class AlertPage:
     story: AlertStory
     words: str
     target: str
+    target_url: str
+    state: str
     tone: Tone
+    window: str
+    window_url: str
     age: str
     value: str | None
     config_url: str | None
@@ -80,11 +86,17 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     story = alert_story(alert, sees_config=sees_config, now=now)
     shown, left_out = cut(story.tellings, MOST_TELLINGS)
     tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config))
+    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
+    state, tone = alert_badge(alert, now, is_muted=window is not None)
     return AlertPage(
         story=story,
         words=alert_words(alert),
         target=target_words(alert.facts),
-        tone=ALERT_TONES[alert.status],
+        target_url=page_url(target) if target else "",
+        state=state,
+        tone=tone,
+        window=window_name(window) if window else "",
+        window_url=page_url(window) if window else "",
         age=_age(alert, now),
         value=_value(alert, story.threshold),
         config_url=page_url_of(AlertConfig, story.config.id) if story.config.is_there else None,

@@ -1,12 +1,13 @@
 """Alerts in the console: the list, and the story of one."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
+from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from alerting.admin.alert_actions import OF_ALERT, is_acknowledged
 from alerting.admin.alert_filters import (
@@ -16,22 +17,38 @@ from alerting.admin.alert_filters import (
     TypeFilter,
 )
 from alerting.admin.alert_page import page_of
-from alerting.looks import ALERT_TONES, alert_words
+from alerting.looks import alert_badge, alert_words, window_name
 from alerting.models import Alert, Notification
 from alerting.rules.wording import target_words
+from alerting.selectors.alert_order import urgent_first
 from alerting.selectors.alert_search import alerts_matching
+from alerting.selectors.targets import targets_of
+from alerting.selectors.windows import muting_windows
 from events.models import Event
 from opsapi import clock
 from opsapi.console.actions import operator_of
-from opsapi.console.display import ago, json_field, link, named, project, short
+from opsapi.console.display import ago, badge, json_field, link, named, project, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url
+from opsapi.console.paging import BoundedPaginator
+from opsapi.console.places import list_url, page_url
+
+
+class AlertPaginator(BoundedPaginator):
+    """Pages of alerts in their one order, which no single query sorts quickly."""
+
+    def page(self, number: int | str) -> Page[Any]:
+        """The rows of a page."""
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        rows: Any = self.object_list
+        stop = min(start + self.per_page, self.count)
+        return self._get_page(urgent_first(rows, start, stop, now=clock.now()), number, self)
 
 
 @admin.register(Alert)
 class AlertAdmin(ConsoleAdmin):
-    """Alerts, newest first."""
+    """Alerts: what nobody acknowledged first, the newest of it first."""
 
     section = Section.ALERTING
     icon = "notifications_active"
@@ -55,13 +72,17 @@ class AlertAdmin(ConsoleAdmin):
         "The beginning of a host's, replica set's or cluster's name, part of an event type, "
         "or a whole id of an alert, an alert configuration or a project."
     )
+    paginator = AlertPaginator
     ordering = ["-created", "-id"]
     sortable_by = ()
     fields = [
         "id",
+        "state",
         "status",
         "event_type",
+        "target",
         "group",
+        "muted_by",
         "metric_name",
         "current_value",
         "facts_json",
@@ -103,15 +124,27 @@ class AlertAdmin(ConsoleAdmin):
         """Its event type, and the metric."""
         return named(alert_words(alert), alert.event_type)
 
-    @display(description="status", label=ALERT_TONES)  # type: ignore[untyped-decorator]  # the theme is not typed
-    def state(self, alert: Alert) -> str:
-        """Where it stands."""
-        return alert.status
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """What they are about, and the windows that mute them."""
+        windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
+        for alert in rows:
+            alert.window, alert.about = windows.get(alert.id), targets.get(alert.id)
+
+    @admin.display(description="state")
+    def state(self, alert: Any) -> SafeString:
+        """The word for it that every page has."""
+        return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
 
     @admin.display(description="about")
-    def target(self, alert: Alert) -> str | None:
+    def target(self, alert: Any) -> str | SafeString | None:
         """The host, replica set, cluster or agent."""
-        return short(target_words(alert.facts))
+        text = short(target_words(alert.facts))
+        return link(page_url(alert.about), text) if alert.about else text
+
+    @admin.display(description="muted by")
+    def muted_by(self, alert: Any) -> SafeString | None:
+        """The maintenance window that covers it now."""
+        return link(page_url(alert.window), window_name(alert.window)) if alert.window else None
 
     @admin.display(description="age")
     def age(self, alert: Alert) -> SafeString | str:

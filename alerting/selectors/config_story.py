@@ -1,18 +1,21 @@
 """What is going on with one alert configuration: its alerts now, and what was done to it."""
 
+from datetime import datetime
+
 from django.db.models import QuerySet
 
-from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
+from alerting.selectors.alert_order import active_first_rows
 from events.models import Event
 from events.types import EVENT_TYPES, Category
+from opsapi.console.first_rows import FirstRows
 
 _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
 
 
-def alerts_now(config: AlertConfig) -> QuerySet[Alert]:
-    """Those that are tracked or open, newest first."""
-    return Alert.objects.filter(config_id=config.id, status__in=ACTIVE).order_by("-id")
+def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
+    """The first of those that are open or pending."""
+    return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
 
 
 def config_audits(config: AlertConfig) -> QuerySet[Event]:

@@ -9,9 +9,10 @@ from django.db.models import Count, Q, QuerySet
 from alerting.choices import ACTIVE, NotificationStatus, WaitReason
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
 from alerting.selectors.acknowledging import taken_on
+from alerting.selectors.alert_order import first_active
 from alerting.selectors.notification_log import of_own_configs
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_reach
+from opsapi.console.first_rows import MOST_COUNTED, FirstRows, first_rows, in_reach
 
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -58,9 +59,10 @@ class ActiveAlerts:
 
 
 def active_alerts(*, reach: Reach, now: datetime) -> ActiveAlerts:
-    """Open and tracking alerts: those nobody acknowledged first, of these the oldest first."""
+    """Open and pending alerts in the order of every list."""
     alerts = in_reach(Alert.objects.filter(status__in=[one.value for one in ACTIVE]), reach)
-    return ActiveAlerts(_first_alerts(alerts, now), [_age_count(alerts, age, now) for age in AGES])
+    rows = first_active(alerts.select_related("group"), now=now)
+    return ActiveAlerts(rows, [_age_count(alerts, age, now) for age in AGES])
 
 
 def notifications_failing(*, reach: Reach, now: datetime) -> FirstRows[Notification]:
@@ -89,13 +91,6 @@ def workers_known() -> FirstRows[WorkerHeartbeat]:
     All there are: each worker takes away those not seen for a day (`services.workers.worker_seen`).
     """
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
-
-
-def _first_alerts(alerts: QuerySet[Alert], now: datetime) -> list[Alert]:
-    """Two reads in the order of an index, where one would sort all there are."""
-    oldest = alerts.select_related("group").order_by("created", "id")
-    rows = list(oldest.exclude(taken_on(now))[:MOST_SHOWN])
-    return [*rows, *oldest.filter(taken_on(now))[: MOST_SHOWN - len(rows)]]
 
 
 def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCount:

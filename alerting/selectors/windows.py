@@ -1,6 +1,6 @@
-"""Maintenance windows: as documents, and what they silence."""
+"""Maintenance windows: as documents, and what they mute."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,29 @@ def window_row(window_id: str, *, group_id: str) -> WindowRow | None:
     return row
 
 
+def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
+    """The windows of all projects that have begun and not ended."""
+    return MaintenanceWindow.objects.filter(start__lte=now, end__gt=now)
+
+
+def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, MaintenanceWindow]:
+    """The window that covers each alert now, by the alert's id: of its project and category.
+
+    One query, however many alerts.
+    """
+    groups = {alert.group_id for alert in alerts}
+    rows = windows_in_effect(now).filter(group_id__in=groups) if groups else ()
+    windows = {one.id: one for one in rows}
+    spans = _spans((one.id, one.group_id, one.alert_types, one.start, one.end) for one in windows.values())
+    found = ((alert.id, covering(spans.get((alert.group_id, category_of(alert)), ()), now)) for alert in alerts)
+    return {alert_id: windows[span.id] for alert_id, span in found if span is not None}
+
+
+def category_of(alert: Alert) -> str:
+    """What windows name an alert by."""
+    return EVENT_TYPES[EventType(alert.event_type)].category.value
+
+
 def window_facts(row: WindowRow) -> dict[str, Any]:
     """A window without its links: what answers show and diffs compare."""
     shown = {
@@ -75,16 +98,24 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
         rows = cursor.fetchall()
     # Asked last, and without a lock: whoever deletes a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
-    spans: dict[tuple[str, str], list[WindowSpan]] = {}
-    for window_id, group_id, types, start, end in rows:
-        for category in types if group_id in live else ():
-            spans.setdefault((group_id, category), []).append(WindowSpan(id=window_id, start=start, end=end))
+    spans = _spans(row for row in rows if row[1] in live)
     found = {
         one.id: covering(spans.get((one.group_id or "", categories[one.id]), ()), now)
         for one in notifications
         if one.id in categories
     }
     return {name: Silence(window.id, window.end) for name, window in found.items() if window}
+
+
+def _spans(
+    rows: Iterable[tuple[str, str, Collection[str], datetime, datetime]],
+) -> dict[tuple[str, str], list[WindowSpan]]:
+    """The windows by project and category; `rows` have id, project, categories, start and end."""
+    spans: dict[tuple[str, str], list[WindowSpan]] = {}
+    for window_id, group_id, types, start, end in rows:
+        for category in types:
+            spans.setdefault((group_id, category), []).append(WindowSpan(id=window_id, start=start, end=end))
+    return spans
 
 
 _ACTIVE = """

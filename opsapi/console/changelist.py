@@ -37,7 +37,10 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
     def get_results(self, request: HttpRequest) -> None:
         """Without search and filters what was found is all there is."""
         super().get_results(request)
-        # Read here, and shown by whoever goes through it.
+        if not self.multi_page:
+            # Django leaves the paginator out; ours may have an order of its own.
+            self.result_list = self.paginator.page(1).object_list
+        # Read here once, and shown by whoever goes through it.
         self.model_admin.look_up(request, list(self.result_list))
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count

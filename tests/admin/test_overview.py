@@ -105,7 +105,7 @@ class TestWhoSeesWhat:
 
     def test_what_is_most_urgent_stands_first(self, console: Client) -> None:
         assert list(numbers(start_page(console))) == [
-            "alerts open or tracking",
+            "alerts open or pending",
             "hosts down",
             "hosts without data",
             "agents silent",
@@ -209,8 +209,8 @@ class TestWhatIsShown:
         for changes in ({}, {"status": "TRACKING"}, {"acknowledged_until": clock.now() + HOUR}):
             make_alert(project, **changes)
         page = start_page(console)
-        labels = re.findall(r"\b(open|tracking|acknowledged)\s*</span>", panel(page, "alerts"))
-        assert sorted(labels) == ["acknowledged", "open", "tracking"]
+        labels = re.findall(r"\b(Open|Pending|Acknowledged)\s*</span>", panel(page, "alerts"))
+        assert sorted(labels) == ["Acknowledged", "Open", "Pending"]
         assert "not acknowledged: 2" in page
         assert "under 1 h: 3" in page
 
@@ -230,7 +230,7 @@ class TestWhatIsShown:
         monkeypatch.setattr("opsapi.console.parts.MOST_COUNTED", 2)
         for _ in range(4):
             make_alert(project)
-        assert numbers(start_page(console))["alerts open or tracking"] == "2+"
+        assert numbers(start_page(console))["alerts open or pending"] == "2+"
         assert MOST_COUNTED == 1000
 
     def test_the_chart_has_its_numbers_as_a_table(self, project: Project, console: Client) -> None:

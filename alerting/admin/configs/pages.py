@@ -13,14 +13,18 @@ from accesslist.models import Project
 from alerting.admin.configs.actions import NEW, OF_ROW
 from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, TellsFilter
 from alerting.forms.configs.testing import destinations_of
+from alerting.looks import alert_badge, alert_words
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.rules.wording import condition_words, target_words
 from alerting.selectors.config_story import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
+from alerting.selectors.targets import targets_of
+from alerting.selectors.windows import muting_windows
 from events.wording import acting, in_words
+from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.ages import time_words
-from opsapi.console.display import EMPTY, json_field, link, more_words, named, short
+from opsapi.console.display import EMPTY, badge, json_field, link, more_words, named, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -134,11 +138,23 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="alerts now")
     def alerts(self, config: AlertConfig) -> SafeString:
         """Those that are tracked or open, and the way to the others."""
-        found = first_rows(alerts_now(config))
-        rows = [(link(page_url(one), one.status), target_words(one.facts)) for one in found.rows]
-        shown = _listed("{} {}", rows, found.left_out_words) if rows else "None. "
+        now = clock.now()
+        found = alerts_now(config, now=now)
+        muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
+        rows = [
+            (
+                badge(*alert_badge(one, now, is_muted=one.id in muted)),
+                link(page_url(one), alert_words(one)),
+                link(page_url(targets[one.id]), target_words(one.facts))
+                if one.id in targets
+                else target_words(one.facts),
+            )
+            for one in found.rows
+        ]
+        shown = _listed("{} {}, {}", rows) if rows else "None. "
+        more = link(list_url(Alert, status="active", q=config.id), found.left_out_words) if rows else ""
         every = link(list_url(Alert, q=config.id), "All its alerts")
-        return format_html("{}{}", shown, every)
+        return format_html("{}{} {}", shown, more, every)
 
     @admin.display(description="what was done to it")
     def happened(self, config: AlertConfig) -> str:

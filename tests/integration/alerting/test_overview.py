@@ -49,14 +49,14 @@ class TestAlerts:
     def shown(self, reach: Reach = ALL) -> list[str]:
         return ids(active_alerts(reach=reach, now=NOW).rows)
 
-    def test_the_oldest_comes_first_after_those_nobody_acknowledged(self, project: Project) -> None:
+    def test_the_newest_that_nobody_acknowledged_comes_first(self, project: Project) -> None:
         seen = aged(project, 3 * DAY, acknowledged_until=NOW + SECOND)
         young, old = aged(project, HOUR), aged(project, DAY)
         lapsed = aged(project, 2 * DAY, acknowledged_until=NOW)
         tracking = aged(project, 2 * HOUR, status=AlertStatus.TRACKING.value)
         for over in (AlertStatus.CLOSED, AlertStatus.CANCELLED):
             aged(project, 5 * DAY, status=over.value)
-        assert self.shown() == [lapsed.id, old.id, tracking.id, young.id, seen.id]
+        assert self.shown() == [young.id, tracking.id, old.id, lapsed.id, seen.id]
 
     @pytest.mark.parametrize(
         ("age", "place"),

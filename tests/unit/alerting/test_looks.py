@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.looks import ALERT_TONES, ATTEMPT_TONES, MOMENTS, NOTIFICATION_TONES, alert_state, window_look
+from alerting.looks import ALERT_TONES, ATTEMPT_TONES, MOMENTS, NOTIFICATION_TONES, alert_badge, window_look
 from alerting.models import Alert, MaintenanceWindow
+from alerting.rules.state import AlertState, alert_state
 from alerting.rules.story import MomentKind
 from integrations.choices import DeliveryStatus
 from opsapi.console.parts import Tone
@@ -18,19 +19,35 @@ SECOND = timedelta(seconds=1)
 @pytest.mark.parametrize(
     ("status", "acknowledged", "look"),
     [
-        ("TRACKING", None, ("tracking", Tone.WARNING)),
-        ("OPEN", None, ("open", Tone.BAD)),
-        ("OPEN", SECOND, ("acknowledged", Tone.INFO)),
-        ("TRACKING", SECOND, ("acknowledged", Tone.INFO)),
-        ("OPEN", timedelta(0), ("open", Tone.BAD)),
-        ("OPEN", -SECOND, ("open", Tone.BAD)),
+        ("TRACKING", None, ("Pending", Tone.WARNING)),
+        ("OPEN", None, ("Open", Tone.BAD)),
+        ("OPEN", SECOND, ("Acknowledged", Tone.INFO)),
+        ("TRACKING", SECOND, ("Acknowledged", Tone.INFO)),
+        ("OPEN", timedelta(0), ("Open", Tone.BAD)),
+        ("OPEN", -SECOND, ("Open", Tone.BAD)),
+        ("CLOSED", SECOND, ("Closed", Tone.GOOD)),
     ],
 )
 def test_an_alert_somebody_took_on_says_so_while_that_counts(
     status: str, acknowledged: timedelta | None, look: tuple[str, Tone]
 ) -> None:
     until = None if acknowledged is None else NOW + acknowledged
-    assert alert_state(Alert(status=status, acknowledged_until=until), NOW) == look
+    alert = Alert(status=status, acknowledged_until=until)
+    assert alert_badge(alert, NOW, is_muted=False) == look
+
+
+@pytest.mark.parametrize(
+    ("status", "acknowledged", "word"),
+    [
+        ("OPEN", False, "Muted"),
+        ("OPEN", True, "Acknowledged"),
+        ("TRACKING", False, "Pending"),
+        ("CLOSED", False, "Closed"),
+        ("CANCELLED", False, "Cancelled"),
+    ],
+)
+def test_an_open_alert_that_a_window_covers_is_muted(status: str, acknowledged: bool, word: str) -> None:
+    assert alert_state(AlertStatus(status), is_acknowledged=acknowledged, is_muted=True) == word
 
 
 @pytest.mark.parametrize(
@@ -46,7 +63,7 @@ def test_a_window_is_coming_active_or_over(start: timedelta, end: timedelta, loo
 
 
 def test_everything_there_can_be_has_a_look() -> None:
-    assert set(ALERT_TONES) == set(AlertStatus)
+    assert set(ALERT_TONES) == set(AlertState)
     assert set(NOTIFICATION_TONES) == set(NotificationStatus)
     assert set(ATTEMPT_TONES) == set(DeliveryStatus)
     assert set(MOMENTS) == set(MomentKind)

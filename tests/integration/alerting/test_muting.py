@@ -1,0 +1,64 @@
+"""Which maintenance window mutes an alert now."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow
+from alerting.selectors.windows import muting_windows
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert
+from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, make_window
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "mutes"),
+    [
+        (timedelta(0), SECOND, True),
+        (-DAY, SECOND, True),
+        (SECOND, HOUR, False),
+        (-HOUR, timedelta(0), False),
+    ],
+    ids=["from its start", "until its end", "before", "at its end"],
+)
+def test_a_window_mutes_from_its_start_to_before_its_end(
+    project: Project, start: timedelta, end: timedelta, mutes: bool
+) -> None:
+    alert, window = make_alert(project), make_window(project, start, end)
+    assert muting_windows([alert], now=NOW) == ({alert.id: window} if mutes else {})
+
+
+def test_it_mutes_its_project_and_its_types_alone(project: Project) -> None:
+    window = make_window(project, -HOUR, HOUR)
+    host, metric = make_alert(project), make_alert(project, event_type="OUTSIDE_METRIC_THRESHOLD")
+    agent = make_alert(project, event_type="MONITORING_AGENT_DOWN")
+    other = make_alert(ProjectFactory.create())
+    MaintenanceWindow.objects.filter(id=window.id).update(alert_types=["HOST", "HOST_METRIC"])
+    found = muting_windows([host, metric, agent, other], now=NOW)
+    assert found == {host.id: window, metric.id: window}
+
+
+def test_of_several_the_one_that_ends_last_is_named(project: Project) -> None:
+    alert = make_alert(project)
+    make_window(project, -HOUR, HOUR)
+    last = make_window(project, -HOUR, DAY)
+    make_window(project, -DAY, 2 * HOUR)
+    assert muting_windows([alert], now=NOW) == {alert.id: last}
+
+
+def test_many_are_asked_for_at_once() -> None:
+    for one in ProjectFactory.create_batch(3):
+        make_alert(one)
+        make_window(one, -HOUR, HOUR)
+    alerts = list(Alert.objects.all())
+    with CaptureQueriesContext(connection) as queries:
+        assert len(muting_windows(alerts, now=NOW)) == 3
+    assert len(queries) == 1
+    with CaptureQueriesContext(connection) as queries:
+        assert muting_windows([], now=NOW) == {}
+    assert not queries.captured_queries
