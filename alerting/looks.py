@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.models import Alert, Destination, MaintenanceWindow
+from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.muting import MuteExtent
+from alerting.rules.notification_state import NotificationState, notification_state
 from alerting.rules.state import AlertState, alert_state
 from alerting.rules.story import MomentKind
+from alerting.rules.telling import Telling
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.acknowledging import alert_acknowledgement
 from events.wording import in_words
-from integrations.choices import DeliveryStatus
+from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.console.ages import age_words
 from opsapi.console.parts import Cell, Tone
 from opsapi.console.places import page_url
@@ -24,11 +26,12 @@ ALERT_TONES: Mapping[AlertState, Tone] = {
     AlertState.CLOSED: Tone.GOOD,
     AlertState.CANCELLED: Tone.PLAIN,
 }
-NOTIFICATION_TONES: Mapping[str, Tone] = {
-    NotificationStatus.PENDING: Tone.INFO,
-    NotificationStatus.DELIVERED: Tone.GOOD,
-    NotificationStatus.FAILED: Tone.BAD,
-    NotificationStatus.DROPPED: Tone.WARNING,
+NOTIFICATION_TONES: Mapping[NotificationState, Tone] = {
+    NotificationState.DELIVERED: Tone.GOOD,
+    NotificationState.FAILED: Tone.BAD,
+    NotificationState.DROPPED: Tone.WARNING,
+    NotificationState.WAITING: Tone.INFO,
+    NotificationState.SCHEDULED: Tone.PLAIN,
 }
 ATTEMPT_TONES: Mapping[str, Tone] = {
     DeliveryStatus.DELIVERED: Tone.GOOD,
@@ -88,6 +91,19 @@ def destination_state(destination: Destination) -> str:
     if destination.pace_ms:
         return "slowed down"
     return "healthy" if destination.answered else "not tried"
+
+
+def notification_badge(one: Notification | Telling, now: datetime) -> tuple[NotificationState, Tone]:
+    """The state of a notification and its tone."""
+    state = notification_state(
+        NotificationStatus(one.status),
+        kind=MessageKind(one.kind),
+        due=one.due,
+        attempts=one.attempts,
+        is_held=one.reason is not None,
+        now=now,
+    )
+    return state, NOTIFICATION_TONES[state]
 
 
 def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:

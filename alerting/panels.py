@@ -16,6 +16,7 @@ from alerting.models import (
     Notification,
     WorkerHeartbeat,
 )
+from alerting.rules.recipients import recipient_words
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import Age
 from alerting.selectors.destinations import destinations_failing
@@ -26,9 +27,11 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
+from alerting.selectors.recipients import origins_of
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from alerting.selectors.workers import workers_seen
+from integrations.choices import ChannelType
 from opsapi.api.principal import Reach
 from opsapi.console.ages import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
@@ -103,13 +106,14 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
 
 def _notifications(reach: Reach, now: datetime) -> Panel:
     found = notifications_failing(reach=reach, now=now)
+    origins = origins_of(found.rows)
     return Panel(
         name="notifications",
         rank=40,
         title="Notifications failing",
         unit="notifications failing",
-        headers=["To", "Project", "Status", "Tries", "Why"],
-        rows=[_notification(one, now) for one in found.rows],
+        headers=["To", "About", "Project", "State", "Tries", "Why"],
+        rows=[_notification(one, origins[one.id].place, now) for one in found.rows],
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="Nobody was missed in the last day. A notification stands here that failed, "
@@ -119,9 +123,12 @@ def _notifications(reach: Reach, now: datetime) -> Panel:
     )
 
 
-def _notification(one: Notification, now: datetime) -> Sequence[Cell]:
+def _notification(one: Notification, place: str, now: datetime) -> Sequence[Cell]:
+    channel = ChannelType(one.channel) if one.channel else None
+    to = recipient_words(type_name=one.type_name, channel=channel, recipient=one.recipient, place=place)
     return [
-        Cell(f"{one.type_name} {one.recipient}".strip(), page_url(one)),
+        Cell(to, page_url(one)),
+        Cell(str(one.alert), page_url(one.alert)) if one.alert else Cell("an event"),
         Cell(one.group.name, page_url(one.group)) if one.group else Cell("none"),
         _outcome(one, now),
         Cell(f"{one.attempts:,}"),

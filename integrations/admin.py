@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 
 from integrations.choices import IntegrationType
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
+from integrations.labels import SERVICES
 from integrations.models import Integration
 from integrations.selectors import integration_facts
 from integrations.services.integrations import integration_create, integration_delete, integration_put
@@ -86,14 +87,19 @@ class IntegrationAdmin(ConsoleAdmin):
             danger=True,
         ),
     }
-    list_display = ["type", project, "created", "updated"]
+    list_display = ["service", project, "created", "updated"]
     list_filter = ["type", ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "id__exact", "group__id__exact"]
     search_help_text = "Part of a project's name, or a whole id of a project or an integration."
     ordering = ["group__name", "created", "id"]
-    fields = ["type", "group", "settings", "id", "created", "updated"]
+    fields = ["service", "type", "group", "settings", "id", "created", "updated"]
     empty_text = "No integration yet. With one the alerts of a project reach a pager, a chat or a webhook."
+
+    @admin.display(description="service", ordering="type")
+    def service(self, integration: Integration) -> str:
+        """The service people know."""
+        return SERVICES[integration.type]
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:

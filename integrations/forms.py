@@ -12,7 +12,7 @@ from rest_framework import serializers
 
 from accesslist.forms import InProjectForm
 from integrations.choices import IntegrationType, SecretKind
-from integrations.labels import LABELS
+from integrations.labels import LABELS, SERVICES
 from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
@@ -22,7 +22,7 @@ from opsapi.console.forms import ConsoleForm, themed
 from opsapi.roles import Scope
 
 _ASKED_FOR = "asked_for"
-_TYPES = [(one.value, one.value) for one in IntegrationType]
+_TYPES = [(one.value, SERVICES[one.value]) for one in IntegrationType]
 
 
 class _TypedForm(ConsoleForm):

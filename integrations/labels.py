@@ -1,4 +1,4 @@
-"""How the console calls the fields of an integration."""
+"""How the console calls services and the fields of an integration."""
 
 from collections.abc import Mapping
 
@@ -23,3 +23,16 @@ LABELS: Mapping[str, str] = {
     "webhookUrl": "Webhook URL",
 }
 """By the field's name on the wire; the fields of notifications that bear these names are called alike."""
+
+SERVICES: Mapping[str, str] = {
+    "PAGER_SERVICE": "PagerDuty",
+    "CHAT_SERVICE": "Slack",
+    "GROUP_CHAT_SERVICE": "Group chat (HipChat)",
+    "METRICS_SERVICE": "Datadog",
+    "OPS_ALERT_SERVICE": "Opsgenie",
+    "ON_CALL_SERVICE": "Splunk On-Call",
+    "WEBHOOK": "Webhook",
+    "TEAM_CHAT_SERVICE": "Microsoft Teams",
+    "SCRAPER": "Prometheus",
+}
+"""The services people know, by the type on the wire of an integration, a channel or a notification."""

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
-from alerting.looks import MOMENTS, NOTIFICATION_TONES, alert_badge, alert_words, window_name
-from alerting.models import Alert, AlertConfig, Notification
+from alerting.looks import MOMENTS, alert_badge, alert_words, notification_badge, window_name
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.around import Measured
 from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
 from alerting.rules.telling import Telling, duration_words
@@ -46,7 +46,9 @@ class ShownTelling:
     """A row of who was told; `resend_url` where this operator can send it again."""
 
     telling: Telling
+    state: str
     tone: Tone
+    window: MaintenanceWindow | None
     latency: str
     url: str
     resend_url: str | None
@@ -85,7 +87,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     sees_config = not alert.is_global or operator.reach().everything
     story = alert_story(alert, sees_config=sees_config, now=now)
     shown, left_out = cut(story.tellings, MOST_TELLINGS)
-    tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config))
+    tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config, now=now))
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     state, tone = alert_badge(alert, now, is_muted=window is not None)
     return AlertPage(
@@ -136,6 +138,8 @@ def _shown(moment: Moment, *, sees_config: bool, gap: str = "") -> ShownMoment:
     url = None
     if moment.event_id:
         url = page_url_of(Event, moment.event_id)
+    elif moment.window_id:
+        url = page_url_of(MaintenanceWindow, moment.window_id)
     elif moment.notification_id and sees_config:
         url = page_url_of(Notification, moment.notification_id)
     return ShownMoment(moment=moment, icon=icon, tone=tone, url=url, gap=gap)
@@ -148,16 +152,20 @@ def _to_come(moment: Moment, *, sees_config: bool) -> ShownMoment:
 
 
 def _tellings(
-    alert: Alert, tellings: Sequence[Telling], operator: Operator, *, sees_config: bool
+    alert: Alert, tellings: Sequence[Telling], operator: Operator, *, sees_config: bool, now: datetime
 ) -> Iterator[ShownTelling]:
     """A notification of a global configuration has no page for those who may not read that."""
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
+    windows = MaintenanceWindow.objects.in_bulk({one.silenced_by for one in tellings if one.silenced_by})
     for one in tellings:
+        state, tone = notification_badge(one, now)
         resend = action_url(Notification, one.id, "resend")
         yield ShownTelling(
             telling=one,
-            tone=NOTIFICATION_TONES[one.status],
+            state=state,
+            tone=tone,
+            window=windows.get(one.silenced_by or ""),
             latency="" if one.latency_ms is None else duration_words(one.latency_ms),
             url=page_url_of(Notification, one.id) if sees_config else "",
             resend_url=resend if can_resend and one.failed else None,

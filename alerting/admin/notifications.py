@@ -1,26 +1,40 @@
 """Who was told of alerts and events, in the console, and each try to tell them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from alerting.choices import NotificationStatus
-from alerting.looks import ATTEMPT_TONES, NOTIFICATION_TONES
-from alerting.models import Notification, NotificationAttempt
-from alerting.selectors.notification_log import of_own_configs
+from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
+from alerting.models import MaintenanceWindow, Notification, NotificationAttempt
+from alerting.rules.notification_state import NotificationState
+from alerting.rules.recipients import TYPE_LABELS, recipient_words
+from alerting.rules.telling import THAT
+from alerting.rules.wording import target_words
+from alerting.selectors.notification_log import of_own_configs, scheduled
+from alerting.selectors.recipients import Origin, origins_of
+from alerting.selectors.targets import targets_of
 from alerting.services.resending import notification_resend
 from alerting.views.resending import ResendingViewSet
+from events.models import Event
+from events.wording import in_words
+from integrations.choices import ChannelType, MessageKind
+from opsapi import clock
 from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call
-from opsapi.console.display import link, project, short
-from opsapi.console.filters import RelatedFilter
+from opsapi.console.actions import Action, Call, operator_of
+from opsapi.console.display import badge, link, moment, project, short
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.links import url_seen, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url
+from opsapi.console.places import list_url, page_url
 
 
 def _resend(call: Call) -> None:
@@ -43,9 +57,44 @@ RESEND = Action(
 )
 
 
+class StateFilter(ChoiceFilter):
+    """By state; what is scheduled has not happened, and is shown only where it is asked for."""
+
+    title = "state"
+    parameter_name = "status__exact"
+    offered = (
+        *((one.name, one.value) for one in NotificationState if one.name in NotificationStatus.__members__),
+        (NotificationStatus.PENDING.value, NotificationState.WAITING.value),
+        (NotificationState.SCHEDULED.name, NotificationState.SCHEDULED.value),
+    )
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Without what is scheduled, unless it is chosen."""
+        to_come = scheduled(clock.now())
+        if self.value() == NotificationState.SCHEDULED.name:
+            return queryset.filter(to_come)
+        return super().queryset(request, queryset).exclude(to_come)
+
+    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Those in the state."""
+        return rows.filter(status=value)
+
+
+class ChannelFilter(ChoiceFilter):
+    """By the way it goes out."""
+
+    title = "channel"
+    parameter_name = "channel__exact"
+    offered = tuple((one.value, TYPE_LABELS[one.value]) for one in ChannelType)
+
+    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Those by the channel."""
+        return rows.filter(channel=value)
+
+
 @admin.register(Notification)
 class NotificationAdmin(ConsoleAdmin):
-    """Who was told of what, when, and why somebody was not; newest first. What failed can be sent again."""
+    """Notifications: about what, to whom, and with which result; newest first. What failed can be sent again."""
 
     section = Section.ALERTING
     icon = "outgoing_mail"
@@ -53,28 +102,30 @@ class NotificationAdmin(ConsoleAdmin):
     group_path = "group_id"
     actions_of_row = {"resend": RESEND}
 
-    list_display = ["created", "kind", "state", "type_name", "to", "attempts", "why", project]
+    list_display = ["when", "about", "to", "state", "why", project]
     list_filter = [
-        ("status", ChoicesDropdownFilter),
+        StateFilter,
         ("kind", ChoicesDropdownFilter),
-        ("channel", ChoicesDropdownFilter),
+        ChannelFilter,
         ("group", RelatedFilter),
     ]
-    list_select_related = ["group"]
+    list_select_related = ["group", "alert"]
     search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]
     search_help_text = "A whole id of a notification, an alert or a project."
     ordering = ["-id"]
     sortable_by = ()
     fields = [
-        "kind",
+        "about",
+        "to",
         "state",
-        "reason",
+        "why",
+        "kind",
         "type_name",
         "channel",
         "recipient",
         "group",
         "alert",
-        "event_id",
+        "config",
         "created",
         "due",
         "attempts",
@@ -83,31 +134,88 @@ class NotificationAdmin(ConsoleAdmin):
         "lease_until",
         "delivered",
         "latency_ms",
-        "silenced_by",
-        "setting_id",
         "id",
     ]
-    empty_text = "Nobody was told of anything yet. Alert configurations say who is told of what."
+    empty_text = "No notifications yet. Alert configurations say who is notified of what."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Whom a global configuration tells is shown only to who may read global ones (decisions 10)."""
         seen = super().visible(rows, reach)
         return seen if reach.everything else of_own_configs(seen)
 
-    @display(description="status", label=NOTIFICATION_TONES)  # type: ignore[untyped-decorator]  # as above
-    def state(self, notification: Notification) -> str:
-        """Where it stands."""
-        return notification.status
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """What they are about, where they come from, and the windows that hold them back."""
+        reach, origins = operator_of(request).reach(), origins_of(rows)
+        targets = targets_of([one.alert for one in rows if one.alert])
+        events = Event.objects.filter(id__in={one.event_id for one in rows if one.event_id})
+        types = dict(events.values_list("id", "event_type"))
+        event_urls = urls_seen(self.admin_site, reach, events, "id")
+        held_by = {one.silenced_by for one in rows if one.silenced_by}
+        windows = {one.id: one for one in MaintenanceWindow.objects.filter(id__in=held_by)}
+        for one in rows:
+            one.origin = origins.get(one.id, Origin())
+            one.target = targets.get(one.alert_id)
+            one.event_type = types.get(one.event_id)
+            one.event_url = event_urls.get(one.event_id, "")
+            one.window = windows.get(one.silenced_by)
+            one.config_url = url_seen(self.admin_site, reach, one.origin.config)
 
-    @admin.display(description="recipient")
-    def to(self, notification: Notification) -> str | None:
-        """Whom it tells; people have no name until they are looked up."""
-        return short(notification.recipient) or None
+    @admin.display(description="when")
+    def when(self, notification: Notification) -> SafeString | str:
+        """When it was written; what is scheduled has the time at which it is due."""
+        state, _tone = notification_badge(notification, clock.now())
+        return moment(notification.due if state is NotificationState.SCHEDULED else notification.created)
+
+    @admin.display(description="about")
+    def about(self, notification: Any) -> SafeString | str | None:
+        """The alert and its host, or the event."""
+        if notification.alert is None:
+            words = in_words(notification.event_type) if notification.event_type else None
+            return link(notification.event_url, words) if words and notification.event_url else words
+        alert, target = notification.alert, notification.target
+        about = target_words(alert.facts)
+        return format_html(
+            '{}, {} <small class="console-name">{}</small>',
+            link(page_url(alert), alert_words(alert)),
+            link(page_url(target), about) if target else about,
+            THAT[MessageKind(notification.kind)],
+        )
+
+    @admin.display(description="to")
+    def to(self, notification: Any) -> str | SafeString | None:
+        """Who it goes to, as people know them."""
+        channel = ChannelType(notification.channel) if notification.channel else None
+        words = recipient_words(
+            type_name=notification.type_name,
+            channel=channel,
+            recipient=notification.recipient,
+            place=notification.origin.place,
+        )
+        return short(words)
+
+    @admin.display(description="result")
+    def state(self, notification: Notification) -> SafeString:
+        """Delivered, failed, dropped, waiting or scheduled."""
+        return badge(*notification_badge(notification, clock.now()))
 
     @admin.display(description="why")
-    def why(self, notification: Notification) -> str | None:
-        """Why it was not delivered, or not yet."""
+    def why(self, notification: Any) -> str | SafeString | None:
+        """Why it was not delivered, or not yet, and after how many attempts."""
+        if notification.window is not None:
+            return format_html(
+                "muted by {}", link(page_url(notification.window), window_name(notification.window))
+            )
+        if notification.reason and notification.attempts > 1:
+            return short(f"{notification.reason} ({notification.attempts} attempts)")
         return short(notification.reason)
+
+    @admin.display(description="alert configuration")
+    def config(self, notification: Any) -> SafeString | str | None:
+        """Where it comes from."""
+        config = notification.origin.config
+        if config is None:
+            return None
+        return link(notification.config_url, config) if notification.config_url else str(config)
 
     @admin.display(description="each attempt")
     def tries(self, notification: Notification) -> SafeString:

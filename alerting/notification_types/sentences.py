@@ -8,6 +8,7 @@ from typing import Any
 
 from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.rules.recipients import TYPE_LABELS
 from integrations.choices import SecretKind
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": "SMS"}
@@ -16,7 +17,7 @@ Part = Mapping[str, Any]
 
 
 def receiver_sentence(notification: Part) -> str:
-    """Whom a notification tells and by which way, such as: USER ada by e-mail and SMS."""
+    """Whom a notification tells and by which way, such as: User ada by e-mail and SMS."""
     kind = NOTIFICATION_TYPES[ConfigNotificationType(notification["typeName"])]
     named = [
         ", ".join(value) if isinstance(value, list) else str(value)
@@ -25,7 +26,7 @@ def receiver_sentence(notification: Part) -> str:
     ways = [way for flag, way in _WAYS.items() if kind.for_people and notification.get(flag)]
     own = [] if kind.has_credentials(notification) else ["with the project's integration"]
     by = [f"by {' and '.join(ways)}"] if ways else []
-    return " ".join([kind.type.value, *named, *by, *own])
+    return " ".join([TYPE_LABELS[kind.type], *named, *by, *own])
 
 
 def rhythm_sentence(notification: Part) -> str:

@@ -42,6 +42,7 @@ class Moment:
     who: str | None = None
     event_id: str | None = None
     notification_id: str | None = None
+    window_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +87,10 @@ def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: dat
         if one.end <= since or one.start > until:
             continue
         began = f"Maintenance window {one.name} holds notifications back."
-        yield Moment(at=max(one.start, since), kind=MomentKind.SILENCED, text=began)
+        yield Moment(at=max(one.start, since), kind=MomentKind.SILENCED, text=began, window_id=one.id)
         if one.end <= until:
             ended = f"Maintenance window {one.name} ended."
-            yield Moment(at=one.end, kind=MomentKind.UNSILENCED, text=ended)
+            yield Moment(at=one.end, kind=MomentKind.UNSILENCED, text=ended, window_id=one.id)
 
 
 def settled_at(

@@ -7,11 +7,12 @@ from itertools import groupby
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.rules.delivery_policy import Step, Verdict
+from alerting.rules.recipients import recipient_words
 from alerting.rules.story import Moment, MomentKind, settled_at
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.console.ages import time_words
 
-_THAT: Mapping[MessageKind, str] = {
+THAT: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "that it opened",
     MessageKind.UPDATE: "that it is still open",
     MessageKind.ACKNOWLEDGE: "that it was acknowledged",
@@ -49,8 +50,8 @@ class Attempt:
 class Telling:
     """One notification of the alert, with its newest attempts, the oldest of them first.
 
-    `recipient` None: not to be shown; empty: those its type names. `channel` None: it stands for
-    people. `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
+    `place` names the channel, room or team. `recipient` None: not to be shown; empty: those its type names.
+    `channel` None: it stands for people. `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
     """
 
     id: str
@@ -67,19 +68,20 @@ class Telling:
     attempts: int
     being_sent: bool
     tries: tuple[Attempt, ...] = ()
+    place: str = ""
+    silenced_by: str | None = None
 
     @property
     def whom(self) -> str:
-        """The receiver in words: `oncall@example.com by EMAIL`."""
-        way = self.channel.value if self.channel else self.type_name
-        if self.recipient is None:
-            return f"{way} (receiver not shown)"
-        return f"{self.recipient} by {way}" if self.recipient else way
+        """The receiver in words."""
+        return recipient_words(
+            type_name=self.type_name, channel=self.channel, recipient=self.recipient, place=self.place
+        )
 
     @property
     def that(self) -> str:
         """What it tells: `that it opened`."""
-        return _THAT[self.kind]
+        return THAT[self.kind]
 
     @property
     def failed(self) -> bool:

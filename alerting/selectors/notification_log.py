@@ -1,11 +1,14 @@
 """Who was told of an alert or an event, and why somebody was not: the log (decisions 6 "endpoints")."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
+from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
 from events.selectors import EventRow, event_row
+from integrations.choices import MessageKind
 from opsapi.fields import JsonRows, WireTime
 
 LoggedRow = dict[str, Any]
@@ -40,6 +43,12 @@ def told_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
     # Its organization's other events are not the project's to know of.
     told = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
     return event_row(event_id, org_id=org_id) if told else None
+
+
+def scheduled(now: datetime) -> Q:
+    """Notifications whose time has not come, as `notification_state` says of one."""
+    to_come = Q(status=NotificationStatus.PENDING.value, attempts=0, due__gt=now)
+    return to_come & (Q(reason=None) | Q(kind=MessageKind.UPDATE.value))
 
 
 def of_own_configs(notifications: QuerySet[Notification]) -> QuerySet[Notification]:

@@ -9,6 +9,7 @@ from django.db.models import OuterRef, QuerySet
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.rules.telling import Attempt, Telling
+from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.story_of_events import FIRST, NEWEST
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.console.first_rows import ends_of
@@ -40,7 +41,8 @@ def tellings_of(alert: Alert, *, with_recipient: bool, now: datetime) -> Telling
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
     chosen = {row.id: row for row in (*ends, *_with_tries(pending).order_by("due", "id")[:PENDING])}
     ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
-    tellings = [(row, _telling(row, with_recipient, now)) for row in ordered]
+    origins = origins_of(ordered) if with_recipient else {}
+    tellings = [(row, _telling(row, origins.get(row.id), now)) for row in ordered]
     return Tellings(
         shown=tuple(telling for _, telling in tellings),
         pending=tuple((row, one) for row, one in tellings if row.status == NotificationStatus.PENDING),
@@ -55,15 +57,15 @@ def _with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     return rows.annotate(tries_json=JsonRows(shown))
 
 
-def _telling(row: Any, with_recipient: bool, now: datetime) -> Telling:
-    """`row` is a notification with its `tries_json`."""
+def _telling(row: Any, origin: Origin | None, now: datetime) -> Telling:
+    """`row` is a notification with its `tries_json`; no `origin`: whom it tells is not shown."""
     return Telling(
         id=row.id,
         setting_id=row.setting_id,
         kind=MessageKind(row.kind),
         type_name=row.type_name,
         channel=ChannelType(row.channel) if row.channel else None,
-        recipient=row.recipient if with_recipient else None,
+        recipient=row.recipient if origin else None,
         status=NotificationStatus(row.status),
         reason=row.reason,
         created=row.created,
@@ -72,6 +74,8 @@ def _telling(row: Any, with_recipient: bool, now: datetime) -> Telling:
         attempts=row.attempts,
         being_sent=row.lease_until is not None and row.lease_until > now,
         tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
+        place=origin.place if origin else "",
+        silenced_by=row.silenced_by,
     )
 
 

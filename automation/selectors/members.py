@@ -1,7 +1,7 @@
 """The hosts of replica sets and clusters, with those whose state is not known: for pages."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -29,19 +29,19 @@ class MembersNow:
     hosts: int = 0
     down: int = 0
     unknown: int = 0
-    known: Tally = Tally()
+    known: Tally = field(default_factory=Tally)
     last_report: datetime | None = None
 
 
 def members_now(
-    field: Literal["replica_set_id", "cluster_id"], ids: Collection[str], now: datetime
+    of: Literal["replica_set_id", "cluster_id"], ids: Collection[str], now: datetime
 ) -> dict[str, MembersNow]:
     """The members of replica sets or clusters by their ids; those without hosts are left out. One query."""
     is_unknown = Case(When(without_data(now), then=Value(True)), default=Value(False))
-    hosts = Host.objects.filter(Among(field, ids)).values(field, "type_name", "down", unknown=is_unknown)
+    hosts = Host.objects.filter(Among(of, ids)).values(of, "type_name", "down", unknown=is_unknown)
     found: dict[str, list[dict[str, Any]]] = {}
     for row in hosts.annotate(count=Count("id"), newest=Max("last_report")).order_by():
-        found.setdefault(row[field], []).append(row)
+        found.setdefault(row[of], []).append(row)
     return {key: _members(rows) for key, rows in found.items()}
 
 

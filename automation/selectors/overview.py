@@ -18,7 +18,9 @@ def hosts_down(reach: Reach) -> FirstRows[Host]:
 def hosts_without_data(reach: Reach, now: datetime) -> FirstRows[Host]:
     """Hosts whose state is not known, by project and name."""
     # No index is on the last report, which every report changes: hosts are few beside what is reported of them.
-    unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related("group", "reported_by")
+    unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related(
+        "group", "reported_by"
+    )
     return first_rows(in_reach(unknown, reach).order_by("group_id", "hostname", "port"))
 
 

@@ -43,7 +43,7 @@ def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
 
 @admin.display(description="project", ordering="group__name")
 def project(row: Any) -> str | SafeString | None:
-    """A column of a list: the row's project, its `group`, which whoever sees the row may see; None without."""
+    """A column of a list: the row's project, its `group`; whoever sees the row may see it."""
     return link(page_url(row.group), short(row.group.name)) if row.group else None
 
 

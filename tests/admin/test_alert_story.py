@@ -34,7 +34,7 @@ def test_a_page_tells_the_story(console: Client, project: Project) -> None:
     due = now + HOUR
     make_notification(project, alert=alert, due=due, kind="alert.update", setting_id=config.settings.get().id)
     text = shown(console, alert_page(alert))
-    assert "oncall@example.com by EMAIL was told that it opened: attempt 1, 84 ms." in text
+    assert "oncall@example.com was told that it opened: attempt 1, 84 ms." in text
     assert "is told that it is still open" in text
     assert reverse("admin:alerting_alertconfig_change", args=[config.id]) in text
     assert "by nobody" in text

@@ -5,6 +5,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from alerting.config_form.kinds import event_kinds
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.rules.recipients import TYPE_LABELS
 from opsapi.console.filters import ChoiceFilter
 
 _KINDS = event_kinds(is_global=True)
@@ -40,7 +41,7 @@ class TellsFilter(ChoiceFilter):
 
     title = "kind of notification"
     parameter_name = "tells"
-    offered = tuple((name.value, name.value) for name in NOTIFICATION_TYPES)
+    offered = tuple((name.value, TYPE_LABELS[name]) for name in NOTIFICATION_TYPES)
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Those that have one of the kind."""

@@ -19,6 +19,7 @@ from alerting.config_form.kinds import (
 from alerting.config_form.labels import label_of
 from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.rules.recipients import TYPE_LABELS
 from automation.metrics import Metric, allowed_units, base_unit
 from opsapi.console.fields import CLEAR, SecretField
 from opsapi.console.forms import themed
@@ -170,8 +171,8 @@ def _type_field(*, is_global: bool) -> forms.Field:
         }
         for name, kind in NOTIFICATION_TYPES.items()
     }
-    names = [one.name for one in notification_kinds(is_global=is_global)]
-    return _marked("typeName", _offered(names), marks)
+    choices = [(one.name, TYPE_LABELS[one.name]) for one in notification_kinds(is_global=is_global)]
+    return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 
 
 def _interval_help() -> str:

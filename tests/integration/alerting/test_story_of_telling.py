@@ -36,7 +36,7 @@ def test_each_attempt_is_told_with_its_reason(project: Project, outside: Outside
     assert (first.kind, first.reason) == (MomentKind.NOT_YET, "the mail server is away")
     assert "attempt 1, 2.5 s" in first.text
     assert (second.kind, second.reason) == (MomentKind.TOLD, None)
-    assert "oncall@example.com by EMAIL was told that it opened: attempt 2, 7 ms" in second.text
+    assert "oncall@example.com was told that it opened: attempt 2, 7 ms" in second.text
 
 
 def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:

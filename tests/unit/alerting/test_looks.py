@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import AlertStatus
 from alerting.looks import ALERT_TONES, ATTEMPT_TONES, MOMENTS, NOTIFICATION_TONES, alert_badge, window_look
 from alerting.models import Alert, MaintenanceWindow
+from alerting.rules.notification_state import NotificationState
 from alerting.rules.state import AlertState, alert_state
 from alerting.rules.story import MomentKind
 from integrations.choices import DeliveryStatus
@@ -64,6 +65,6 @@ def test_a_window_is_coming_active_or_over(start: timedelta, end: timedelta, loo
 
 def test_everything_there_can_be_has_a_look() -> None:
     assert set(ALERT_TONES) == set(AlertState)
-    assert set(NOTIFICATION_TONES) == set(NotificationStatus)
+    assert set(NOTIFICATION_TONES) == set(NotificationState)
     assert set(ATTEMPT_TONES) == set(DeliveryStatus)
     assert set(MOMENTS) == set(MomentKind)

@@ -10,12 +10,13 @@ from alerting.notification_types.sentences import (
     receiver_sentence,
     rhythm_sentence,
 )
+from alerting.rules.recipients import TYPE_LABELS
 
 
 @pytest.mark.parametrize(
     ("notification", "said"),
     [
-        ({"typeName": "ADMIN", "emailEnabled": True, "smsEnabled": False}, "ADMIN by e-mail"),
+        ({"typeName": "ADMIN", "emailEnabled": True, "smsEnabled": False}, "Administrators by e-mail"),
         (
             {
                 "typeName": "GROUP",
@@ -23,19 +24,19 @@ from alerting.notification_types.sentences import (
                 "emailEnabled": True,
                 "smsEnabled": True,
             },
-            "GROUP GROUP_OWNER, GROUP_READ_ONLY by e-mail and SMS",
+            "Project members GROUP_OWNER, GROUP_READ_ONLY by e-mail and SMS",
         ),
         (
             {"typeName": "TEAM", "teamId": "7ea7", "teamName": "on call", "smsEnabled": True},
-            "TEAM on call by SMS",
+            "Team on call by SMS",
         ),
-        ({"typeName": "TEAM", "teamId": "7ea7", "emailEnabled": True}, "TEAM 7ea7 by e-mail"),
+        ({"typeName": "TEAM", "teamId": "7ea7", "emailEnabled": True}, "Team 7ea7 by e-mail"),
         (
             {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "emailEnabled": True},
-            "EMAIL oncall@example.com",
+            "E-mail oncall@example.com",
         ),
-        ({"typeName": "PAGER_SERVICE"}, "PAGER_SERVICE with the project's integration"),
-        ({"typeName": "CHAT_SERVICE", "apiToken": "******", "channelName": "#ops"}, "CHAT_SERVICE #ops"),
+        ({"typeName": "PAGER_SERVICE"}, "PagerDuty with the project's integration"),
+        ({"typeName": "CHAT_SERVICE", "apiToken": "******", "channelName": "#ops"}, "Slack #ops"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -49,7 +50,7 @@ def test_no_secret_is_said(kind: str) -> None:
     hidden = dict.fromkeys(declared.secret_fields, "******last")
     said = receiver_sentence({"typeName": kind, **declared.example, **hidden})
     assert "******" not in said
-    assert said.startswith(kind)
+    assert said.startswith(TYPE_LABELS[kind])
 
 
 @pytest.mark.parametrize(

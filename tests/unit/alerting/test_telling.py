@@ -47,7 +47,7 @@ def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
     tries = (attempt(1, DeliveryStatus.RETRY, "no answer"), attempt(2, DeliveryStatus.DELIVERED))
     one = telling(status=NotificationStatus.DELIVERED, attempts=2, tries=tries)
     seen = [(m.at, m.kind, m.text, m.reason) for m in telling_moments(one, resolved=None, now=NOW)]
-    whom = "oncall@example.com by EMAIL"
+    whom = "oncall@example.com"
     assert seen == [
         (
             tries[0].at,
@@ -171,9 +171,9 @@ def test_every_kind_has_words(kind: MessageKind) -> None:
 @pytest.mark.parametrize(
     ("changes", "whom"),
     [
-        ({"recipient": None}, "EMAIL (receiver not shown)"),
-        ({"channel": None, "type_name": "GROUP", "recipient": ""}, "GROUP"),
-        ({"channel": None, "type_name": "GROUP", "recipient": "on call"}, "on call by GROUP"),
+        ({"recipient": None}, "E-mail (receiver not shown)"),
+        ({"channel": None, "type_name": "GROUP", "recipient": ""}, "Project members"),
+        ({"channel": None, "type_name": "GROUP", "recipient": "on call"}, "Project members: on call"),
     ],
 )
 def test_it_names_the_receiver_as_far_as_it_is_shown(changes: dict[str, Any], whom: str) -> None:

@@ -1,0 +1,86 @@
+"""What the configuration says of notifications: the channel, room or team they go to."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from accesslist.models import Team
+from alerting.choices import ConfigNotificationType
+from alerting.models import AlertConfig, Notification, NotificationSetting
+from alerting.selectors.settings import type_of
+from integrations.models import Integration
+
+_PLACES: Mapping[str, str] = {
+    ConfigNotificationType.CHAT_SERVICE: "channelName",
+    ConfigNotificationType.GROUP_CHAT_SERVICE: "roomName",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a notification comes from: no `config` when it is gone, no `place` where nothing names it."""
+
+    config: AlertConfig | None = None
+    place: str = ""
+
+
+def origins_of(notifications: Collection[Notification]) -> dict[str, Origin]:
+    """The origin of each notification by its id: at most three queries, however many notifications."""
+    ids = {one.setting_id for one in notifications}
+    rows = NotificationSetting.with_removed.filter(id__in=ids).select_related("config")
+    settings = {one.id: one for one in rows}
+    integrations = _integrations(notifications, settings)
+    teams = _teams(settings)
+    return {one.id: _origin(one, settings.get(one.setting_id), integrations, teams) for one in notifications}
+
+
+def _origin(
+    notification: Notification,
+    setting: NotificationSetting | None,
+    integrations: Mapping[tuple[str | None, str], Integration],
+    teams: Mapping[str, str],
+) -> Origin:
+    if setting is None:
+        return Origin()
+    if setting.type_name == ConfigNotificationType.TEAM:
+        return Origin(setting.config, teams.get(setting.fields["teamId"], ""))
+    integration = integrations.get((notification.group_id, setting.type_name))
+    return Origin(setting.config, _place(notification, setting, integration))
+
+
+def _place(notification: Notification, setting: NotificationSetting, integration: Integration | None) -> str:
+    """Empty once the credentials are others: what is configured by now is not where it went."""
+    name = _PLACES.get(setting.type_name)
+    if name is None or setting.type_name != notification.type_name:
+        return ""
+    kind = type_of(setting)
+    own = kind.has_credentials(setting.fields)
+    helping = {} if own or integration is None else integration.fields
+    first = kind.fields[0]
+    token = setting.fields.get(first.name) or helping.get(first.config_name or "")
+    if notification.recipient and token != notification.recipient:
+        return ""
+    return str(setting.fields.get(name) or helping.get(name) or "")
+
+
+def _integrations(
+    notifications: Collection[Notification], settings: Mapping[str, NotificationSetting]
+) -> dict[tuple[str | None, str], Integration]:
+    """Of the projects and types of those that name no credentials."""
+    without = [
+        one
+        for one in notifications
+        if (setting := settings.get(one.setting_id))
+        and setting.type_name in _PLACES
+        and not type_of(setting).has_credentials(setting.fields)
+    ]
+    if not without:
+        return {}
+    groups, types = {one.group_id for one in without}, {one.type_name for one in without}
+    rows = Integration.objects.filter(group_id__in=groups, type__in=types)
+    return {(one.group_id, one.type): one for one in rows}
+
+
+def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
+    team = ConfigNotificationType.TEAM
+    ids = {one.fields["teamId"] for one in settings.values() if one.type_name == team}
+    return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}

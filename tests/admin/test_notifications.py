@@ -1,0 +1,166 @@
+"""The log of notifications: about what, to whom, and with which result."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project, Team
+from alerting.models import AlertConfig, MaintenanceWindow, Notification
+from integrations.choices import IntegrationType
+from integrations.models import Integration
+from opsapi import clock
+from opsapi.roles import Role
+from tests.admin.alert_pages import alert_page
+from tests.admin.operators import browser_with, page_of
+from tests.admin.reading import shown
+from tests.admin.rows import record_event
+from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
+from tests.factories.automation import make_host
+from tests.factories.integrations import make_integration
+
+pytestmark = pytest.mark.django_db
+
+LOG = "/admin/alerting/notification/"
+HOUR = timedelta(hours=1)
+CHAT: dict[str, Any] = {
+    "typeName": "CHAT_SERVICE",
+    "apiToken": "token-0123456789",
+    "channelName": "oncall",
+    "delayMin": 0,
+}
+
+
+def cell(page: str, name: str) -> str:
+    """What the first row of a list has in a column, links and all."""
+    found = re.search(rf'<t[dh][^>]*class="[^"]*field-{name}\b[^"]*"[^>]*>(.*?)</t[dh]>', page, re.DOTALL)
+    assert found, name
+    return unescape(found[1])
+
+
+def words(html: str) -> str:
+    """Without its marks."""
+    return " ".join(re.sub(r"<[^>]*>", "", html).split())
+
+
+def notified_by(config: AlertConfig, **changes: Any) -> Notification:
+    """A notification of an alert of the configuration, as its first setting makes it."""
+    setting, project = config.settings.get(), changes.pop("project", config.group)
+    alert = make_alert(project, config_id=config.id, is_global=config.group is None)
+    shown_first = next((value for name, value in setting.fields.items() if name == "apiToken"), "")
+    made = {"type_name": setting.type_name, "channel": setting.type_name, "recipient": shown_first}
+    return make_notification(project, alert=alert, setting_id=setting.id, **{**made, **changes})
+
+
+def test_a_notification_says_about_which_alert_and_host(console: Client, project: Project) -> None:
+    host = make_host(project, "db1.example.com")
+    one = notified_by(make_config(project))
+    for page in (cell(shown(console, LOG), "about"), shown(console, page_of(one))):
+        assert f'href="{alert_page(one.alert)}"' in page
+        assert f'href="{page_of(host)}"' in page
+        assert "Host down" in words(page)
+
+
+def test_one_of_an_event_leads_to_the_event_for_who_may_see_it(console: Client, project: Project) -> None:
+    event = record_event(project)
+    config = make_config(project)
+    make_notification(project, event_id=event.id, setting_id=config.settings.get().id)
+    page = cell(shown(console, LOG), "about")
+    assert (words(page), f'href="{page_of(event)}"' in page) == ("Host down", True)
+    event.group_id, event.org_id = None, None
+    event.save()
+    mine = cell(shown(browser_with(Role.GROUP_OWNER, project=project), LOG), "about")
+    assert (words(mine), "href" in mine) == ("Host down", False)
+
+
+def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project: Project) -> None:
+    one = notified_by(make_config(project, notifications=[CHAT]))
+    assert words(cell(shown(console, LOG), "to")) == "Slack #oncall"
+    assert "Slack #oncall" in shown(console, alert_page(one.alert))
+
+
+def test_a_channel_of_the_integration_is_named(console: Client, project: Project) -> None:
+    make_integration(project, IntegrationType.CHAT_SERVICE, channelName="night")
+    config = make_config(project, notifications=[{"typeName": "CHAT_SERVICE", "delayMin": 0}])
+    token = Integration.objects.get().fields["apiToken"]
+    notified_by(config, recipient=token)
+    assert words(cell(shown(console, LOG), "to")) == "Slack #night"
+
+
+def test_a_channel_is_not_named_once_the_credentials_are_others(console: Client, project: Project) -> None:
+    notified_by(make_config(project, notifications=[CHAT]), recipient="******gone")
+    page = shown(console, LOG)
+    assert words(cell(page, "to")) == "Slack"
+    assert "******" not in page
+
+
+def test_a_team_is_called_by_its_name(console: Client, project: Project) -> None:
+    team = Team.objects.create(org_id=project.org_id, name="night watch", created=clock.now())
+    config = make_config(project, notifications=[{"typeName": "TEAM", "teamId": team.id, "delayMin": 0}])
+    notified_by(config, channel=None, recipient=team.id)
+    assert words(cell(shown(console, LOG), "to")) == "Team: night watch"
+
+
+@pytest.mark.parametrize("kind", ["alert.update", "alert.open"])
+def test_what_is_to_come_is_not_in_the_log(kind: str, console: Client, project: Project) -> None:
+    one = notified_by(make_config(project), kind=kind, due=clock.now() + HOUR)
+    assert page_of(one) not in shown(console, LOG)
+    assert page_of(one) not in shown(console, f"{LOG}?status__exact=PENDING")
+    scheduled = shown(console, f"{LOG}?status__exact=SCHEDULED")
+    assert page_of(one) in scheduled
+    assert words(cell(scheduled, "state")) == "Scheduled"
+    Notification.objects.update(due=clock.now())
+    assert words(cell(shown(console, LOG), "state")) == "Waiting"
+
+
+def test_one_that_is_held_back_names_the_window(console: Client, project: Project) -> None:
+    now = clock.now()
+    window = MaintenanceWindow.objects.create(
+        group=project,
+        alert_types=["HOST"],
+        start=now,
+        end=now + HOUR,
+        description="new disks",
+        created=now,
+        updated=now,
+    )
+    held = {"silenced_by": window.id, "reason": f"silenced by maintenance window {window.id}"}
+    one = notified_by(make_config(project), due=now + HOUR, **held)
+    for page in (cell(shown(console, LOG), "why"), shown(console, alert_page(one.alert))):
+        assert re.search(rf'href="{page_of(window)}"[^>]*>new disks</a>', page)
+        assert f"window {window.id}" not in page
+
+
+def test_times_stay_in_one_line(console: Client, project: Project) -> None:
+    notified_by(make_config(project))
+    assert re.search(
+        r'<time class="console-age" datetime="[^"]*">\d{4}-\d\d-\d\d [\d:]*Z</time>', shown(console, LOG)
+    )
+
+
+def test_the_way_to_the_configuration_is_for_who_may_see_it(console: Client, project: Project) -> None:
+    own, of_all = make_config(project), make_global_config()
+    owner = browser_with(Role.GROUP_OWNER, project=project)
+    one = notified_by(own)
+    assert f'href="{page_of(own)}"' in shown(owner, page_of(one))
+    other = notified_by(of_all, project=project)
+    assert f'href="{page_of(of_all)}"' in shown(console, page_of(other))
+    assert owner.get(page_of(other)).status_code in {302, 404}
+
+
+def test_the_log_takes_as_many_statements_however_long_it_is(console: Client, project: Project) -> None:
+    costs = []
+    for more in (1, 20):
+        for _ in range(more):
+            notified_by(make_config(project, notifications=[CHAT]))
+            make_notification(project, event_id=record_event(project).id)
+        console.get(LOG)
+        with CaptureQueriesContext(connection) as statements:
+            console.get(LOG)
+        costs.append(len(statements))
+    assert costs[0] == costs[1]

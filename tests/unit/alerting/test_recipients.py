@@ -1,0 +1,88 @@
+"""Who a notification goes to, as people know them; and when it is only scheduled."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from alerting.choices import ConfigNotificationType, NotificationStatus
+from alerting.rules.notification_state import NotificationState, notification_state
+from alerting.rules.recipients import TYPE_LABELS, recipient_words
+from integrations.choices import ChannelType, IntegrationType, MessageKind
+from integrations.labels import SERVICES
+
+NOW = datetime(2099, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "channel", "recipient", "place", "words"),
+    [
+        ("EMAIL", "EMAIL", "ada@example.com", "", "ada@example.com"),
+        ("GROUP", "EMAIL", "ada@example.com", "", "ada@example.com"),
+        ("USER", "SMS", "+12025550100", "", "+12025550100"),
+        ("GROUP", None, "", "", "Project members"),
+        ("GROUP", None, "GROUP_OWNER", "", "Project members: GROUP_OWNER"),
+        ("USER", None, "ada", "", "User: ada"),
+        ("TEAM", None, "69201a2b3c4d5e6f70819207", "on call", "Team: on call"),
+        ("CHAT_SERVICE", "CHAT_SERVICE", "******good", "oncall", "Slack #oncall"),
+        ("CHAT_SERVICE", "CHAT_SERVICE", "******good", "#oncall", "Slack #oncall"),
+        ("CHAT_SERVICE", "CHAT_SERVICE", "******good", "", "Slack"),
+        ("PAGER_SERVICE", "PAGER_SERVICE", "******cdef", "", "PagerDuty"),
+        ("OPS_ALERT_SERVICE", "OPS_ALERT_SERVICE", "******cdef", "", "Opsgenie"),
+        ("METRICS_SERVICE", "METRICS_SERVICE", "******cdef", "", "Datadog"),
+        ("ON_CALL_SERVICE", "ON_CALL_SERVICE", "******cdef", "", "Splunk On-Call"),
+        ("WEBHOOK", "WEBHOOK", "https://hooks.example.com/******hift", "", "Webhook hooks.example.com"),
+        (
+            "TEAM_CHAT_SERVICE",
+            "TEAM_CHAT_SERVICE",
+            "https://chat.example.com/******ng",
+            "",
+            "Microsoft Teams chat.example.com",
+        ),
+        ("WEBHOOK", "WEBHOOK", None, "", "Webhook (receiver not shown)"),
+    ],
+)
+def test_a_recipient_is_named_as_people_know_it(
+    type_name: str, channel: str | None, recipient: str | None, place: str, words: str
+) -> None:
+    way = ChannelType(channel) if channel else None
+    assert recipient_words(type_name=type_name, channel=way, recipient=recipient, place=place) == words
+
+
+@pytest.mark.parametrize("channel", ChannelType)
+def test_no_masked_secret_is_shown(channel: ChannelType) -> None:
+    for recipient in ("******cdef", "https://hooks.example.com/******hift"):
+        words = recipient_words(type_name=channel.value, channel=channel, recipient=recipient)
+        assert "***" not in words or channel in {ChannelType.EMAIL, ChannelType.SMS}
+
+
+def test_every_type_has_a_label() -> None:
+    assert set(TYPE_LABELS) >= {*ConfigNotificationType, *ChannelType}
+    assert set(SERVICES) >= set(IntegrationType)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "Scheduled"),
+        ({"due": NOW}, "Waiting"),
+        ({"kind": MessageKind.OPEN}, "Scheduled"),
+        ({"kind": MessageKind.OPEN, "is_held": True}, "Waiting"),
+        ({"is_held": True}, "Scheduled"),
+        ({"attempts": 1}, "Waiting"),
+        ({"status": NotificationStatus.DELIVERED}, "Delivered"),
+        ({"status": NotificationStatus.FAILED}, "Failed"),
+        ({"status": NotificationStatus.DROPPED}, "Dropped"),
+    ],
+    ids=str,
+)
+def test_what_is_to_come_is_scheduled(changes: dict[str, Any], state: str) -> None:
+    reminder: dict[str, Any] = {
+        "status": NotificationStatus.PENDING,
+        "kind": MessageKind.UPDATE,
+        "due": NOW + SECOND,
+        "attempts": 0,
+        "is_held": False,
+    }
+    assert notification_state(**{**reminder, **changes}, now=NOW) == NotificationState(state)
