@@ -67,7 +67,7 @@ def _host(host: Host, now: datetime) -> Sequence[Cell]:
     return [
         Cell(str(host), page_url(host)),
         Cell(host.group.name, page_url(host.group)),
-        Cell(host.replica_set_name or EMPTY),
+        Cell(host.replica_set_name or EMPTY, page_url(host.replica_set) if host.replica_set else ""),
         Cell(ago_words(host.last_report, now) if host.last_report else "never"),
     ]
 

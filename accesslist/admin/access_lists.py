@@ -134,9 +134,9 @@ class AccessListEntryAdmin(ConsoleAdmin):
         return entry.cidr_block
 
     @admin.display(description="holds for", ordering="api_key")
-    def held_to_it(self, entry: AccessListEntry) -> str:
-        """Whom the list it is on holds for."""
-        return str(entry.api_key) if entry.api_key else "keys with a global role"
+    def held_to_it(self, entry: AccessListEntry) -> str | SafeString:
+        """Whom the list it is on holds for; whoever sees the entry sees the key."""
+        return link(page_url(entry.api_key), entry.api_key) if entry.api_key else "keys with a global role"
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Those of keys that hold a role where one may read."""

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import QuerySet
+from django.utils.safestring import SafeString
 
 from accesslist.forms.projects import OrganizationForm
-from accesslist.models import Organization
+from accesslist.models import Organization, Project, Team
 from accesslist.services.organizations import (
     organization_create,
     organization_delete,
@@ -16,8 +17,9 @@ from accesslist.services.organizations import (
 from accesslist.views.organizations import OrganizationViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.display import short_field
+from opsapi.console.display import link, short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import list_url
 from opsapi.roles import Scope
 
 
@@ -72,8 +74,18 @@ class OrganizationAdmin(ConsoleAdmin):
     list_display = [short_field("name"), "created"]
     search_fields = ["name", "id__exact"]
     ordering = ["name", "id"]
-    fields = ["id", "name", "created"]
+    fields = ["id", "name", "created", "projects", "teams"]
     empty_text = "No organization yet. One is made with the first project."
+
+    @admin.display(description="projects")
+    def projects(self, org: Organization) -> SafeString:
+        """Those that belong to it."""
+        return link(list_url(Project, org__id__exact=org.id), "Its projects")
+
+    @admin.display(description="teams")
+    def teams(self, org: Organization) -> SafeString:
+        """Those that belong to it."""
+        return link(list_url(Team, org__id__exact=org.id), "Its teams")
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Those one is a member of."""

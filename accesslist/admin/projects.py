@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from django.contrib import admin
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
 from accesslist.models import Project
@@ -16,6 +18,7 @@ from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import link, short_field
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import list_url
 from opsapi.roles import Role
@@ -99,13 +102,20 @@ class ProjectAdmin(ConsoleAdmin):
         ),
     }
     list_display = [short_field("name"), "org", "host_count", "tags", "created"]
+    list_filter = [("org", RelatedFilter)]
     list_select_related = ["org"]
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["name"]
-    fields = ["id", "name", "org", "tags", "host_count", "created", "events"]
+    fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]
     empty_text = "No project yet."
 
-    @admin.display(description="events")
-    def events(self, project: Project) -> SafeString:
-        """What happened in it."""
-        return link(list_url(Event, q=project.id), "What happened")
+    @admin.display(description="in it")
+    def collections(self, project: Project) -> SafeString:
+        """The lists of what belongs to it."""
+        lists = [
+            (list_url(model, group__id__exact=project.id), pages.opts.verbose_name_plural)
+            for model, pages in self.admin_site._registry.items()
+            if ("group", RelatedFilter) in (pages.list_filter or ())
+        ]
+        lists.append((list_url(Event, project=project.id), Event._meta.verbose_name_plural))
+        return format_html_join(" · ", "{}", ((link(url, capfirst(name)),) for url, name in lists))

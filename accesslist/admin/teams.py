@@ -5,6 +5,9 @@ from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.people import TeamChangeForm, TeamForm
@@ -14,8 +17,10 @@ from accesslist.serializers.teams import members_named
 from accesslist.services.teams import team_create, team_delete, team_lock, team_update
 from accesslist.views.teams import TeamViewSet
 from opsapi.api.principal import Reach
-from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.display import short_field
+from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.display import link, short_field
+from opsapi.console.filters import RelatedFilter
+from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
@@ -89,6 +94,7 @@ class TeamAdmin(WithRoles):
         ),
     }
     list_display = [short_field("name"), "org", "roles", "created"]
+    list_filter = [("org", RelatedFilter)]
     list_select_related = ["org"]
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["created", "id"]
@@ -109,7 +115,17 @@ class TeamAdmin(WithRoles):
         """Its organization."""
         return Scope(org_id=row.org_id)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """With the pages of its members."""
+        team = super().get_object(request, object_id, from_field)
+        if team is not None:
+            names = list(team.members.order_by("username_key").values_list("username", flat=True))
+            reach = operator_of(request).reach()
+            urls = urls_seen(self.admin_site, reach, "accesslist.user", "username", names)
+            team.people_shown = [link(urls[name], name) if name in urls else name for name in names]
+        return team
+
     @admin.display(description="members")
-    def people(self, team: Team) -> str | None:
+    def people(self, team: Any) -> SafeString | None:
         """Who is in it."""
-        return ", ".join(team.members.order_by("username_key").values_list("username", flat=True)) or None
+        return format_html_join(", ", "{}", ((one,) for one in team.people_shown)) or None

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from accesslist.admin.passwords import RESET_PASSWORD
 from accesslist.admin.roles import WithRoles, orgs_seen
@@ -25,6 +27,8 @@ from accesslist.views.users import UserViewSet
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
+from opsapi.console.display import link
+from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
 from opsapi.roles import INSTALLATION
 
@@ -112,9 +116,25 @@ class UserAdmin(WithRoles):
         "last_name",
         "email_address",
         "mobile_number",
+        "teams_shown",
         "created",
     ]
     empty_text = "No user yet."
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """With the teams they are in."""
+        user = super().get_object(request, object_id, from_field)
+        if user is not None:
+            reach = operator_of(request).reach()
+            teams = list(user.teams.order_by("name"))
+            urls = urls_seen(self.admin_site, reach, "accesslist.team", "id", (one.id for one in teams))
+            user.teams_seen = [link(urls[one.id], one.name) for one in teams if one.id in urls]
+        return user
+
+    @admin.display(description="teams")
+    def teams_shown(self, user: Any) -> SafeString | None:
+        """Those the operator may see."""
+        return format_html_join(", ", "{}", ((one,) for one in user.teams_seen)) or None
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
         """When somebody last logged in is shown to who reads everything."""

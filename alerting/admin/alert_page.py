@@ -1,14 +1,17 @@
 """The story of an alert as its page shows it: looks, links and the plot's data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+from django.contrib import admin
 
 from alerting.admin.alert_actions import is_active
 from alerting.admin.notifications import RESEND
 from alerting.looks import MOMENTS, alert_badge, alert_words, notification_badge, window_name
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.around import Measured
+from alerting.rules.sending import muted_by
 from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
 from alerting.rules.telling import Telling, duration_words
 from alerting.rules.thresholds import MetricThreshold
@@ -22,6 +25,7 @@ from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.console.ages import age_words, ago_words
 from opsapi.console.display import cut, more_words
+from opsapi.console.links import urls_seen
 from opsapi.console.parts import Plot, Tone
 from opsapi.console.places import action_url, list_url, page_url, page_url_of
 from opsapi.roles import Scope
@@ -38,6 +42,7 @@ class ShownMoment:
     icon: str
     tone: Tone
     url: str | None
+    who_url: str = ""
     gap: str = ""
 
 
@@ -77,6 +82,7 @@ class AlertPage:
     notifications_url: str
     events_url: str
     plot: Plot | None
+    acknowledged_by_url: str
 
 
 def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
@@ -89,6 +95,7 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     shown, left_out = cut(story.tellings, MOST_TELLINGS)
     tellings = tuple(_tellings(alert, shown, operator, sees_config=sees_config, now=now))
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
+    users = _users(story, operator)
     state, tone = alert_badge(alert, now, is_muted=window is not None)
     return AlertPage(
         story=story,
@@ -102,7 +109,10 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
         age=_age(alert, now),
         value=_value(alert, story.threshold),
         config_url=page_url_of(AlertConfig, story.config.id) if story.config.is_there else None,
-        moments=tuple(_moments(story, sees_config=sees_config)),
+        moments=tuple(_moments(story, users, sees_config=sees_config)),
+        acknowledged_by_url=users.get(story.acknowledgement.username or "", "")
+        if story.acknowledgement
+        else "",
         coming=tuple(_to_come(one, sees_config=sees_config) for one in story.coming),
         tellings=tellings,
         more_events=more_words(story.more_events),
@@ -127,10 +137,19 @@ def _value(alert: Alert, threshold: MetricThreshold | None) -> str | None:
     return value_words(Metric(alert.metric_name), alert.current_value, threshold)
 
 
-def _moments(story: AlertStory, *, sees_config: bool) -> Iterator[ShownMoment]:
+def _users(story: AlertStory, operator: Operator) -> dict[str, str]:
+    """The pages of the users the story names, by their names, of those the operator may see."""
+    names = {moment.who for moment in story.moments}
+    if story.acknowledgement:
+        names.add(story.acknowledgement.username)
+    return urls_seen(admin.site, operator.reach(), "accesslist.user", "username", names)
+
+
+def _moments(story: AlertStory, users: Mapping[str, str], *, sees_config: bool) -> Iterator[ShownMoment]:
     for place, moment in enumerate(story.moments):
         gap = more_words(story.moments_left_out) if place == FIRST_MOMENTS else ""
-        yield _shown(moment, sees_config=sees_config, gap=gap)
+        shown = _shown(moment, sees_config=sees_config, gap=gap)
+        yield replace(shown, who_url=users.get(moment.who or "", ""))
 
 
 def _shown(moment: Moment, *, sees_config: bool, gap: str = "") -> ShownMoment:
@@ -157,7 +176,10 @@ def _tellings(
     """A notification of a global configuration has no page for those who may not read that."""
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
-    windows = MaintenanceWindow.objects.in_bulk({one.silenced_by for one in tellings if one.silenced_by})
+    windows = MaintenanceWindow.objects.filter(
+        id__in={muted_by(one.silenced_by, one.reason) for one in tellings}
+    )
+    held_by = {window.id: window for window in windows}
     for one in tellings:
         state, tone = notification_badge(one, now)
         resend = action_url(Notification, one.id, "resend")
@@ -165,7 +187,7 @@ def _tellings(
             telling=one,
             state=state,
             tone=tone,
-            window=windows.get(one.silenced_by or ""),
+            window=held_by.get(muted_by(one.silenced_by, one.reason) or ""),
             latency="" if one.latency_ms is None else duration_words(one.latency_ms),
             url=page_url_of(Notification, one.id) if sees_config else "",
             resend_url=resend if can_resend and one.failed else None,

@@ -29,6 +29,7 @@ from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.display import ago, badge, json_field, link, named, project, short
 from opsapi.console.filters import RelatedFilter
+from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.paging import BoundedPaginator
 from opsapi.console.places import list_url, page_url
@@ -43,7 +44,7 @@ class AlertPaginator(BoundedPaginator):
         start = (number - 1) * self.per_page
         rows: Any = self.object_list
         stop = min(start + self.per_page, self.count)
-        return self._get_page(urgent_first(rows, start, stop, now=clock.now()), number, self)
+        return Page(urgent_first(rows, start, stop, now=clock.now()), number, self)
 
 
 @admin.register(Alert)
@@ -127,7 +128,10 @@ class AlertAdmin(ConsoleAdmin):
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """What they are about, and the windows that mute them."""
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
+        names = [alert.acknowledging_username for alert in rows]
+        users = urls_seen(self.admin_site, operator_of(request).reach(), "accesslist.user", "username", names)
         for alert in rows:
+            alert.user_url = users.get(alert.acknowledging_username, "")
             alert.window, alert.about = windows.get(alert.id), targets.get(alert.id)
 
     @admin.display(description="state")
@@ -152,9 +156,12 @@ class AlertAdmin(ConsoleAdmin):
         return ago(alert.created)
 
     @admin.display(description="acknowledged by")
-    def acknowledged(self, alert: Alert) -> str | None:
+    def acknowledged(self, alert: Any) -> str | SafeString | None:
         """Who took it on, while that counts."""
-        return short(alert.acknowledging_username) if is_acknowledged(alert, clock.now()) else None
+        if not is_acknowledged(alert, clock.now()):
+            return None
+        name = short(alert.acknowledging_username)
+        return link(alert.user_url, name) if alert.user_url else name
 
     @admin.display(description="who was told")
     def notifications(self, alert: Alert) -> SafeString:

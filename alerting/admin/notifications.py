@@ -1,6 +1,6 @@
 """Who was told of alerts and events, in the console, and each try to tell them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, windo
 from alerting.models import MaintenanceWindow, Notification, NotificationAttempt
 from alerting.rules.notification_state import NotificationState
 from alerting.rules.recipients import TYPE_LABELS, recipient_words
-from alerting.rules.telling import THAT
+from alerting.rules.sending import muted_by
 from alerting.rules.wording import target_words
 from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
@@ -35,6 +35,15 @@ from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.links import url_seen, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import list_url, page_url
+
+_KINDS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "opened",
+    MessageKind.UPDATE: "still open",
+    MessageKind.ACKNOWLEDGE: "acknowledged",
+    MessageKind.CLOSE: "closed",
+    MessageKind.CANCEL: "cancelled",
+    MessageKind.INFORM: "recorded",
+}
 
 
 def _resend(call: Call) -> None:
@@ -94,7 +103,7 @@ class ChannelFilter(ChoiceFilter):
 
 @admin.register(Notification)
 class NotificationAdmin(ConsoleAdmin):
-    """Notifications: about what, to whom, and with which result; newest first. What failed can be sent again."""
+    """Notifications: about what, to whom, with which result; newest first. Failed ones can be sent again."""
 
     section = Section.ALERTING
     icon = "outgoing_mail"
@@ -149,15 +158,15 @@ class NotificationAdmin(ConsoleAdmin):
         targets = targets_of([one.alert for one in rows if one.alert])
         events = Event.objects.filter(id__in={one.event_id for one in rows if one.event_id})
         types = dict(events.values_list("id", "event_type"))
-        event_urls = urls_seen(self.admin_site, reach, events, "id")
-        held_by = {one.silenced_by for one in rows if one.silenced_by}
+        event_urls = urls_seen(self.admin_site, reach, "events.event", "id", types)
+        held_by = {muted_by(one.silenced_by, one.reason) for one in rows}
         windows = {one.id: one for one in MaintenanceWindow.objects.filter(id__in=held_by)}
         for one in rows:
             one.origin = origins.get(one.id, Origin())
-            one.target = targets.get(one.alert_id)
+            one.target = targets.get(one.alert_id or "")
             one.event_type = types.get(one.event_id)
-            one.event_url = event_urls.get(one.event_id, "")
-            one.window = windows.get(one.silenced_by)
+            one.event_url = event_urls.get(one.event_id or "", "")
+            one.window = windows.get(muted_by(one.silenced_by, one.reason))
             one.config_url = url_seen(self.admin_site, reach, one.origin.config)
 
     @admin.display(description="when")
@@ -175,10 +184,10 @@ class NotificationAdmin(ConsoleAdmin):
         alert, target = notification.alert, notification.target
         about = target_words(alert.facts)
         return format_html(
-            '{}, {} <small class="console-name">{}</small>',
+            "{} {}<br>{}",
             link(page_url(alert), alert_words(alert)),
+            _KINDS[MessageKind(notification.kind)],
             link(page_url(target), about) if target else about,
-            THAT[MessageKind(notification.kind)],
         )
 
     @admin.display(description="to")

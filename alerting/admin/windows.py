@@ -12,7 +12,7 @@ from unfold.decorators import display
 
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_look
-from alerting.models import MaintenanceWindow
+from alerting.models import Alert, MaintenanceWindow
 from alerting.rules.muting import MuteExtent
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.muting import window_extents
@@ -20,10 +20,11 @@ from alerting.services.windows import window_change, window_create, window_delet
 from alerting.views.windows import WindowViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.display import project, short
+from opsapi.console.display import link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.parts import Tone
+from opsapi.console.places import list_url
 
 Rows = QuerySet[MaintenanceWindow]
 _VERBS = {
@@ -123,7 +124,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
     search_help_text = "Part of a description or of a project's name, or a whole id of a window or a project."
     ordering = ["-end", "-id"]
-    fields = ["description", "state", "start", "end", "types", "group", "id", "created", "updated"]
+    fields = ["description", "state", "start", "end", "types", "group", "alerts", "id", "created", "updated"]
     empty_text = "No maintenance windows. A window mutes all alerts of its types in one project."
     change_form_template = "admin/alerting/maintenancewindow/change_form.html"
 
@@ -165,6 +166,12 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:
         """What it is for."""
         return short(window.description or window.id)
+
+    @admin.display(description="alerts")
+    def alerts(self, window: MaintenanceWindow) -> SafeString:
+        """Those of its project that are not over."""
+        url = list_url(Alert, status="active", group__id__exact=window.group_id)
+        return link(url, "Open alerts of the project")
 
     @admin.display(description="alert types")
     def types(self, window: MaintenanceWindow) -> str:

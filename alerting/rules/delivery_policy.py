@@ -27,6 +27,9 @@ class Step(StrEnum):
     """An end for a receiver that was never notified of the alert."""
 
 
+_SILENCED = "silenced by maintenance window "
+
+
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Maintenance that holds notifications back until then; `window_id` is the window that does."""
@@ -37,7 +40,7 @@ class Silence:
     @property
     def reason(self) -> str:
         """What the log says of it."""
-        return f"silenced by maintenance window {self.window_id}"
+        return f"{_SILENCED}{self.window_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,3 +135,11 @@ def _silenced(due: DueNotification, silence: Silence) -> Verdict:
 
 def _is_acknowledged(due: DueNotification, now: datetime) -> bool:
     return due.acknowledged_until is not None and due.acknowledged_until > now
+
+
+def muted_by(silenced_by: str | None, reason: str | None) -> str | None:
+    """The id of the window that holds, or held, a notification back; a dropped one has it in its reason."""
+    if silenced_by:
+        return silenced_by
+    before, is_muted, window_id = (reason or "").partition(_SILENCED)
+    return window_id if is_muted and not before else None

@@ -51,7 +51,8 @@ class Telling:
     """One notification of the alert, with its newest attempts, the oldest of them first.
 
     `place` names the channel, room or team. `recipient` None: not to be shown; empty: those its type names.
-    `channel` None: it stands for people. `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
+    `channel` None: it stands for people.
+    `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
     """
 
     id: str

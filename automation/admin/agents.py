@@ -3,15 +3,16 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from automation.admin.shown import agent_state, with_behind
+from automation.admin.shown import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
-from automation.models import Agent, FleetWatch
+from automation.models import Agent, FleetWatch, Host
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
 from opsapi.console.actions import Action, Call
-from opsapi.console.display import ago, badge, project, short_field
+from opsapi.console.display import ago, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import list_url
 
 
 def _forget(call: Call) -> None:
@@ -58,6 +59,8 @@ class AgentAdmin(ConsoleAdmin):
     fields = [
         "hostname",
         "state",
+        "hosts",
+        "alerts",
         "agent_type",
         "shown_version",
         "group",
@@ -73,6 +76,16 @@ class AgentAdmin(ConsoleAdmin):
     def state(self, agent: Agent) -> SafeString:
         """Whether it reports."""
         return badge(*agent_state(agent))
+
+    @admin.display(description="hosts")
+    def hosts(self, agent: Agent) -> SafeString:
+        """Those it reports."""
+        return link(list_url(Host, reported_by__id__exact=agent.id), "Hosts it reports")
+
+    @admin.display(description="alerts")
+    def alerts(self, agent: Agent) -> SafeString:
+        """Those about it, and about the host it runs on."""
+        return alerts_about(agent.hostname, agent.group_id)
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, agent: Agent) -> str:

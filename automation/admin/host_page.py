@@ -8,14 +8,14 @@ from django.utils.http import urlencode
 
 from automation.admin.shown import host_state
 from automation.measured import measured_of
-from automation.models import Database, Host
+from automation.models import Agent, Database, Host
 from automation.rules.silence import unheard_for
 from events.models import Event
 from events.search import EventSearch
 from events.search_pages import search_page
 from events.wording import in_words
 from opsapi.api.principal import Reach
-from opsapi.console.ages import ago_words
+from opsapi.console.ages import ago_words, time_words
 from opsapi.console.first_rows import first_rows
 from opsapi.console.parts import Cell, Panel
 from opsapi.console.places import list_url, page_url
@@ -35,9 +35,25 @@ def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Map
         "is_old": unheard_for(host.last_report, now) is not None,
         "age": ago_words(measured.reported, now) if measured.reported else "",
         "measured": measured,
+        "facts": _facts(host, now),
         "metrics": links,
         "panels": list(_panels(host, reach, now)),
     }
+
+
+def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
+    """Where it belongs and who reports it."""
+    related = {
+        "Project": host.group,
+        "Replica set": host.replica_set,
+        "Cluster": host.cluster,
+        "Reported by": Agent.objects.filter(id=host.reported_by_id).first(),
+    }
+    facts = [(name, Cell(str(row), page_url(row))) for name, row in related.items() if row is not None]
+    last = (
+        f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
+    )
+    return [*facts, ("Last report", Cell(last))]
 
 
 def _panels(host: Host, reach: Reach, now: datetime) -> Iterator[Panel]:

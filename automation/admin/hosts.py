@@ -17,9 +17,10 @@ from automation.services.hosts import host_change, host_create, host_delete
 from automation.views.hosts import HostViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import ago, badge, project, short
+from opsapi.console.display import ago, badge, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import page_url
 
 _AS_REPORTED = "Hosts appear here with the first report of an agent; one can be added by hand before that."
 
@@ -90,15 +91,16 @@ class HostAdmin(ConsoleAdmin):
             bulk=True,
         ),
     }
-    list_display = ["address", "state", "reported", "type_name", "shown_version", "replica_set_name", project]
+    list_display = ["address", "state", "reported", "type_name", "shown_version", "set_name", project]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
         DataFilter,
         "type_name",
         "version_behind",
+        ("reported_by", RelatedFilter),
         ("group", RelatedFilter),
     ]
-    list_select_related = ["group"]
+    list_select_related = ["group", "replica_set"]
     search_fields = ["hostname", "replica_set_name", "cluster_name", "group__name", "group__id__exact"]
     search_help_text = "Part of a host's, replica set's, cluster's or project's name, or a project's id."
     ordering = ["group__name", "hostname", "port"]
@@ -142,6 +144,12 @@ class HostAdmin(ConsoleAdmin):
     def shown_version(self, host: Host) -> str:
         """And whether others have a higher one of its series."""
         return with_behind(host.version, behind=host.version_behind)
+
+    @admin.display(description="replica set", ordering="replica_set_name")
+    def set_name(self, host: Host) -> str | SafeString | None:
+        """With a link to its page."""
+        name = short(host.replica_set_name)
+        return link(page_url(host.replica_set), name) if host.replica_set else name
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, host: Host) -> SafeString | str:

@@ -14,6 +14,7 @@ from automation.admin.revision_page import document_text, revision_context
 from automation.models import AutomationRevision
 from opsapi.console.actions import Action
 from opsapi.console.display import EMPTY, project
+from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 _LONGEST_DOCUMENT = 200_000  # characters: what a page can show
@@ -30,6 +31,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
     change_form_template = "admin/automation/automationrevision/change_form.html"
     actions_of_row: ClassVar[Mapping[str, Action]] = {"restore": RESTORE}
     list_display = ["__str__", project, "created", "actor_name", "what_changed", "restored_from"]
+    list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "group__id__exact"]
     search_help_text = "Part of a project's name, or its id."

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from automation.admin.shown import (
+    alerts_about,
     cluster_state,
     host_state,
     set_state,
@@ -20,7 +21,7 @@ from opsapi import clock
 from opsapi.console.display import ago, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
-from opsapi.console.places import page_url
+from opsapi.console.places import list_url, page_url
 
 _COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "unknown")
 
@@ -73,7 +74,7 @@ class ClusterAdmin(ConsoleAdmin):
     list_select_related = ["group"]
     search_fields = ["name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
-    fields = ["name", "state", "hosts", "group", "id", "created"]
+    fields = ["name", "state", "hosts", "sets", "alerts", "group", "id", "created"]
     inlines = [MemberInline]
     empty_text = "Clusters appear here when agents report hosts with a cluster name."
 
@@ -87,6 +88,16 @@ class ClusterAdmin(ConsoleAdmin):
     def state(self, one: Any) -> SafeString:
         """How many of its hosts are down or unknown."""
         return badge(*cluster_state(one.members_now, clock.now()))
+
+    @admin.display(description="replica sets")
+    def sets(self, one: Cluster) -> SafeString:
+        """Those of it that have members."""
+        return link(list_url(ReplicaSet, cluster__id__exact=one.id), "Replica sets")
+
+    @admin.display(description="alerts")
+    def alerts(self, one: Cluster) -> SafeString:
+        """Those about it."""
+        return alerts_about(one.name, one.group_id)
 
     @admin.display(description="hosts")
     def hosts(self, one: Any) -> int:
@@ -103,7 +114,7 @@ class ReplicaSetAdmin(ConsoleAdmin):
     rank = 20
     group_path = "group_id"
     list_display = [short_field("name"), "state", *_COUNTS, "cluster", project]
-    list_filter = [("group", RelatedFilter)]
+    list_filter = [("cluster", RelatedFilter), ("group", RelatedFilter)]
     list_select_related = ["cluster", "group"]
     search_fields = ["name", "cluster__name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
@@ -113,6 +124,7 @@ class ReplicaSetAdmin(ConsoleAdmin):
         *_COUNTS,
         "cluster",
         "shard_name",
+        "alerts",
         "group",
         "id",
         "created",
@@ -130,6 +142,11 @@ class ReplicaSetAdmin(ConsoleAdmin):
     def state(self, one: Any) -> SafeString:
         """The worst that is known of it."""
         return badge(*set_state(one, one.members_now, clock.now()))
+
+    @admin.display(description="alerts")
+    def alerts(self, one: ReplicaSet) -> SafeString:
+        """Those about it."""
+        return alerts_about(one.name, one.group_id)
 
     @admin.display(description="primaries")
     def known_primaries(self, one: Any) -> int:

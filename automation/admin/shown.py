@@ -2,13 +2,16 @@
 
 from datetime import datetime
 
+from django.utils.safestring import SafeString
+
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.silence import unheard_for
 from automation.selectors.members import MembersNow
 from opsapi.console.ages import age_words
-from opsapi.console.display import EMPTY
+from opsapi.console.display import EMPTY, link
 from opsapi.console.parts import Tone
+from opsapi.console.places import list_url_named
 
 State = tuple[str, Tone]
 """The words of a state, and how good or bad it is."""
@@ -50,6 +53,12 @@ def cluster_state(members: MembersNow, now: datetime) -> State:
 def agent_state(agent: Agent) -> State:
     """Whether an agent reports."""
     return ("silent", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
+
+
+def alerts_about(name: str, group_id: str) -> SafeString:
+    """The way to the alerts of something of this name in a project."""
+    url = list_url_named("alerting.alert", q=name, group__id__exact=group_id)
+    return link(url, "Alerts about it")
 
 
 def with_behind(version: str | None, *, behind: bool) -> str:

@@ -11,13 +11,13 @@ from opsapi.console.first_rows import FirstRows, first_rows, in_reach
 def hosts_down(reach: Reach) -> FirstRows[Host]:
     """Hosts that are down, by project and name."""
     # A deleted project is gone for everybody, though its hosts are taken away later.
-    down = Host.objects.filter(down=True, group__deleted=None).select_related("group")
+    down = Host.objects.filter(down=True, group__deleted=None).select_related("group", "replica_set")
     return first_rows(in_reach(down, reach).order_by("group_id", "hostname", "port"))
 
 
 def hosts_without_data(reach: Reach, now: datetime) -> FirstRows[Host]:
     """Hosts whose state is not known, by project and name."""
-    # No index is on the last report, which every report changes: hosts are few beside what is reported of them.
+    # No index is on the last report, which every report changes; the table of hosts is small.
     unknown = Host.objects.filter(without_data(now), group__deleted=None).select_related(
         "group", "reported_by"
     )

@@ -30,6 +30,7 @@ from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import json_field
+from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 _ON_A_PAGE = 50
@@ -102,10 +103,16 @@ class EventAdmin(ConsoleAdmin):
             "event": row,
             "about": about(row.details),
             "who": acting(row.details),
+            "who_url": self._who_url(request, row),
             "address": row.details.get("remoteAddress"),
             "changes": changed_resources(row.diffs),
             "links": row_links(self.admin_site, request, row),
         }
+
+    def _who_url(self, request: HttpRequest, event: Event) -> str:
+        name = event.details.get("username", "")
+        reach = operator_of(request).reach()
+        return urls_seen(self.admin_site, reach, "accesslist.user", "username", [name]).get(name, "")
 
     def _filters(self, request: HttpRequest) -> EventFilters:
         self.require_reading(request)
@@ -135,7 +142,7 @@ class EventAdmin(ConsoleAdmin):
             "title": "Events",
             "model_admin": self,
             "form": filters,
-            "events": shown_events(page.events, operator_of(request)),
+            "events": shown_events(page.events, operator_of(request), self.admin_site),
             "page": page,
             "csv_url": _with(filters, url=reverse(f"admin:{self._name('csv')}")),
             "chips": list(_chips(filters)),

@@ -4,9 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.admin import AdminSite
+
 from events.models import Event
 from events.wording import about, acted_by_key, acting, in_words
 from opsapi.api.principal import Operator
+from opsapi.console.links import urls_seen
+from opsapi.console.places import page_url_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,29 @@ class ShownEvent:
     by_key: bool
     address: str
     project: str
+    project_url: str
+    about_url: str
+    who_url: str
 
 
-def shown_events(events: Iterable[Event], operator: Operator) -> list[ShownEvent]:
+@dataclass(frozen=True, slots=True)
+class _Urls:
+    """The pages the operator may see of hosts by id, and of users by name."""
+
+    hosts: Mapping[str, str]
+    users: Mapping[str, str]
+
+
+def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[ShownEvent]:
     """With the names of those projects the operator may read; of others, and of those gone, the id."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
-    return [_shown(event, names) for event in listed]
+    reach, details = operator.reach(), [event.details for event in listed]
+    urls = _Urls(
+        urls_seen(site, reach, "automation.host", "id", (one.get("hostId") for one in details)),
+        urls_seen(site, reach, "accesslist.user", "username", (one.get("username") for one in details)),
+    )
+    return [_shown(event, names, urls) for event in listed]
 
 
 def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
@@ -37,7 +57,11 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
     return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
 
 
-def _shown(event: Event, names: Mapping[str, str]) -> ShownEvent:
+def _project_url(group_id: str | None, names: Mapping[str, str]) -> str:
+    return page_url_named("accesslist.project", group_id) if group_id and group_id in names else ""
+
+
+def _shown(event: Event, names: Mapping[str, str], urls: _Urls) -> ShownEvent:
     details = event.details
     return ShownEvent(
         id=event.id,
@@ -49,4 +73,7 @@ def _shown(event: Event, names: Mapping[str, str]) -> ShownEvent:
         by_key=acted_by_key(details),
         address=details.get("remoteAddress", ""),
         project=names.get(event.group_id or "", event.group_id or ""),
+        project_url=_project_url(event.group_id, names),
+        about_url=urls.hosts.get(details.get("hostId", ""), ""),
+        who_url=urls.users.get(details.get("username", ""), ""),
     )

@@ -1,11 +1,13 @@
 """Links from one row to another, for who may see the other's page."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.apps import apps
 from django.contrib.admin import AdminSite
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import ForeignKey, Model, QuerySet
+from django.db.models import ForeignKey, Model
 from django.utils.safestring import SafeString
 
 from opsapi.api.principal import Reach
@@ -19,11 +21,19 @@ def url_seen(site: AdminSite, reach: Reach, row: Model | None) -> str:
     return page_url(row) if row is not None and pages is not None and pages.shows(row, reach) else ""
 
 
-def urls_seen(site: AdminSite, reach: Reach, rows: QuerySet[Any], field: str) -> dict[Any, str]:
-    """The pages of those of the rows that somebody of this reach may see, by a field; one query."""
-    pages: Any = site._registry.get(rows.model)
-    found = pages.visible(rows, reach) if pages is not None else rows.none()
-    return {getattr(row, field): page_url(row) for row in found}
+def urls_seen(
+    site: AdminSite, reach: Reach, label: str, field: str, values: Iterable[str | None]
+) -> dict[str, str]:
+    """The pages of the rows of a model with these values, of those that somebody of this reach may see.
+
+    By the value; one query at most. `label` names the model, as `accesslist.user`.
+    """
+    wanted, model = {value for value in values if value}, apps.get_model(label)
+    pages: Any = site._registry.get(model)
+    if not wanted or pages is None:
+        return {}
+    rows = pages.visible(model._default_manager.filter(**{f"{field}__in": wanted}), reach)
+    return {getattr(row, field): page_url(row) for row in rows}
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class RelatedColumn:
     @property
     def short_description(self) -> str:
         """The heading."""
-        return str(self.model._meta.get_field(self.name).verbose_name)  # type: ignore[union-attr]  # a ForeignKey
+        return str(self.model._meta.get_field(self.name).verbose_name)
 
     @property
     def admin_order_field(self) -> str:

@@ -1,5 +1,6 @@
 """Where the console's pages of a model are."""
 
+from django.apps import apps
 from django.contrib.admin.utils import quote
 from django.db.models import Model
 from django.urls import reverse
@@ -12,6 +13,11 @@ def list_url(model: type[Model], **filters: str | int) -> str:
     return f"{url}?{urlencode(filters)}" if filters else url
 
 
+def list_url_named(label: str, **filters: str | int) -> str:
+    """As `list_url`, of a model of an app that must not be imported, by its label: `alerting.alert`."""
+    return list_url(apps.get_model(label), **filters)
+
+
 def page_url(row: Model) -> str:
     """The page of a row."""
     return page_url_of(type(row), row.pk)
@@ -20,6 +26,11 @@ def page_url(row: Model) -> str:
 def page_url_of(model: type[Model], pk: str | int) -> str:
     """The page of a row of which one has the key alone."""
     return reverse(f"admin:{_name(model)}_change", args=[quote(pk)])
+
+
+def page_url_named(label: str, pk: str | int) -> str:
+    """As `page_url_of`, of a model of an app that must not be imported, by its label."""
+    return page_url_of(apps.get_model(label), pk)
 
 
 def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> str:

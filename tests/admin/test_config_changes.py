@@ -48,7 +48,7 @@ class TestChanging:
     ) -> None:
         named = [new_id(), project.id, new_id()]
         config = make_global_config(forAllGroups=False, groupIds=named)
-        assert f"{project.name} (2 that are no project)" in shown(console, page_url(config))
+        assert f"{project.name}</a> (2 that are no project)" in shown(console, page_url(config))
         typed = typed_in(shown(console, do(config, "change")))
         with leaves_events(operator):
             send(console, do(config, "change"), typed)

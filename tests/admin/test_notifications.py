@@ -16,7 +16,6 @@ from integrations.choices import IntegrationType
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.roles import Role
-from tests.admin.alert_pages import alert_page
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import record_event
@@ -61,7 +60,7 @@ def test_a_notification_says_about_which_alert_and_host(console: Client, project
     host = make_host(project, "db1.example.com")
     one = notified_by(make_config(project))
     for page in (cell(shown(console, LOG), "about"), shown(console, page_of(one))):
-        assert f'href="{alert_page(one.alert)}"' in page
+        assert f'href="{page_of(one.alert)}"' in page
         assert f'href="{page_of(host)}"' in page
         assert "Host down" in words(page)
 
@@ -81,7 +80,7 @@ def test_one_of_an_event_leads_to_the_event_for_who_may_see_it(console: Client, 
 def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project: Project) -> None:
     one = notified_by(make_config(project, notifications=[CHAT]))
     assert words(cell(shown(console, LOG), "to")) == "Slack #oncall"
-    assert "Slack #oncall" in shown(console, alert_page(one.alert))
+    assert "Slack #oncall" in shown(console, page_of(one.alert))
 
 
 def test_a_channel_of_the_integration_is_named(console: Client, project: Project) -> None:
@@ -131,7 +130,7 @@ def test_one_that_is_held_back_names_the_window(console: Client, project: Projec
     )
     held = {"silenced_by": window.id, "reason": f"silenced by maintenance window {window.id}"}
     one = notified_by(make_config(project), due=now + HOUR, **held)
-    for page in (cell(shown(console, LOG), "why"), shown(console, alert_page(one.alert))):
+    for page in (cell(shown(console, LOG), "why"), shown(console, page_of(one.alert))):
         assert re.search(rf'href="{page_of(window)}"[^>]*>new disks</a>', page)
         assert f"window {window.id}" not in page
 

@@ -25,7 +25,7 @@ from events.wording import acting, in_words
 from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.ages import time_words
-from opsapi.console.display import EMPTY, badge, json_field, link, more_words, named, short
+from opsapi.console.display import EMPTY, badge, json_field, link, more_words, named, project
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -103,7 +103,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     def covers(self, config: AlertConfig) -> str | SafeString | None:
         """Its project; of a global one those it covers."""
         if config.group is not None:
-            return short(str(config.group))
+            return project(config)
         if not config.for_all_groups:
             return f"global: {len(config.group_ids)} of them"
         return f"global: those tagged {', '.join(config.tags)}" if config.tags else "global: all"
@@ -114,11 +114,13 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
         found = Project.objects.filter(id__in=config.group_ids).order_by("name")
-        names = list(found.values_list("name", flat=True))
+        names = [link(page_url(one), one.name) for one in found]
         more = more_words(max(0, len(names) - _MOST_PROJECTS))
         gone = len(config.group_ids) - len(names)
         none = f"({gone} that are no project)" if gone else ""
-        return " ".join(one for one in ("global:", ", ".join(names[:_MOST_PROJECTS]), more, none) if one)
+        shown = format_html_join(", ", "{}", ((one,) for one in names[:_MOST_PROJECTS]))
+        parts = ((one,) for one in ("global:", shown, more, none) if one)
+        return format_html_join(" ", "{}", parts)
 
     @admin.display(description="told by")
     def told(self, config: AlertConfig) -> str | None:

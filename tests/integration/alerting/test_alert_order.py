@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from itertools import permutations
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -25,7 +26,7 @@ def names(rows: list[Alert]) -> list[str]:
 @pytest.fixture
 def in_order(project: Project) -> list[str]:
     """Two of each kind, named in the order they are to be shown in."""
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         "open": {},
         "lapsed": {"acknowledged_until": NOW},
         "pending": {"status": "TRACKING"},
@@ -94,7 +95,7 @@ def _read(statement: str) -> int:
     return sum(_of_plan(one["Plan"]) for one in plans)
 
 
-def _of_plan(plan: dict) -> int:  # type: ignore[type-arg]  # PostgreSQL's JSON
+def _of_plan(plan: dict[str, Any]) -> int:
     inner = sum(_of_plan(one) for one in plan.get("Plans", ()))
     is_scan = "Scan" in plan["Node Type"]
     own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if is_scan else 0

@@ -195,11 +195,12 @@ class TestFleet:
         assert ids(hosts_down(ALL).rows) == [first.id, down.id]
 
     def test_hosts_are_without_data_once_they_are_silent(self, project: Project) -> None:
-        for name, changes in {
+        others: dict[str, dict[str, Any]] = {
             "down": {"down": True, "last_report": NOW - DAY},
             "heard": {"last_report": NOW - timedelta(minutes=4) + SECOND},
             "gone": {"deleted": NOW},
-        }.items():
+        }
+        for name, changes in others.items():
             make_host(project, name, **changes)
         silent = make_host(project, "silent", last_report=NOW - timedelta(minutes=4))
         never = make_host(project, "never")
