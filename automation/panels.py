@@ -50,6 +50,7 @@ def _without_data(reach: Reach, now: datetime) -> Panel:
         empty="All hosts report. A host is listed here when nothing has been heard of it for four minutes.",
         remedy=Cell("All hosts", list_url(Host)),
         tone=Tone.WARNING,
+        is_wide=True,
     )
 
 

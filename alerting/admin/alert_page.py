@@ -11,7 +11,7 @@ from alerting.admin.notifications import RESEND
 from alerting.looks import MOMENTS, alert_badge, alert_words, notification_badge, window_name
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.rules.around import Measured
-from alerting.rules.sending import muted_by
+from alerting.rules.delivery_policy import muted_by
 from alerting.rules.story import FIRST_MOMENTS, Moment, MomentKind
 from alerting.rules.telling import Telling, duration_words
 from alerting.rules.thresholds import MetricThreshold

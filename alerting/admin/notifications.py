@@ -17,7 +17,7 @@ from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, windo
 from alerting.models import MaintenanceWindow, Notification, NotificationAttempt
 from alerting.rules.notification_state import NotificationState
 from alerting.rules.recipients import TYPE_LABELS, recipient_words
-from alerting.rules.sending import muted_by
+from alerting.rules.delivery_policy import muted_by
 from alerting.rules.wording import target_words
 from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
@@ -164,7 +164,7 @@ class NotificationAdmin(ConsoleAdmin):
         for one in rows:
             one.origin = origins.get(one.id, Origin())
             one.target = targets.get(one.alert_id or "")
-            one.event_type = types.get(one.event_id)
+            one.event_type = types.get(one.event_id or "")
             one.event_url = event_urls.get(one.event_id or "", "")
             one.window = windows.get(muted_by(one.silenced_by, one.reason))
             one.config_url = url_seen(self.admin_site, reach, one.origin.config)
@@ -184,7 +184,7 @@ class NotificationAdmin(ConsoleAdmin):
         alert, target = notification.alert, notification.target
         about = target_words(alert.facts)
         return format_html(
-            "{} {}<br>{}",
+            "<div>{} {}<br>{}</div>",
             link(page_url(alert), alert_words(alert)),
             _KINDS[MessageKind(notification.kind)],
             link(page_url(target), about) if target else about,
@@ -212,7 +212,8 @@ class NotificationAdmin(ConsoleAdmin):
         """Why it was not delivered, or not yet, and after how many attempts."""
         if notification.window is not None:
             return format_html(
-                "muted by {}", link(page_url(notification.window), window_name(notification.window))
+                "<span>muted by {}</span>",
+                link(page_url(notification.window), window_name(notification.window)),
             )
         if notification.reason and notification.attempts > 1:
             return short(f"{notification.reason} ({notification.attempts} attempts)")

@@ -53,7 +53,9 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     rows = windows_in_effect(now).filter(group_id__in=groups) if groups else ()
     windows = {one.id: one for one in rows}
     spans = _spans((one.id, one.group_id, one.alert_types, one.start, one.end) for one in windows.values())
-    found = ((alert.id, covering(spans.get((alert.group_id, category_of(alert)), ()), now)) for alert in alerts)
+    found = (
+        (alert.id, covering(spans.get((alert.group_id, category_of(alert)), ()), now)) for alert in alerts
+    )
     return {alert_id: windows[span.id] for alert_id, span in found if span is not None}
 
 

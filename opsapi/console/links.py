@@ -58,13 +58,15 @@ class RelatedColumn:
         return link(url, text) if url else text
 
     @property
-    def __name__(self) -> str:  # type: ignore[override]  # Django asks columns for it, as if they were functions
+    def __name__(self) -> str:
+        """Django asks columns for it, as if they were functions."""
         return self.name
 
     @property
     def short_description(self) -> str:
         """The heading."""
-        return str(self.model._meta.get_field(self.name).verbose_name)
+        field: Any = self.model._meta.get_field(self.name)
+        return str(field.verbose_name)
 
     @property
     def admin_order_field(self) -> str:

@@ -96,7 +96,6 @@ def test_a_page_leads_to_lists_that_are_there(source: type[Any], console: Client
     found = {url for url in links(console, source_page) if re.match(r"/admin/\w+/\w+/\?", url)}
     assert found
     for url in found:
-        assert "?e=1" not in console.get(url, follow=True).redirect_chain
         assert console.get(url).status_code == 200, url
 
 
