@@ -166,7 +166,7 @@ class NotificationAdmin(ConsoleAdmin):
             one.target = targets.get(one.alert_id or "")
             one.event_type = types.get(one.event_id or "")
             one.event_url = event_urls.get(one.event_id or "", "")
-            one.window = windows.get(muted_by(one.silenced_by, one.reason))
+            one.window = windows.get(muted_by(one.silenced_by, one.reason) or "")
             one.config_url = url_seen(self.admin_site, reach, one.origin.config)
 
     @admin.display(description="when")

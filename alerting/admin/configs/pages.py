@@ -155,7 +155,8 @@ class AlertConfigAdmin(ConsoleAdmin):
             for one in found.rows
         ]
         shown = _listed("{} {}, {}", rows) if rows else "None. "
-        more = link(list_url(Alert, status="active", q=config.id), found.left_out_words) if rows else ""
+        left_out = found.left_out_words
+        more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
         every = link(list_url(Alert, q=config.id), "All its alerts")
         return format_html("{}{} {}", shown, more, every)
 
