@@ -15,9 +15,9 @@ from unfold.decorators import display
 from alerting.choices import NotificationStatus
 from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.models import MaintenanceWindow, Notification, NotificationAttempt
+from alerting.rules.delivery_policy import muted_by
 from alerting.rules.notification_state import NotificationState
 from alerting.rules.recipients import TYPE_LABELS, recipient_words
-from alerting.rules.delivery_policy import muted_by
 from alerting.rules.wording import target_words
 from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
