@@ -1,0 +1,38 @@
+"""`manage.py migrate`, Django's, but each migration commits together with its record."""
+
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import transaction
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.migration import Migration
+
+
+class AtomicExecutor(MigrationExecutor):
+    """Applies each migration, its deferred statements and its record in one transaction.
+
+    Django records a migration that creates foreign keys after the commit of its tables: killed in between, it
+    would create them again at the next start, and fail for good.
+    """
+
+    def apply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
+        """As Django's, in a transaction, unless the migration says that it cannot be in one."""
+        if not migration.atomic:
+            return super().apply_migration(state, migration, *args, **options)
+        with transaction.atomic(using=self.connection.alias):
+            return super().apply_migration(state, migration, *args, **options)
+
+    def unapply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
+        """As `apply_migration`."""
+        if not migration.atomic:
+            return super().unapply_migration(state, migration, *args, **options)
+        with transaction.atomic(using=self.connection.alias):
+            return super().unapply_migration(state, migration, *args, **options)
+
+
+# Django's command takes its executor from its own module and offers no other way to give it one.
+vars(migrate)["MigrationExecutor"] = AtomicExecutor
+
+
+class Command(migrate.Command):
+    """Django's own, with `AtomicExecutor`."""
