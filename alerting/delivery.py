@@ -24,7 +24,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import message_of
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.claim_order import Candidate, InHand, choose
+from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
 from alerting.rules.delivery_policy import (
     SECRETS_SEALED,
     Silence,
@@ -84,7 +84,8 @@ SELECT id FROM (
 """
 
 # Of each destination that may be tried, what is due and the first for its subject. The destinations for which
-# something waits are found one by one in the index, so the length of their queues does not matter.
+# something waits are found one by one in the index, and of each only the first rows are read, so the length of
+# their queues does not matter. The subselect, unlike NOT EXISTS, is never planned as a join of whole queues.
 _CANDIDATES = """
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
@@ -107,14 +108,15 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
        SELECT n.id, n.due FROM alerting_notification AS n
         WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
           AND n.destination = place.id AND n.due <= %(now)s
-          AND NOT EXISTS (
-              SELECT FROM alerting_notification AS other
-               WHERE other.status = 'PENDING' AND other.destination > ''
-                 AND other.destination = n.destination AND other.subject = n.subject
-                 AND (other.lease_token IS NOT NULL
-                      OR ((other.sequence, other.id) < (n.sequence, n.id)
-                          AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL))))
-        ORDER BY n.due, n.sequence LIMIT 4) AS first
+          AND (SELECT other.id FROM alerting_notification AS other
+                WHERE other.status = 'PENDING' AND other.destination > ''
+                  AND other.destination = n.destination AND other.subject = n.subject
+                  AND (other.lease_token IS NOT NULL
+                       OR ((other.sequence, other.id) < (n.sequence, n.id)
+                           AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL)))
+                LIMIT 1) IS NULL
+        ORDER BY n.due
+        LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
  WHERE (place.next_try IS NULL OR place.next_try <= %(now)s)
    AND (down.host IS NULL OR down.next_try <= %(now)s)
 """
@@ -138,7 +140,7 @@ def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> li
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIM_LOCK])
         cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
         undecided = [row[0] for row in cursor.fetchall()]
-        cursor.execute(_CANDIDATES, {"now": now})
+        cursor.execute(_CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION})
         candidates = [_candidate(row) for row in cursor.fetchall()]
         cursor.execute(_IN_HAND)
         in_hand = [_in_hand(row, worker) for row in cursor.fetchall()]
