@@ -42,14 +42,6 @@ class Site:
         names: list[str] = self.ask("SELECT array_agg(name) FROM alerting_workerheartbeat")
         return names
 
-    def let_leases_lapse(self) -> None:
-        """Time passes for whoever has held a notification for two seconds: its holder is dead."""
-        tell(
-            Layout(self.platform.data_dir),
-            "UPDATE alerting_notification SET lease_until = now() "
-            "WHERE lease_until BETWEEN now() AND now() + interval '28 s'",
-        )
-
     def let_agent_fall_silent(self, group_id: str, hostname: str) -> None:
         """Time passes for one agent: it was last heard five minutes ago, while everybody listened."""
         agent = f"group_id = '{group_id}' AND hostname = '{hostname}'"

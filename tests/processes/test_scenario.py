@@ -196,7 +196,6 @@ def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
     """Both receivers know and nothing more is to come: however often, it was one delivery each."""
 
     def done() -> bool:
-        site.let_leases_lapse()
         return story.is_told(kind, label) and site.is_idle()
 
     eventually(done, LOST_WORK_SECONDS, message=f"{kind} delivered")

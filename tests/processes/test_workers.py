@@ -32,7 +32,6 @@ def site() -> Iterator[Site]:
                 OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
                 EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
                 OPSAPI_THREADS="16",
-                OPSAPI_SENDERS="1",
             )
         )
         platform.start()
