@@ -12,8 +12,8 @@ under the same delivery id.
 
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection, transaction
 
 from alerting.choices import DropReason, NotificationStatus
-from alerting.messages import message_of
+from alerting.messages import messages_of
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, InHand, choose
@@ -33,12 +33,12 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
-from alerting.selectors.credentials import NoCredentialsError, credentials_for, settings_of
+from alerting.selectors.credentials import Credentials, NoCredentialsError, credentials_for, settings_of
 from alerting.selectors.due import due_of, held_against
 from alerting.selectors.notified import notified_destinations
 from alerting.selectors.windows import silences_of
 from alerting.services.destinations import (
-    destination_config,
+    destination_configs,
     destination_id,
     destination_keep,
     destinations_record,
@@ -49,11 +49,13 @@ from alerting.services.leases import (
     LEASE,
     lapses_of,
     lease_finish,
+    leases_change,
+    leases_finish,
     leases_release,
     leases_take,
 )
 from alerting.services.notification_rows import notifications_insert, redirected_row
-from alerting.services.notifications import schedule_follow_up, schedule_repeat
+from alerting.services.notifications import schedule_follow_ups, schedule_repeats
 from alerting.services.people import people_replace
 from integrations.choices import ENDS, ChannelType, DeliveryStatus, MessageKind
 from integrations.delivery import deliver
@@ -195,7 +197,14 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
     """Decide on what was claimed; all that is not to be sent is done when this returns."""
     perhaps = {one.id: one.perhaps_received for one in claims}
     decided = _decide(claims, now)
-    return [_job(one, perhaps[one.id], outcome, now) for one, outcome in decided]
+    sent = [one for one, outcome in decided if outcome is None]
+    configs, messages = destination_configs({one.destination for one in sent}), messages_of(sent, now=now)
+    return [
+        Job(one, perhaps[one.id], {}, outcome=outcome)
+        if outcome is not None
+        else _job(one, perhaps[one.id], configs.get(one.destination), messages[one.id])
+        for one, outcome in decided
+    ]
 
 
 @transaction.atomic
@@ -216,7 +225,15 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Notific
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
     )
-    attempts = [(one, result) for one in claims for result in _decide_one(one, facts, now)]
+    attempts: list[tuple[Notification, Outcome | None]] = []
+    addressed: list[tuple[Notification, _Place]] = []
+    for one in claims:
+        match _decide_one(one, facts, now):
+            case _Place() as place:
+                addressed.append((one, place))
+            case _Attempt(failure):
+                attempts.append((one, failure))
+    _address(addressed, now)
     return _begin(attempts, now)
 
 
@@ -229,6 +246,8 @@ class _Facts:
     silences: Mapping[str, Silence]
     notified: Set[tuple[str, str]]
     lapses: Mapping[str, int]
+    places: dict[tuple[object, ...], "_Place | Outcome"] = field(default_factory=dict)
+    """Where notifications of a setting go now, looked up once; why there is no place, else."""
 
     def were_notified(self, one: Notification) -> bool:
         """Whether its receiver was, or perhaps was, notified of its alert; older rows name no destination."""
@@ -236,47 +255,77 @@ class _Facts:
         return not self.notified.isdisjoint({(alert_id, one.destination), (alert_id, "")})
 
 
-def _decide_one(one: Notification, facts: _Facts, now: datetime) -> Iterable[Outcome | None]:
-    """None for an attempt to make, the outcome of one that cannot be made, nothing where there is none."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A destination that a configuration names now."""
+
+    id: str
+    group_id: str | None
+    channel: ChannelType
+    credentials: Credentials
+    is_global: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """An attempt to make; with the outcome of one that cannot be made."""
+
+    failure: Outcome | None
+
+
+def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | _Place | None:
+    """What is to be attempted, or where it goes; None where that is all."""
     setting = facts.settings.get((one.setting_id, one.type_name))
     alert = facts.alerts.get(one.alert_id or "")
-    named, failure = _named_destination(one, setting)
+    named = _named_place(one, setting, facts)
+    failure = named if isinstance(named, Outcome) else None
+    place = named if isinstance(named, _Place) else None
     due = replace(
         held_against(one, alert, setting),
-        addressed=bool(one.destination) and named in (one.destination, None),
+        addressed=bool(one.destination) and (place is None or one.destination == place.id),
         was_notified=facts.were_notified(one),
         lapsed_for_good=facts.lapses.get(one.id, 0) >= LAPSES_AT_MOST,
         silence=facts.silences.get(one.id),
     )
     verdict = decide_delivery(due, now)
     if verdict.step is Step.SEND or (verdict.step is Step.ADDRESS and failure):
-        return [failure]
+        return _Attempt(failure)
+    if verdict.step is Step.ADDRESS and place is not None:
+        return place
     _apply(verdict, one, setting, alert, now)
-    return []
+    return None
 
 
-def _named_destination(
-    one: Notification, setting: NotificationSetting | None
-) -> tuple[str | None, Outcome | None]:
-    """The destination the configuration names now, and why there is none; None where it does not matter.
+def _named_place(
+    one: Notification, setting: NotificationSetting | None, facts: _Facts
+) -> _Place | Outcome | None:
+    """The destination the configuration names now, or why there is none; None where it does not matter.
 
     Ends, acknowledgements and addresses of people go where the rest went.
     """
     fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
     if one.channel is None or (one.destination and fixed):
-        return None, None
+        return None
+    key = (one.setting_id, one.type_name, one.channel, one.group_id, one.recipient, one.kind in ENDS)
+    if key not in facts.places:
+        facts.places[key] = _look_up_place(one, setting)
+    return facts.places[key]
+
+
+def _look_up_place(one: Notification, setting: NotificationSetting | None) -> _Place | Outcome:
     try:
         credentials = credentials_for(one, setting)
     except NoCredentialsError as error:
-        return None, Outcome(DeliveryStatus.FAILED, error.reason, 0)
+        return Outcome(DeliveryStatus.FAILED, error.reason, 0)
     except CannotDecryptError as error:
         # Again later: another machine may have the key, or this one with its next start.
         logger.error("notification %s cannot be sent: %s", one.id, error)
-        return None, Outcome(DeliveryStatus.RETRY, SECRETS_SEALED, 0)
-    channel = ChannelType(one.channel)
+        return Outcome(DeliveryStatus.RETRY, SECRETS_SEALED, 0)
+    channel = ChannelType(str(one.channel))
     is_global = setting is not None and setting.config.group_id is None
     config = credentials.config
-    return destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global), None
+    found = destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global)
+    return _Place(found, one.group_id, channel, credentials, is_global)
 
 
 def _apply(
@@ -297,10 +346,8 @@ def _apply(
             _give_up(verdict, one, setting, alert, now)
         case Step.ADDRESS if one.channel is None and setting is not None:
             people_replace(notification=one, setting=setting, alert=alert, now=now)
-        case Step.ADDRESS:
-            _address(one, setting, now)
-        case Step.SEND:
-            raise AssertionError("sending is not applied here")
+        case Step.ADDRESS | Step.SEND:
+            raise AssertionError("this is not applied here")
 
 
 def _put_off(verdict: Verdict, one: Notification) -> dict[str, Any]:
@@ -326,32 +373,34 @@ def _give_up(
     if not lease_finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason) or alert is None:
         return
     if one.channel is not None:
-        schedule_follow_up(notification=one, alert=alert, now=now)
+        schedule_follow_ups(ended=[(one, alert)], now=now)
     elif setting is not None:
-        schedule_repeat(setting=setting, alert=alert, now=now)
+        schedule_repeats(told=[(setting, alert)], now=now)
 
 
-def _address(one: Notification, setting: NotificationSetting | None, now: datetime) -> None:
-    """It goes to the destination its configuration names now.
+def _address(addressed: Sequence[tuple[Notification, _Place]], now: datetime) -> None:
+    """They go to the destinations their configurations name now.
 
-    Where another one perhaps received it already, that one keeps its entry, so that it gets the end as well.
+    Where another one perhaps received one already, that one keeps its entry, so that it gets the end as well.
     """
-    credentials = credentials_for(one, setting)
-    channel = ChannelType(str(one.channel))
-    place = destination_keep(
-        group_id=one.group_id,
-        channel=channel,
-        credentials=credentials,
-        is_global=setting is not None and setting.config.group_id is None,
-        now=now,
-    )
-    if one.perhaps_received and one.destination:
-        if lease_finish(one, status=NotificationStatus.FAILED.value):
-            notifications_insert([redirected_row(one, place, credentials.shown, now)])
-        return
-    shown = credentials.shown[:LONGEST_RECIPIENT]
-    moved = {"first_attempt": None} if one.destination else {}
-    lease_finish(one, destination=place, recipient=shown, reason=one.reason, **moved)
+    for place in sorted({place.id: place for _, place in addressed}.values(), key=lambda one: one.id):
+        destination_keep(
+            group_id=place.group_id,
+            channel=place.channel,
+            credentials=place.credentials,
+            is_global=place.is_global,
+            now=now,
+        )
+    moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
+    for one, place in addressed:
+        shown = place.credentials.shown[:LONGEST_RECIPIENT]
+        if not (one.perhaps_received and one.destination):
+            moved.setdefault((place.id, shown, one.reason, bool(one.destination)), []).append(one)
+        elif lease_finish(one, status=NotificationStatus.FAILED.value):
+            notifications_insert([redirected_row(one, place.id, shown, now)])
+    for (place_id, shown, reason, again), rows in moved.items():
+        anew = {"first_attempt": None} if again else {}
+        leases_change(rows, destination=place_id, recipient=shown, reason=reason, **anew)
 
 
 def _begin(
@@ -389,19 +438,22 @@ RETURNING id, attempts, first_attempt, perhaps_received
 """
 
 
-def _job(one: Notification, perhaps_before: bool, outcome: Outcome | None, now: datetime) -> Job:
+def _job(
+    one: Notification,
+    perhaps_before: bool,
+    config: Mapping[str, str] | CannotDecryptError | None,
+    message: Message | ObjectDoesNotExist,
+) -> Job:
     """What is needed to send it; a message that cannot be made counts as one that failed and comes again."""
-    if outcome is not None:
-        return Job(one, perhaps_before, {}, outcome=outcome)
-    try:
-        config = destination_config(Destination.objects.get(id=one.destination))
-        return Job(one, perhaps_before, config, message_of(one, now=now))
-    except CannotDecryptError as error:
-        logger.error("notification %s cannot be sent: %s", one.id, error)
+    if isinstance(config, CannotDecryptError):
+        logger.error("notification %s cannot be sent: %s", one.id, config)
         reason = SECRETS_SEALED
-    except ObjectDoesNotExist as error:
-        logger.exception("notification %s cannot be sent", one.id)
-        reason = f"the message cannot be made: {type(error).__name__}"
+    elif config is None or isinstance(message, ObjectDoesNotExist):
+        gone = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
+        logger.error("notification %s cannot be sent: %s", one.id, gone.__qualname__)
+        reason = f"the message cannot be made: {gone.__name__}"
+    else:
+        return Job(one, perhaps_before, config, message)
     return Job(one, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
@@ -429,22 +481,26 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     alert_ids = [job.notification.alert_id for job, _ in ended if job.notification.alert_id]
     locked = Alert.objects.select_for_update().filter(id__in=alert_ids).order_by("id")
     alerts = {alert.id: alert for alert in locked}
-    recorded = [
-        (job, outcome)
-        for job, outcome in ended
-        if _record_one(job, outcome, alerts.get(job.notification.alert_id or ""), now)
-    ]
+    changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
+    changed = leases_finish(changes)
+    recorded = [(job, outcome) for job, outcome in ended if job.notification.id in changed]
     NotificationAttempt.objects.bulk_create(_attempt(job, outcome, now) for job, outcome in recorded)
+    for job, outcome in recorded:
+        _log(job.notification, outcome)
+    delivered = {
+        job.notification.alert_id for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED
+    }
+    Alert.objects.filter(id__in=delivered - {None}).update(last_notified=now)
+    # A receiver that failed now may be back when the next repeat is due.
+    finished = [one for one, changed_to in changes if one.id in changed and changed_to["status"] in _FINISHED]
+    schedule_follow_ups(
+        ended=[(one, alerts[one.alert_id]) for one in finished if one.alert_id in alerts], now=now
+    )
     tried = [(job.notification.destination, outcome) for job, outcome in recorded if job.message is not None]
     destinations_record(ended=tried, now=now)
 
 
-def _record_one(job: Job, outcome: Outcome, alert: Alert | None, now: datetime) -> bool:
-    one = job.notification
-    changes = _changes(job, alert, outcome, now)
-    latency_ms = outcome.latency_ms if outcome.tells_time else None
-    if not lease_finish(one, latency_ms=latency_ms, **changes):
-        return False
+def _log(one: Notification, outcome: Outcome) -> None:
     logger.info(
         "%s %s %s",
         one.kind,
@@ -452,22 +508,20 @@ def _record_one(job: Job, outcome: Outcome, alert: Alert | None, now: datetime) 
         outcome.status.value,
         extra={"delivery": one.id, "ms": outcome.latency_ms, "reason": outcome.reason or "-"},
     )
-    if alert is None or changes["status"] in _UNFINISHED:
-        return True
-    if outcome.status is DeliveryStatus.DELIVERED:
-        alert.last_notified = now
-        alert.save(update_fields=["last_notified"])
-    # A receiver that failed now may be back when the next repeat is due.
-    schedule_follow_up(notification=one, alert=alert, now=now)
-    return True
 
 
-_UNFINISHED = (NotificationStatus.PENDING.value, NotificationStatus.DROPPED.value)
+_FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
 
 
-def _changes(job: Job, alert: Alert | None, outcome: Outcome, now: datetime) -> dict[str, Any]:
+def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
     """What the outcome makes of the row."""
+    latency_ms = outcome.latency_ms if outcome.tells_time else None
+    return {"latency_ms": latency_ms, **_what_follows(job, alerts, outcome, now)}
+
+
+def _what_follows(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
     one = job.notification
+    alert = alerts.get(one.alert_id or "")
     perhaps = job.perhaps_before or outcome.perhaps_received
     if outcome.status is DeliveryStatus.DELIVERED:
         return {"status": NotificationStatus.DELIVERED.value, "reason": None, "delivered": now}

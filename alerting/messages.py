@@ -1,16 +1,19 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 
 from accesslist.models import Project
 from alerting.console_links import alert_url, config_url, event_url
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.rules.wording import target_of
-from alerting.selectors.alerts import alert_row
+from alerting.selectors.alerts import alert_rows
 from alerting.selectors.config_views import config_view
 from alerting.serializers.alerts import present_alert
 from events.models import Event
@@ -23,21 +26,68 @@ from opsapi.api.links import Links
 from opsapi.hostport import host_and_port
 
 
-def message_of(notification: Notification, *, now: datetime) -> Message:
-    """The message of a notification as things stand at `now`.
+def messages_of(
+    notifications: Iterable[Notification], *, now: datetime
+) -> dict[str, Message | ObjectDoesNotExist]:
+    """The messages of notifications as things stand at `now`, by their ids; the error where there is none."""
+    wanted = list(notifications)
+    alerts = _alerts_of({one.alert_id for one in wanted if one.alert_id}, now)
+    return {one.id: _message_of(one, alerts, now) for one in wanted}
 
-    Raises:
-        ObjectDoesNotExist: what it is about is gone.
-    """
-    if not notification.alert_id:
+
+def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
+    """What a test of a configuration tells: the event that records it, marked as a test (decisions 5)."""
+    # Never saved: the log is of alerts and events.
+    untold = Notification(
+        group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
+    )
+    message = _of_event(untold)
+    return replace(
+        message,
+        event_type_name=config.event_type,
+        headline=in_words(config.event_type),
+        known=facts_of_test(message.document, config_view(config), project=message.project_name),
+        config_link=config_url(_links(), config.id),
+        is_test=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """An alert with its document, and its configuration where that is there still."""
+
+    alert: Alert
+    document: dict[str, Any]
+    config: AlertConfig | None
+
+
+def _alerts_of(ids: Collection[str], now: datetime) -> Mapping[str, _Known]:
+    rows, links = alert_rows(ids), _links()
+    alerts = list(Alert.objects.select_related("group").filter(id__in=ids))
+    configs = AlertConfig.objects.in_bulk({one.config_id for one in alerts})
+    return {
+        one.id: _Known(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
+        for one in alerts
+        if one.id in rows
+    }
+
+
+def _message_of(
+    notification: Notification, alerts: Mapping[str, _Known], now: datetime
+) -> Message | ObjectDoesNotExist:
+    if notification.alert_id in alerts:
+        return _of_alert(notification, alerts[notification.alert_id], now)
+    if notification.alert_id:
+        return Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
+    try:
         return _of_event(notification)
-    alert = Alert.objects.select_related("group").get(id=notification.alert_id)
-    row = alert_row(alert.id, group_id=alert.group_id)
-    if row is None:
-        raise Alert.DoesNotExist(f"the alert of notification {notification.id} is gone")
+    except ObjectDoesNotExist as error:
+        return error
+
+
+def _of_alert(notification: Notification, known: _Known, now: datetime) -> Message:
+    alert, document, config = known.alert, known.document, known.config
     links, kind = _links(), MessageKind(notification.kind)
-    document = present_alert(row, links, now=now)
-    config = AlertConfig.objects.filter(id=alert.config_id).first()
     view = config_view(config) if config and not _changed_since(config, alert) else None
     return Message(
         delivery_id=notification.id,
@@ -52,23 +102,6 @@ def message_of(notification: Notification, *, now: datetime) -> Message:
         target=target_of(document),
         link=alert_url(links, alert.id),
         config_link=config_url(links, config.id) if config and config.deleted is None else None,
-    )
-
-
-def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
-    """What a test of a configuration tells: the event that records it, marked as a test (decisions 5)."""
-    # Never saved: the log is of alerts and events.
-    untold = Notification(
-        group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
-    )
-    message = message_of(untold, now=now)
-    return replace(
-        message,
-        event_type_name=config.event_type,
-        headline=in_words(config.event_type),
-        known=facts_of_test(message.document, config_view(config), project=message.project_name),
-        config_link=config_url(_links(), config.id),
-        is_test=True,
     )
 
 

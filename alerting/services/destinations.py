@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +20,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, Fault
 from integrations.outcome import Outcome
 from opsapi.batches import delete_batch
-from opsapi.encryption import decrypt, encrypt
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.ids import ID_LENGTH
 
 logger = logging.getLogger("opsapi.pipeline")
@@ -83,17 +83,19 @@ def destination_keep(
     return found
 
 
-def destination_config(destination: Destination) -> dict[str, str]:
-    """What the channel needs to send.
+def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | CannotDecryptError]:
+    """What the channels need to send, by destination; the error where the key that sealed it is not there.
 
-    Raises:
-        CannotDecryptError: the key that sealed it is not configured any more.
-        Destination.DoesNotExist: its configuration was removed: no message was expected to need it.
+    Those whose configuration was removed, as no message was expected to need it, are left out.
     """
-    if destination.config is None:
-        raise Destination.DoesNotExist(f"the configuration of destination {destination.id} is gone")
-    config: dict[str, str] = json.loads(decrypt(destination.config, owner=destination.id))
-    return config
+    found: dict[str, dict[str, str] | CannotDecryptError] = {}
+    rows = Destination.objects.filter(id__in=ids, config__isnull=False)
+    for name, sealed in rows.values_list("id", "config"):
+        try:
+            found[name] = json.loads(decrypt(str(sealed), owner=name))
+        except CannotDecryptError as error:
+            found[name] = error
+    return found
 
 
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
@@ -122,8 +124,10 @@ def destinations_record(*, ended: Iterable[tuple[str, Outcome]], now: datetime) 
             if destination.host:
                 reached = outcome.fault is not Fault.HOST or outcome.reason is None
                 hosts[destination.host] = hosts.get(destination.host, False) or reached
+    away = set(UnreachableHost.objects.filter(host__in=hosts).values_list("host", flat=True))
     for host, reached in sorted(hosts.items()):
-        _record_host(host, reached, now)
+        if not reached or host in away:
+            _record_host(host, reached, now)
 
 
 def _record(row: Destination, outcome: Outcome, now: datetime) -> None:

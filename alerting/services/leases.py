@@ -1,7 +1,7 @@
 """Notifications in hand: taken by a worker, given back with what became of them, or taken from a dead one."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,6 +30,20 @@ UPDATE alerting_notification AS taken
                  FOR UPDATE SKIP LOCKED)
 RETURNING *
 """
+_CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received")
+_FINISH = """
+UPDATE alerting_notification AS held
+   SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
+       status = ended.status, reason = ended.reason, latency_ms = ended.latency_ms,
+       delivered = coalesce(ended.delivered, held.delivered), due = coalesce(ended.due, held.due),
+       perhaps_received = coalesce(ended.perhaps_received, held.perhaps_received)
+  FROM unnest(%(ids)s::text[], %(tokens)s::uuid[], %(status)s::text[], %(reason)s::text[],
+              %(latency_ms)s::integer[], %(delivered)s::timestamptz[], %(due)s::timestamptz[],
+              %(perhaps_received)s::boolean[])
+       AS ended(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
+ WHERE held.id = ended.id AND held.lease_token = ended.token
+RETURNING held.id
+"""
 _HELD = (
     "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
 )
@@ -50,6 +64,30 @@ def lease_finish(notification: Notification, **changes: Any) -> bool:
     return bool(held.update(**{**RELEASED, "silenced_by": None, **changes}))
 
 
+def leases_change(notifications: Sequence[Notification], **changes: Any) -> None:
+    """As `lease_finish`, the same of many that were taken in hand together."""
+    tokens = {one.lease_token for one in notifications}
+    held = Notification.objects.filter(id__in=[one.id for one in notifications], lease_token__in=tokens)
+    held.update(**{**RELEASED, "silenced_by": None, **changes})
+
+
+def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> set[str]:
+    """As `lease_finish`, of many by one statement; answers the ids of those that changed.
+
+    What is changed is among `_CHANGED`; the last three stay as they are where nothing is said of them.
+    """
+    if not ended:
+        return set()
+    columns: dict[str, list[Any]] = {
+        "ids": [one.id for one, _ in ended],
+        "tokens": [one.lease_token for one, _ in ended],
+        **{name: [changes.get(name) for _, changes in ended] for name in _CHANGED},
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FINISH, columns)
+        return {row[0] for row in cursor.fetchall()}
+
+
 @transaction.atomic
 def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     """Give back what lapsed, and what `absent` workers had in hand; answers how many there were.
@@ -59,6 +97,8 @@ def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     held = Notification.objects.filter(status=NotificationStatus.PENDING.value, lease_token__isnull=False)
     lapsed = held.filter(lease_until__lt=now) | held.filter(worker__in=absent)
     rows = list(lapsed.select_for_update(skip_locked=True))
+    if not rows:
+        return 0
     known = NotificationAttempt.objects.filter(notification__in=rows, number=F("notification__attempts"))
     ended = set(known.values_list("notification_id", flat=True))
     NotificationAttempt.objects.bulk_create(

@@ -1,10 +1,11 @@
 """Who is to be told of what happens to alerts, and when (decisions 6 "told of what")."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet, Value
+from django.db.models import Count, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
@@ -95,38 +96,67 @@ def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | No
     _look_anew(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
 
 
-def schedule_follow_up(*, notification: Notification, alert: Alert, now: datetime) -> None:
-    """After a delivery: the next repeat, while the alert is open.
+def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:
+    """After deliveries: the next repeats, while the alerts are open.
 
     People's repeats are no concern of the single address: they were scheduled when it was looked up.
     """
-    if notification.kind not in TELLING or alert.status != AlertStatus.OPEN.value:
-        return
-    setting = NotificationSetting.objects.filter(id=notification.setting_id).first()
-    if setting and not type_of(setting).for_people:
-        schedule_repeat(setting=setting, alert=alert, now=now)
+    telling = [
+        (notification, alert)
+        for notification, alert in ended
+        if notification.kind in TELLING and alert.status == AlertStatus.OPEN.value
+    ]
+    ids = {notification.setting_id for notification, _ in telling}
+    repeated = NotificationSetting.objects.filter(id__in=ids, interval_min__isnull=False) if ids else ()
+    settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
+    schedule_repeats(
+        told=[(settings[one.setting_id], alert) for one, alert in telling if one.setting_id in settings],
+        now=now,
+    )
 
 
-def schedule_repeat(*, setting: NotificationSetting, alert: Alert, now: datetime) -> None:
-    """The next repeat, a constant gap after `now`; none where nothing repeats.
+def schedule_repeats(*, told: Sequence[tuple[NotificationSetting, Alert]], now: datetime) -> None:
+    """The next repeat of each, a constant gap after `now`; none where nothing repeats.
 
     Nor where something else of the alert is still to be told: the repeat follows that, so that there
-    is one row of them. The caller holds the alert.
+    is one row of them. The caller holds the alerts.
     """
-    due = repeat_due(setting.interval, now)
-    if due is None or _still_telling(setting, alert):
+    due = {
+        (alert.id, setting.id): (setting, alert, at)
+        for setting, alert in told
+        if (at := repeat_due(setting.interval, now)) is not None
+    }
+    if not due:
         return
-    kind = MessageKind.UPDATE
-    # Of all addresses, so that no number comes twice: a notification for people gives way to theirs.
-    number = Notification.objects.filter(alert=alert, setting_id=setting.id, kind=kind.value).count()
-    notifications_insert([alert_row(setting, kind, alert, due=due, now=now, number=number)])
+    waiting, numbers = _so_far([(setting, alert) for setting, alert, _ in due.values()])
+    notifications_insert(
+        alert_row(setting, MessageKind.UPDATE, alert, due=at, now=now, number=numbers[key])
+        for key, (setting, alert, at) in due.items()
+        if key not in waiting
+    )
 
 
-def _still_telling(setting: NotificationSetting, alert: Alert) -> bool:
-    """Whether an opening or a repeat waits or is being sent; the single addresses of people do not count."""
-    channel = None if type_of(setting).for_people else setting.type_name
-    rows = Notification.objects.filter(alert=alert, setting_id=setting.id, type_name=setting.type_name)
-    return rows.filter(channel=channel, kind__in=TELLING, status=_PENDING).exists()
+def _so_far(
+    told: Sequence[tuple[NotificationSetting, Alert]],
+) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
+    """Where, by alert and setting, an opening or a repeat is unfinished; how many repeats there were.
+
+    The single addresses of people do not count as waiting; among repeats they do, so that no number comes
+    twice: a notification for people gives way to theirs.
+    """
+    settings = {setting.id: setting for setting, _ in told}
+    rows = Notification.objects.filter(alert__in={alert.id for _, alert in told}, setting_id__in=settings)
+    waiting: set[tuple[str, str]] = set()
+    numbers: Counter[tuple[str, str]] = Counter()
+    fields = ("alert_id", "setting_id", "type_name", "channel", "kind", "status")
+    counted = rows.filter(kind__in=TELLING).values_list(*fields).annotate(Count("id"))
+    for alert_id, setting_id, type_name, channel, kind, status, count in counted:
+        setting = settings[setting_id]
+        whole = None if type_of(setting).for_people else setting.type_name
+        numbers[alert_id, setting_id] += count if kind == MessageKind.UPDATE.value else 0
+        if status == _PENDING and (type_name, channel) == (setting.type_name, whole):
+            waiting.add((alert_id, setting_id))
+    return waiting, numbers
 
 
 def _look_anew(rows: QuerySet[Notification], now: datetime) -> None:

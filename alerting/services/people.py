@@ -9,7 +9,7 @@ from alerting.models import Alert, Notification, NotificationSetting
 from alerting.selectors.people import Address, Addresses, addresses_of, org_told_of
 from alerting.services.leases import lease_finish
 from alerting.services.notification_rows import address_row, notifications_insert
-from alerting.services.notifications import schedule_repeat
+from alerting.services.notifications import schedule_repeats
 from integrations.choices import TELLING, ChannelType, MessageKind
 
 
@@ -32,7 +32,7 @@ def people_replace(
         Notification.objects.filter(id=notification.id).delete()
     notifications_insert(address_row(notification, address, now) for address in wanted)
     if alert is not None:
-        schedule_repeat(setting=setting, alert=alert, now=now)
+        schedule_repeats(told=[(setting, alert)], now=now)
 
 
 def _left_out(found: Addresses, wanted: list[Address]) -> DropReason | None:

@@ -246,7 +246,7 @@ def test_a_crash_while_people_are_looked_up_tells_each_once(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.services.people.schedule_repeat", crash)
+        patched.setattr("alerting.services.people.schedule_repeats", crash)
         with pytest.raises(KeyboardInterrupt):
             deliver_one(start)
     assert Notification.objects.get().channel is None
