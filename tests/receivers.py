@@ -40,11 +40,11 @@ Behaviour = Callable[[BaseHTTPRequestHandler], object]
 class HttpReceiver:
     """An HTTP server on 127.0.0.1 (with TLS when given a context) that records and answers."""
 
-    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None, *, port: int = 0) -> None:
         self.requests: list[ReceivedRequest] = []
         self.stopped = threading.Event()
         self._behaviour: Behaviour = _answer(200, {}, b"")
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         if context:
             # The handshake belongs to the request's own thread: one bad client must not stop the server.
             self._server.socket = context.wrap_socket(
