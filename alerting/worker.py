@@ -76,6 +76,7 @@ class Worker:
         self._stopping = threading.Event()
         self._away = threading.Event()
         """Whether the log says that there is no connection to be had, and no step has succeeded since."""
+        self._finished = threading.Event()
         self._wakeups = Wakeups()
         self._presence = Presence()
         self._courier = Courier(
@@ -96,12 +97,13 @@ class Worker:
         ]
         threads += [
             threading.Thread(target=self._deliver, name="deliver"),
-            threading.Thread(target=self._presence.hold, args=(self._stopping,), name="present"),
             threading.Thread(target=self._every, args=(TAKE_OVER_SECONDS, self._take_over), name="take-over"),
         ]
         if settings.OPSAPI_DB_POOLER != "transaction":
             threads.append(threading.Thread(target=self._listen, name="listen"))
-        for thread in threads:
+        # Until the last delivery ended: else another worker would take up what is still being sent.
+        present = threading.Thread(target=self._presence.hold, args=(self._finished,), name="present")
+        for thread in (present, *threads):
             thread.start()
         self._guarded(self._beat)
         while not stop_within(HEARTBEAT_SECONDS):
@@ -109,6 +111,8 @@ class Worker:
         self.stop()
         for thread in threads:
             thread.join()
+        self._finished.set()
+        present.join()
         connection.close()
 
     def stop(self) -> None:

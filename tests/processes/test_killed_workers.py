@@ -5,6 +5,7 @@ The database or the receiver holds the worker at the step; then it gets SIGKILL,
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from alerting.rules.delivery_policy import NO_OUTCOME
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
@@ -32,6 +34,8 @@ pytestmark = pytest.mark.processes
 ROUNDS = 4 if LONG or os.environ.get("OPSAPI_TEST_KILLS") == "long" else 1
 """Of each step: 24 in all where there is time, as there is in `.ci/run`."""
 SECONDS = 60.0
+LONG_BEFORE_THE_LEASE_ENDS = 10.0
+"""It lasts 30 s; without load the next worker has it within 2."""
 _OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -54,6 +58,23 @@ class Workers:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+    def stop(self) -> subprocess.Popen[bytes]:
+        """The present one stands still, and the next one starts; the caller ends it."""
+        assert self._process is not None
+        stopped = self._process
+        stopped.send_signal(signal.SIGSTOP)
+        self.start()
+        return stopped
+
+    def start_another(self, site: Site) -> subprocess.Popen[bytes]:
+        """Start the next one; the one before is the answer and works on until the caller ends it."""
+        assert self._process is not None
+        before = self._process
+        self.start()
+        name = f"{socket.gethostname()}:{self._process.pid}"
+        eventually(lambda: name in site.workers(), SECONDS, message="the next worker is seen")
+        return before
 
     def end(self) -> None:
         """The last one ends in peace."""
@@ -253,6 +274,81 @@ def test_an_event_of_an_organization_is_told_once_whatever_worker_is_killed(
     told = 1 + beyond
     eventually(lambda: len(story.webhooks("alert.inform")) >= told and site.is_idle(), SECONDS)
     assert len(story.webhooks("alert.inform")) == told
+
+
+# --- what another worker takes up ---------------------------------------------------------------
+
+
+@pytest.fixture
+def held(story: Story) -> Iterator[Story]:
+    """Its receiver has a webhook and answers it when the test ends; those that come later at once."""
+    released = threading.Event()
+
+    def hold(handler: BaseHTTPRequestHandler) -> None:
+        story.receiver.answer(200)
+        released.wait(SECONDS)
+        handler.wfile.write(_OK)
+
+    story.receiver.behave(hold)
+    story.report(reachable=False)
+    eventually(lambda: story.webhooks("alert.open"), SECONDS, message="a webhook is in hand")
+    yield story
+    released.set()
+
+
+def test_what_a_killed_worker_had_in_hand_another_sends_long_before_the_lease_ends(
+    site: Site, workers: Workers, held: Story
+) -> None:
+    killed = workers.start_another(site)
+    killed.kill()
+    killed.wait()
+    eventually(lambda: len(held.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
+    _eventually_told(site, held, "alert.open", "OPEN")
+
+
+def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_loses_it(
+    site: Site, workers: Workers, held: Story
+) -> None:
+    lease = _lease(site, held)
+    stopped = workers.stop()
+    try:
+        with HttpReceiver().running() as receiver:
+            lost = Story(site, receiver)
+            receiver.behave(lambda _: receiver.answer(200) or receiver.stopped.wait(SECONDS))
+            lost.report(reachable=False)
+            eventually(lambda: lost.webhooks("alert.open"), SECONDS)
+            killed = workers.start_another(site)
+            killed.kill()
+            killed.wait()
+            eventually(lambda: len(lost.webhooks("alert.open")) == 2, LONG_BEFORE_THE_LEASE_ENDS)
+        assert _lease(site, held) == lease
+        assert len(held.webhooks("alert.open")) == 1
+    finally:
+        stopped.kill()
+        stopped.wait()
+
+
+def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
+    site: Site, workers: Workers, held: Story
+) -> None:
+    ending = workers.start_another(site)
+    ending.terminate()
+    assert ending.wait(SECONDS) == 0
+    _eventually_told(site, held, "alert.open", "OPEN")
+    (first,) = site.ask(
+        "SELECT array_agg(DISTINCT tried.reason) FROM alerting_notificationattempt AS tried "  # noqa: S608 - as below
+        "JOIN alerting_notification AS sent ON sent.id = tried.notification_id "
+        f"WHERE tried.number = 1 AND sent.channel = 'WEBHOOK' AND sent.group_id = '{held.group}'"
+    )
+    assert first == NO_OUTCOME
+
+
+def _lease(site: Site, story: Story) -> object:
+    """Of the webhook that is in hand."""
+    return site.ask(
+        "SELECT lease_token FROM alerting_notification WHERE channel = 'WEBHOOK' "  # noqa: S608 - the test's own
+        f"AND lease_token IS NOT NULL AND group_id = '{story.group}'"
+    )
 
 
 def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:

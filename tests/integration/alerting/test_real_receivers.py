@@ -20,6 +20,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt
+from alerting.services.leases import absent_workers
 from alerting.worker import Worker
 from events.models import Signal
 from events.services import wake_workers
@@ -127,7 +128,7 @@ def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:
 
 
 def test_down_up_down_within_a_moment_ends_with_down_at_a_slow_receiver(
-    project: Project, receiver: HttpReceiver
+    project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
     answering = threading.Event()
 
@@ -137,12 +138,16 @@ def test_down_up_down_within_a_moment_ends_with_down_at_a_slow_receiver(
 
     receiver.behave(answer_late)
     notify(project, receiver.url())
-    with working():
+    with working(), HttpReceiver().running() as quick:
+        notify(other, quick.url())
         report(project, HOSTS[0])
         eventually(lambda: receiver.requests)
         for up in (True, False):
             report(project, HOSTS[0], up=up)
             eventually(is_evaluated)
+        # By then the worker has looked at all that came before.
+        report(other, HOSTS[0])
+        eventually(lambda: quick.requests)
         answering.set()
         eventually(is_over)
     assert words(receiver) == ["open", "close", "open"]
@@ -172,12 +177,12 @@ def test_what_a_failing_receiver_missed_comes_in_order_as_soon_as_it_is_back(
     receiver.answer(503)
     notify(project, receiver.url())
     with working():
-        flap_until_tried(project)
+        be_down_while_away(project)
         receiver.answer(200)
         receiver.requests.clear()
         let_retries_come(1)
         eventually(is_over, SOON)
-    assert {host: words(receiver, host) for host in HOSTS} == {host: ["close", "open"] for host in HOSTS}
+    assert [words(receiver, host) for host in HOSTS] == [["close", "open"], ["open"], ["open"]]
 
 
 def test_what_never_left_for_a_receiver_that_was_away_is_not_sent_when_it_is_back(project: Project) -> None:
@@ -185,19 +190,19 @@ def test_what_never_left_for_a_receiver_that_was_away_is_not_sent_when_it_is_bac
         port = unused.getsockname()[1]
     notify(project, f"http://127.0.0.1:{port}/hook")
     with working():
-        flap_until_tried(project)
+        be_down_while_away(project)
         with HttpReceiver(port=port).running() as receiver:
             let_retries_come(1)
             eventually(is_over, SOON)
-            assert {host: words(receiver, host) for host in HOSTS} == {host: ["open"] for host in HOSTS}
+            assert [words(receiver, host) for host in HOSTS] == [["open"]] * 3
 
 
-def flap_until_tried(project: Project) -> None:
-    """Hosts are down, up and down while their receiver is away, for so long that retries wait for minutes."""
+def be_down_while_away(project: Project) -> None:
+    """Hosts are down, and one flaps, while their receiver is away so long that retries wait for minutes."""
     report(project, *HOSTS)
     eventually(lambda: is_evaluated() and pending().filter(attempts__gt=0).count() == len(HOSTS))
     for up in (True, False):
-        report(project, *HOSTS, up=up)
+        report(project, HOSTS[0], up=up)
         eventually(is_evaluated)
     eventually(lambda: not pending().exclude(lease_token=None).exists())
     pending().filter(attempts__gt=0).update(due=clock.now() + timedelta(minutes=10))
@@ -243,6 +248,37 @@ def test_an_opening_whose_answer_was_lost_is_followed_by_the_close(
         eventually(is_evaluated)
         eventually(is_over)
     assert words(receiver) == ["open", "close"]
+
+
+# --- a worker that ends ---------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_told_to_stop_is_there_until_its_last_delivery_ended(
+    project: Project, receiver: HttpReceiver
+) -> None:
+    answering = threading.Event()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        answering.wait(SOON)
+        handler.wfile.write(_OK)
+
+    receiver.behave(answer)
+    notify(project, receiver.url())
+    worker = Worker("host:1")
+    running = threading.Thread(target=worker.run)
+    running.start()
+    try:
+        report(project, HOSTS[0])
+        eventually(lambda: receiver.requests)
+        worker.stop()
+        others = {"evaluate", "listen", "take-over"}
+        eventually(lambda: others.isdisjoint(thread.name for thread in threading.enumerate()))
+        assert absent_workers() == set()
+    finally:
+        answering.set()
+        worker.stop()
+        running.join()
+    assert NotificationAttempt.objects.get().status == "delivered"
 
 
 # --- fair -----------------------------------------------------------------------------------------
