@@ -331,9 +331,8 @@ def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_l
 def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
     site: Site, workers: Workers, held: Story
 ) -> None:
-    ending = workers.start_another(site)
-    ending.terminate()
-    assert ending.wait(SECONDS) == 0
+    workers.end()
+    workers.start()
     _eventually_told(site, held, "alert.open", "OPEN")
     (first,) = site.ask(
         "SELECT array_agg(DISTINCT tried.reason) FROM alerting_notificationattempt AS tried "  # noqa: S608 - as below
