@@ -2,7 +2,8 @@
 
 Projects take turns, so a backlog delays its own project only. A destination has few messages in hand, and
 one until it has answered. A request that has lasted for YOUNG no longer holds a slot: however many receivers
-hang, a slot is free for a message to another one. `slots * BURST` bounds them all.
+hang, a slot is free for a message to another one. `slots * BURST` bounds them all, and a project holds no
+more of them than are left, so that some are always left for a project that has none.
 """
 
 import heapq
@@ -20,8 +21,6 @@ AT_ONE_HOST = 64
 """Requests of one project in hand at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
 """Of these, to destinations that fail or have never answered: so few slots a dead mail server costs."""
-DOUBTFUL_SHARE = 0.75
-"""The part of all requests in hand that destinations may hold that fail or have never answered."""
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -63,7 +62,7 @@ def choose(
     queues: dict[str | None, deque[Candidate]] = {}
     for candidate in sorted(_one_for_each_host_down(candidates), key=lambda one: one.due):
         queues.setdefault(candidate.project, deque()).append(candidate)
-    turns = [(round_.young[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
+    turns = [(round_.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
     heapq.heapify(turns)
     chosen: list[str] = []
     while turns and len(chosen) < round_.free:
@@ -72,7 +71,7 @@ def choose(
         if round_.takes(candidate):
             chosen.append(candidate.id)
         if queue:
-            heapq.heappush(turns, (round_.young[candidate.project], queue[0].due, name, queue))
+            heapq.heappush(turns, (round_.held[candidate.project], queue[0].due, name, queue))
     return chosen
 
 
@@ -82,9 +81,10 @@ class _Round:
     def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
         mine = [one for one in in_hand if one.mine]
         self.young = Counter(one.project for one in mine if now - one.began < YOUNG)
-        self.free = min(slots - self.young.total(), slots * BURST - len(mine))
+        self.held = Counter(one.project for one in mine)
+        self._left = slots * BURST - len(mine)
+        self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
-        self._doubtful = int(slots * BURST * DOUBTFUL_SHARE) - sum(not one.steady for one in mine)
         self._destinations = Counter(one.destination for one in in_hand)
         self._hosts = Counter(one.host for one in in_hand)
         self._at_host = Counter((one.project, one.host) for one in in_hand)
@@ -96,17 +96,18 @@ class _Round:
         if (
             self._destinations[one.destination] >= (AT_ONE_DESTINATION if one.steady else 1)
             or self.young[one.project] >= self._of_project
+            or self.held[one.project] >= self._left
             or (one.host_down and self._hosts[one.host])
             or self._at_host[place] >= AT_ONE_HOST
-            or (not one.steady and self._doubtful <= 0)
             or (not one.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
         ):
             return False
         self._destinations[one.destination] += 1
         self.young[one.project] += 1
+        self.held[one.project] += 1
+        self._left -= 1
         self._hosts[one.host] += 1
         self._at_host[place] += 1
-        self._doubtful -= not one.steady
         self._doubtful_at_host[place] += not one.steady
         return True
 

@@ -68,12 +68,17 @@ def test_all_that_is_in_hand_is_bounded() -> None:
     assert choose([candidate(1, "b")], old, slots=SLOTS, now=NOW) == []
 
 
-def test_destinations_that_fail_or_never_answered_leave_room_for_the_others() -> None:
-    doubtful = [
-        in_hand(number, f"p{number}", YOUNG, steady=False) for number in range(SLOTS * BURST * 3 // 4)
-    ]
-    waiting = [candidate(2, "b", steady=False), candidate(1, "c")]
-    assert choose(waiting, doubtful, slots=SLOTS, now=NOW) == ["c1"]
+def test_a_project_holds_no_more_than_is_left_for_the_others() -> None:
+    hanging = [in_hand(number, "a", YOUNG) for number in range(SLOTS * BURST // 2)]
+    waiting = [candidate(99), candidate(1, "b", steady=False)]
+    assert choose(waiting, hanging, slots=SLOTS, now=NOW) == ["b1"]
+    left = [in_hand(number, f"p{number}", YOUNG) for number in range(SLOTS * BURST // 2 - 1)]
+    assert choose([candidate(1, "b", steady=False)], hanging + left, slots=SLOTS, now=NOW) == ["b1"]
+
+
+def test_the_project_with_less_that_lasts_goes_first() -> None:
+    chosen = choose([candidate(9), candidate(1, "b")], [in_hand(1, age=YOUNG)], slots=1, now=NOW)
+    assert chosen == ["b1"]
 
 
 def test_a_destination_that_answers_has_four_in_hand_another_one() -> None:
