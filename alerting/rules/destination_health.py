@@ -30,11 +30,13 @@ class Health:
 def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
     """The destination after one more attempt.
 
-    A receiver that asks to wait is waited for. A definite "not now" slows the pace, each success quickens it.
+    A receiver that asks to wait is waited for, whatever becomes of requests that were on their way when it
+    asked. A definite "not now" slows the pace, each success quickens it.
     """
+    asked = _asked_to_wait(health, now)
     if outcome.status is DeliveryStatus.DELIVERED:
         pace = health.pace_ms // 2
-        return Health(answered=now, pace_ms=pace if pace >= _NO_PACE_MS else 0)
+        return Health(answered=now, next_try=asked, pace_ms=pace if pace >= _NO_PACE_MS else 0)
     failures = health.failures + 1
     pace_ms, next_try = health.pace_ms, None
     if outcome.fault is Fault.DESTINATION:
@@ -48,9 +50,15 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
         failing_since=health.failing_since or now,
         last_error=outcome.reason,
         answered=health.answered,
-        next_try=next_try,
+        next_try=max((one for one in (next_try, asked) if one), default=None),
         pace_ms=pace_ms,
     )
+
+
+def _asked_to_wait(health: Health, now: datetime) -> datetime | None:
+    """Until when the receiver asked to be left alone: later than probing and pacing set the next try."""
+    gap = max(probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
+    return health.next_try if health.next_try and health.next_try > now + gap else None
 
 
 def probe_gap(failures: int) -> timedelta:

@@ -55,6 +55,12 @@ def test_a_receiver_that_asks_to_wait_is_waited_for() -> None:
     assert after(Health(), busy).next_try == NOW + timedelta(seconds=90)
 
 
+@pytest.mark.parametrize("outcome", [TAKEN, BROKEN, AWAY], ids=["taken", "broken", "away"])
+def test_it_is_waited_for_whatever_was_on_its_way_when_it_asked(outcome: Outcome) -> None:
+    busy = Outcome(BUSY.status, BUSY.reason, 5, retry_after=90, fault=Fault.DESTINATION)
+    assert after(Health(), busy, outcome).next_try == NOW + timedelta(seconds=90)
+
+
 def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
     slowed = after(Health(), BUSY, BUSY)
     assert slowed.pace_ms == 2_000
