@@ -47,6 +47,7 @@ from alerting.services.destinations import (
 from alerting.services.leases import (
     LAPSES_AT_MOST,
     LEASE,
+    LONGEST_ATTEMPT,
     lapses_of,
     lease_finish,
     leases_change,
@@ -71,6 +72,7 @@ Clock = Callable[[], datetime]
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
 """So many are claimed to be sent at once: the first of them go out before the last are read."""
+HELD_UP = "the worker was held up before it was sent"
 _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the other, so that limits hold
 
 
@@ -464,6 +466,9 @@ def send(job: Job, *, now: datetime) -> Outcome:
     """One attempt; needs no database."""
     if job.outcome is not None or job.message is None:
         return job.outcome or Outcome(DeliveryStatus.FAILED, DropReason.NOTIFICATION_REMOVED.value, 0)
+    if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
+        # The worker stood still: by the time of the answer another one may send what follows.
+        return Outcome(DeliveryStatus.RETRY, HELD_UP, 0)
     return deliver(ChannelType(str(job.notification.channel)), job.config, job.message, now=now)
 
 
@@ -496,7 +501,11 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     schedule_follow_ups(
         ended=[(one, alerts[one.alert_id]) for one in finished if one.alert_id in alerts], now=now
     )
-    tried = [(job.notification.destination, outcome) for job, outcome in recorded if job.message is not None]
+    tried = [
+        (job.notification.destination, outcome)
+        for job, outcome in recorded
+        if job.message is not None and outcome.reason != HELD_UP
+    ]
     destinations_record(ended=tried, now=now)
 
 

@@ -12,7 +12,7 @@ from alerting import delivery
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinations_trim
-from alerting.services.leases import absent_workers, leases_release
+from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
 from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
 from integrations.choices import DeliveryStatus, Fault, IntegrationType
@@ -459,3 +459,19 @@ def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -
     down(project)
     deliver_round(START)
     assert deliver_round(START, limit=3)[1] == 3
+
+
+def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
+    project: Project, outside: Outside
+) -> None:
+    set_up(project, A)
+    down(project)
+    jobs = begin(START)
+    woken = START + LEASE - LONGEST_ATTEMPT + SECOND
+    delivery.record([(job, delivery.send(job, now=woken)) for job in jobs], clock=lambda: woken)
+    row = Notification.objects.get()
+    assert outside.said == []
+    assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)
+    assert Destination.objects.get().failures == 0
+    deliver_all(row.due)
+    assert [kind for _, kind in outside.said] == ["OPEN"]
