@@ -64,6 +64,7 @@ from integrations.messages import Message
 from integrations.outcome import Outcome
 from integrations.retry import next_attempt
 from opsapi.encryption import CannotDecryptError
+from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger("opsapi.pipeline")
 
@@ -398,7 +399,7 @@ def _address(addressed: Sequence[tuple[Notification, _Place]], now: datetime) ->
         shown = place.credentials.shown[:LONGEST_RECIPIENT]
         if not (one.perhaps_received and one.destination):
             moved.setdefault((place.id, shown, one.reason, bool(one.destination)), []).append(one)
-        elif lease_finish(one, status=NotificationStatus.FAILED.value):
+        elif lease_finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
             notifications_insert([redirected_row(one, place.id, shown, now)])
     for (place_id, shown, reason, again), rows in moved.items():
         anew = {"first_attempt": None} if again else {}

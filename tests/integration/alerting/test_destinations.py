@@ -475,3 +475,16 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     assert Destination.objects.get().failures == 0
     deliver_all(row.due)
     assert [kind for _, kind in outside.said] == ["OPEN"]
+
+
+def test_what_was_perhaps_received_before_a_crash_has_a_reason_when_it_goes_elsewhere(
+    project: Project, outside: Outside
+) -> None:
+    config = set_up(project, A)
+    down(project)
+    begin(START)
+    leases_release(now=START + 2 * LEASE)
+    change_url(config, ELSEWHERE)
+    deliver_all(START + 2 * LEASE)
+    rows = Notification.objects.filter(kind="alert.open").order_by("status").values_list("status", "reason")
+    assert list(rows) == [("DELIVERED", None), ("FAILED", "sent, no answer")]
