@@ -8,6 +8,7 @@ from datetime import datetime
 
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
+from integrations.channels.http import connections_of
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message
 from integrations.outcome import Outcome
@@ -62,7 +63,8 @@ def _attempt(
     if missing := channel.missing(config):
         return DeliveryError(f"not configured: {', '.join(missing)}", retryable=False)
     try:
-        channel.send(config, message, now=now)
+        with connections_of(channel_type, config, message):
+            channel.send(config, message, now=now)
     except DeliveryError as error:
         return error
     except Exception as error:  # whatever it is, the worker goes on and the message comes again

@@ -7,6 +7,7 @@ docs/reference/settings.md is made of both.
 
 import ipaddress
 import re
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,21 @@ def url(name: str, default: str = "") -> str:
     if value and (fault := _url_fault(value)):
         raise ImproperlyConfigured(f"{name}: {fault}")
     return value
+
+
+def authorities(name: str, base: Path) -> str:
+    """The path of a file with certificates of authorities, relative ones below `base`; empty for none."""
+    value = text(name, allowed="path of a file (PEM)")
+    if not value:
+        return ""
+    path = str(base / value)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise ImproperlyConfigured(f"{name}: {value!r} holds no certificate in PEM form") from None
+    except OSError as error:
+        raise ImproperlyConfigured(f"{name}: cannot read {value!r}: {error.strerror}") from None
+    return path
 
 
 def _url_fault(value: str) -> str | None:

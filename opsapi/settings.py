@@ -116,6 +116,8 @@ OPSAPI_ALERT_RETENTION_DAYS = read.number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3
 
 # --- the outside (decisions 7) ---------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
+OPSAPI_OUTBOUND_CA_FILE = read.authorities("OPSAPI_OUTBOUND_CA_FILE", BASE_DIR)
+read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it
 OPSAPI_EMAIL_FROM = read.text("OPSAPI_EMAIL_FROM", "ops@localhost", allowed="e-mail address")
 _email_url = read.text(
     "EMAIL_URL", "smtp://localhost:25", allowed="`smtp://`, `smtp+tls://` or `smtp+ssl://` URL"
@@ -126,7 +128,7 @@ except (ValueError, ImproperlyConfigured):
     raise ImproperlyConfigured("EMAIL_URL: not a mail server URL") from None
 if not _email.get("EMAIL_BACKEND", "").endswith("smtp.EmailBackend"):
     raise ImproperlyConfigured("EMAIL_URL: only smtp://, smtp+tls:// and smtp+ssl:// are supported")
-EMAIL_BACKEND = _email["EMAIL_BACKEND"]
+EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
 EMAIL_HOST = _email["EMAIL_HOST"]
 EMAIL_PORT = _email["EMAIL_PORT"] or 25
 EMAIL_HOST_USER = _email["EMAIL_HOST_USER"] or ""

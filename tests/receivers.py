@@ -38,10 +38,19 @@ Behaviour = Callable[[BaseHTTPRequestHandler], object]
 
 
 class HttpReceiver:
-    """An HTTP server on 127.0.0.1 (with TLS when given a context) that records and answers."""
+    """An HTTP server on 127.0.0.1 (with TLS when given a context) that records and answers.
 
-    def __init__(self, context: ssl.SSLContext | None = None, *, port: int = 0) -> None:
+
+    It closes each connection after its answer, and says so, unless it `keeps_alive`. `clients` are the ports
+    that connections came from, one for each.
+    """
+
+    def __init__(
+        self, context: ssl.SSLContext | None = None, *, port: int = 0, keeps_alive: bool = False
+    ) -> None:
         self.requests: list[ReceivedRequest] = []
+        self.clients: list[int] = []
+        self._keeps_alive = keeps_alive
         self.stopped = threading.Event()
         self._behaviour: Behaviour = _answer(200, {}, b"")
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
@@ -94,7 +103,7 @@ class HttpReceiver:
         body = handler.rfile.read(int(handler.headers.get("Content-Length", "0")))
         headers = dict(handler.headers.items())
         self.requests.append(ReceivedRequest(handler.command, handler.path, headers, body))
-        handler.close_connection = True
+        handler.close_connection = not self._keeps_alive
         # A client that has seen enough hangs up; that is its right.
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             self._behaviour(handler)
@@ -107,12 +116,18 @@ class HttpReceiver:
             wbufsize = 0
 
             def handle(self) -> None:
+                receiver.clients.append(self.client_address[1])
                 # A client that refuses the certificate breaks the handshake off.
                 with contextlib.suppress(ConnectionError, ssl.SSLError):
                     super().handle()
 
             def do_POST(self) -> None:
                 receiver._handle(self)
+
+            def end_headers(self) -> None:
+                if self.close_connection:
+                    self.send_header("Connection", "close")
+                super().end_headers()
 
             def log_message(self, *_: object) -> None:
                 """Nothing: the requests are recorded."""
@@ -177,9 +192,9 @@ class MailReceiver:
         return self.data_answer
 
     @contextlib.contextmanager
-    def running(self) -> Iterator["MailReceiver"]:
-        """Listen until the block ends."""
-        controller = _AnyPortController(self, hostname="127.0.0.1", port=0)
+    def running(self, context: ssl.SSLContext | None = None) -> Iterator["MailReceiver"]:
+        """Listen until the block ends; with a context it offers STARTTLS."""
+        controller = _AnyPortController(self, hostname="127.0.0.1", port=0, tls_context=context)
         controller.start()
         self.port = controller.port
         try:
@@ -209,7 +224,7 @@ def http_receiver(settings: Settings) -> Iterator[HttpReceiver]:
 def mail_receiver(settings: Settings) -> Iterator[MailReceiver]:
     """A running mail server that the settings name."""
     with MailReceiver().running() as receiver:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", receiver.port
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
         settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -1,11 +1,15 @@
 """What all channels over HTTP share: an answer, or a `DeliveryError` that says why there was none."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from integrations.channels.base import DeliveryError
-from integrations.choices import DeliveryStatus, Fault
+from integrations.choices import ChannelType, DeliveryStatus, Fault
+from integrations.messages import Message
 from integrations.retry import judge_status, parse_retry_after
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
@@ -13,6 +17,19 @@ from opsapi.outbound import OutboundError, OutboundResponse, post
 USER_AGENT = f"opsapi/{VERSION}"
 TOTAL_SECONDS = 15.0
 """For one request from looking up the name to the answer: well below a notification's lease of 30 s."""
+
+_owner: ContextVar[str | None] = ContextVar("owner of connections", default=None)
+
+
+@contextmanager
+def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
+    """Requests within use the connections of one destination: a project's channel and configuration."""
+    named = [channel_type.value, message.document.get("groupId"), sorted(config.items())]
+    token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
+    try:
+        yield
+    finally:
+        _owner.reset(token)
 
 
 def deliver_over_http(
@@ -34,7 +51,9 @@ def deliver_over_http(
     """
     try:
         sent = {"User-Agent": USER_AGENT, **headers}
-        response = post(url, body, sent, total_timeout=total_timeout, body_limit=body_limit)
+        response = post(
+            url, body, sent, total_timeout=total_timeout, body_limit=body_limit, owner=_owner.get()
+        )
     except OutboundError as error:
         raise DeliveryError(
             str(error), retryable=error.retryable, fault=_fault(error), perhaps_received=error.sent

@@ -1,14 +1,17 @@
 """POST to a receiver that somebody configured: checked address, bounded time and size (decisions 7).
 
-The name is resolved once, every address is checked, and the connection goes to a checked address; the
-name serves for `Host`, SNI and the certificate. Redirects are not followed, proxies not looked for.
+For each connection the name is resolved once, every address is checked, and the connection goes to a
+checked address; the name serves for `Host`, SNI and the certificate. Redirects are not followed, proxies not
+looked for. A connection may be kept for the next message to the same destination.
 """
 
 import logging
+import re
 import socket
 import ssl
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import cast
@@ -16,12 +19,15 @@ from typing import cast
 from django.conf import settings
 from urllib3 import exceptions
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.response import HTTPResponse
 from urllib3.util import parse_url
 
 from opsapi.outbound.deadline import BoundedSocket, Deadline
 from opsapi.outbound.errors import OutboundError, OutboundReason
 from opsapi.outbound.guard import Address, refused
+from opsapi.outbound.pool import IDLE_SECONDS, POOL, OpenConnection
 from opsapi.outbound.resolver import resolve
+from opsapi.outbound.trust import Purpose, trusting
 
 logger = logging.getLogger(__name__)
 # urllib3 warns of malformed headers with the full URL, and that may carry a credential.
@@ -37,7 +43,11 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((socket.gaierror,), OutboundReason.UNRESOLVABLE),
     ((OSError,), OutboundReason.NOT_CONNECTED),
 )
-# Once the request was written, whatever is missing is the answer.
+_REST_LIMIT = 16_384
+_REST_SECONDS = 0.1
+"""How much of an answer nobody asked for is read, and for how long, to keep its connection."""
+_KEEP_ALIVE_TIMEOUT = re.compile(r"timeout=(\d{1,9})", re.IGNORECASE)
+# Once a request was written, whatever is missing is the answer.
 _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((OSError, exceptions.TimeoutError), OutboundReason.NO_ANSWER),
 )
@@ -50,6 +60,23 @@ class OutboundResponse:
     status: int
     retry_after: str | None
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """`owner`: the destination whose connections it may use and leave behind; None for none."""
+
+    target: "_Target"
+    body: bytes
+    headers: Mapping[str, str]
+    body_limit: int
+    owner: str | None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What a kept connection must have in common with it."""
+        target = self.target
+        return target.scheme, target.host, str(target.port), self.owner or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +100,39 @@ def post(
     connect_timeout: float = 5.0,
     total_timeout: float = 15.0,
     body_limit: int = 65_536,
+    owner: str | None = None,
 ) -> OutboundResponse:
     """Send one POST and return the answer, whatever its status; a 3xx is an answer like any other.
 
     Times are in seconds; the total covers all of it, the name's resolution included. With `body_limit` 0
-    the answer's body is not read at all, so a receiver cannot undo by dripping what its status said.
+    a receiver cannot undo by dripping what its status said: no fault of the body is one of the answer.
+
+    `owner` names the destination (with its project and credentials): its connection is kept for its next
+    request, and used by nobody else. Without it the connection is closed.
 
     Raises:
         OutboundError: when there is no answer; the log has the details, without path or credentials.
     """
-    target = _parse(url)
+    request = _Request(_parse(url), body, headers, body_limit, owner)
     deadline = Deadline(total_timeout)
-    connection = None
-    try:
-        addresses = _checked_addresses(target, deadline)
-        with closing(_connect(target, addresses, deadline, connect_timeout)) as connection:
-            return _exchange(connection, target, body, headers, body_limit)
-    except _FAILURES as error:
-        failure = _explain(target, error, sent=connection is not None)
-    raise failure
+    while True:
+        connection = None
+        try:
+            connection = _kept(request, deadline) or _connect(request.target, deadline, connect_timeout)
+            return _exchange(connection, request)
+        except _FAILURES as error:
+            if connection and not connection.is_new and not connection.sock.written:
+                continue  # its receiver closed it: the next one, or a new one
+            failure = _explain(request.target, error, sent=connection is not None and connection.sock.written)
+        raise failure
+
+
+def _kept(request: _Request, deadline: Deadline) -> OpenConnection | None:
+    """A connection that an earlier request left behind; its address is checked as that of a new one."""
+    allow = settings.OPSAPI_OUTBOUND_ALLOW
+    if connection := POOL.take(request.key, may_use=lambda address: not refused([address], allow)):
+        connection.sock.begin(deadline)
+    return connection
 
 
 def _parse(url: str) -> _Target:
@@ -115,11 +156,9 @@ def _checked_addresses(target: _Target, deadline: Deadline) -> Sequence[Address]
     return addresses
 
 
-def _connect(
-    target: _Target, addresses: Sequence[Address], deadline: Deadline, connect_timeout: float
-) -> HTTPConnection:
+def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> OpenConnection:
     last_error: Exception = OSError("no address")
-    for address in addresses:
+    for address in _checked_addresses(target, deadline):
         # Half of what is left: the TLS handshake may take the same time again.
         connection = _connection(target, address, min(connect_timeout, deadline.left() / 2))
         try:
@@ -128,8 +167,9 @@ def _connect(
             connection.close()
             last_error = error
         else:
-            connection.sock = cast(socket.socket, BoundedSocket(connection.sock, deadline))
-            return connection
+            bounded = BoundedSocket(connection.sock, deadline)
+            connection.sock = cast(socket.socket, bounded)
+            return OpenConnection(connection, bounded, address, opened=time.monotonic())
     raise last_error
 
 
@@ -137,21 +177,51 @@ def _connection(target: _Target, address: Address, timeout: float) -> HTTPConnec
     if target.scheme == "http":
         return HTTPConnection(str(address), target.port, timeout=timeout)
     # `server_hostname` alone leaves the check of the name with OpenSSL; `assert_hostname` would switch it
-    # off on the context, which is why none is shared.
-    context = ssl.create_default_context()
+    # off on the context, for all connections.
     return HTTPSConnection(
-        str(address), target.port, timeout=timeout, server_hostname=target.host, ssl_context=context
+        str(address),
+        target.port,
+        timeout=timeout,
+        server_hostname=target.host,
+        ssl_context=trusting(Purpose.RECEIVER),
     )
 
 
-def _exchange(
-    connection: HTTPConnection, target: _Target, body: bytes, headers: Mapping[str, str], body_limit: int
-) -> OutboundResponse:
-    sent = {"Host": target.authority, "Connection": "close", **headers}
-    connection.request("POST", target.path, body, sent, preload_content=False, decode_content=False)
-    with closing(connection.getresponse()) as response:
-        content = response.read(body_limit, decode_content=False)
-        return OutboundResponse(response.status, response.headers.get("Retry-After"), content)
+def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse:
+    """The answer; afterwards the connection is kept for its owner, or closed."""
+    target = request.target
+    closing_header = {} if request.owner else {"Connection": "close"}
+    headers = {"Host": target.authority, **closing_header, **request.headers}
+    http = connection.http
+    with ExitStack() as stack:
+        stack.callback(connection.close)
+        http.request("POST", target.path, request.body, headers, preload_content=False, decode_content=False)
+        with closing(http.getresponse()) as response:
+            content = response.read(request.body_limit, decode_content=False)
+            answer = OutboundResponse(response.status, response.headers.get("Retry-After"), content)
+            is_reusable = bool(request.owner) and _is_reusable(connection, response)
+        if is_reusable:
+            POOL.keep(request.key, connection, seconds=_idle_seconds(response))
+            stack.pop_all()
+    return answer
+
+
+def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
+    """Whether the receiver keeps the connection and its answer ends soon: what is left of it is read here."""
+    if connection.http.is_closed or (response.length_remaining or 0) > _REST_LIMIT:
+        return False
+    try:
+        connection.sock.deadline = Deadline(min(_REST_SECONDS, connection.sock.deadline.left()))
+        response.read(_REST_LIMIT, decode_content=False)
+    except _FAILURES:
+        return False
+    return response.closed
+
+
+def _idle_seconds(response: HTTPResponse) -> float:
+    """Less than the receiver says it keeps the connection, so that it does not close it under a request."""
+    said = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
+    return float(said[1]) - 1 if said else IDLE_SECONDS
 
 
 def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:

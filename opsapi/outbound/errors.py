@@ -37,7 +37,7 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
 class OutboundError(Exception):
     """There was no answer. Its text is the public one and names neither host, URL nor credential.
 
-    `sent`: the connection was made and the request written to it, so the receiver may have taken it.
+    `sent`: a part of the request was written, so the receiver may have taken it.
     """
 
     def __init__(self, reason: OutboundReason, *, sent: bool = False) -> None:

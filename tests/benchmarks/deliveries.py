@@ -71,7 +71,7 @@ class Told:
 def measure(scene: Scene) -> list[Line]:
     """All of it; nothing of it is left to be sent."""
     with ExitStack() as stack:
-        told = Told([stack.enter_context(HttpReceiver().running()) for _ in range(LIVE)])
+        told = Told([stack.enter_context(HttpReceiver(keeps_alive=True).running()) for _ in range(LIVE)])
         dead = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         bare = _bare_rate(scene, told)
         one = _rate(scene, told)

@@ -74,7 +74,7 @@ class Scene:
 def scene(size: Size, pace: Pace) -> Iterator[Scene]:
     """Starts everything, and leaves nothing behind."""
     forget_foreign_settings()
-    with HttpReceiver().running() as receiver, installation(**_ENVIRONMENT) as platform:
+    with HttpReceiver(keeps_alive=True).running() as receiver, installation(**_ENVIRONMENT) as platform:
         platform.start()
         filled = _fill(platform, size, receiver.url())
         with _bare(platform, size, filled) as (port, pid):

@@ -36,7 +36,7 @@ ROUNDS = 4 if LONG or os.environ.get("OPSAPI_TEST_KILLS") == "long" else 1
 SECONDS = 60.0
 LONG_BEFORE_THE_LEASE_ENDS = 10.0
 """It lasts 30 s; without load the next worker has it within 2."""
-_OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+_OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class Workers:

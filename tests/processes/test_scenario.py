@@ -150,7 +150,7 @@ def _holding(receiver: HttpReceiver) -> Iterator[None]:
 
     def hold(handler: BaseHTTPRequestHandler) -> None:
         released.wait(LOST_WORK_SECONDS)
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     receiver.behave(hold)
     try:

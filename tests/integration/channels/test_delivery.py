@@ -13,6 +13,7 @@ from integrations.channels.base import Channel
 from integrations.choices import ChannelType, DeliveryStatus, Fault
 from integrations.delivery import UNFORESEEN, deliver
 from integrations.messages import Message
+from opsapi.outbound.pool import POOL
 from tests.receivers import HttpReceiver, MailReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -101,3 +102,16 @@ def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(
     assert "unexpected RuntimeError" in caplog.text
     assert "in send" in caplog.text
     assert "very-secret" not in caplog.text
+
+
+def test_a_destination_keeps_its_connection_and_shares_it_with_no_other(settings: Settings) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("127.0.0.0/8")]
+    with HttpReceiver(keeps_alive=True).running() as receiver:
+        url = receiver.url()
+        for secret in ("one", "two"):
+            for project in ("a" * 24, "b" * 24):
+                for number in range(2):
+                    message = make_message(document={"groupId": project}, delivery_id=f"{number}")
+                    deliver(ChannelType.WEBHOOK, {"url": url, "secret": secret}, message, now=NOW)
+        POOL.close_all()
+    assert (len(receiver.requests), len(receiver.clients)) == (8, 4)

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import environment
 from opsapi.environment import READ, Setting
+from tests.processes.certificates import make_certificate
 
 NAME = "OPSAPI_TRIAL"
 
@@ -133,3 +134,26 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp
 
 def test_the_settings_of_this_process_were_written_down() -> None:
     assert {"OPSAPI_BIND", "DATABASE_URL", "OPSAPI_ENV_FILE", "PROMETHEUS_MULTIPROC_DIR"} <= READ.keys()
+
+
+def test_authorities_are_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate, _ = make_certificate(tmp_path)
+    monkeypatch.setenv(NAME, certificate.name)
+    assert read("authorities", tmp_path) == str(certificate)
+    monkeypatch.delenv(NAME)
+    assert read("authorities", tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"no certificate"], ids=["missing", "empty", "something else"]
+)
+def test_a_file_without_authorities_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.setenv(NAME, str(path))
+    with pytest.raises(ImproperlyConfigured, match=f"^{NAME}: .*ca.pem") as caught:
+        read("authorities", tmp_path)
+    assert "\n" not in str(caught.value)

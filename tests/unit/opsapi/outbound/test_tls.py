@@ -1,6 +1,7 @@
 """TLS: the name is verified although the connection goes to an address."""
 
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,17 +10,20 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from django.core.mail import EmailMessage
 from pytest_django import Settings
 
 from opsapi.outbound import OutboundError, OutboundReason, post
-from tests.receivers import LOOPBACK, HttpReceiver
+from opsapi.outbound.mail import EmailBackend
+from tests.processes.certificates import make_certificate as make_address_certificate
+from tests.receivers import LOOPBACK, HttpReceiver, MailReceiver
 from tests.unit.opsapi.outbound.names import resolve_names
 
 
 def make_certificate(path: Path, name: str) -> Path:
     """A self-signed certificate for that name, and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "self-made")])
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"authority of {name}")])
     today = datetime.now(UTC)
     builder = (
         x509.CertificateBuilder()
@@ -66,13 +70,17 @@ def names(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     resolve_names(monkeypatch, {"hook.example": ["127.0.0.1"], "other.example": ["127.0.0.1"]})
 
 
+@pytest.fixture
+def trusted(settings: Settings, certificate: Path) -> None:
+    """The receiver's certificate is that of an authority the operator added."""
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(certificate)
+
+
 def test_it_verifies_the_name_while_connecting_to_the_address(
     context: ssl.SSLContext,
-    certificate: Path,
+    trusted: None,
     asked_names: list[str | None],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with HttpReceiver(context).running() as receiver:
         assert post(receiver.url(host="hook.example"), b"{}", {}).status == 200
         assert receiver.requests[0].headers["Host"] == f"hook.example:{receiver.port}"
@@ -80,10 +88,7 @@ def test_it_verifies_the_name_while_connecting_to_the_address(
 
 
 @pytest.mark.parametrize("host", ["other.example", "127.0.0.1"])
-def test_it_refuses_a_certificate_for_another_name(
-    context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+def test_it_refuses_a_certificate_for_another_name(context: ssl.SSLContext, trusted: None, host: str) -> None:
     with HttpReceiver(context).running() as receiver:
         with pytest.raises(OutboundError) as caught:
             post(receiver.url(host=host), b"{}", {})
@@ -97,12 +102,73 @@ def test_it_refuses_a_certificate_nobody_vouches_for(context: ssl.SSLContext) ->
         assert (caught.value.reason, receiver.requests) == (OutboundReason.BAD_CERTIFICATE, [])
 
 
-def test_it_is_not_held_by_a_receiver_that_drips_over_tls(
-    context: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+def test_it_is_not_held_by_a_receiver_that_drips_over_tls(context: ssl.SSLContext, trusted: None) -> None:
     with HttpReceiver(context).running() as receiver:
         receiver.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
         with pytest.raises(OutboundError) as caught:
             post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=1.0)
         assert caught.value.reason is OutboundReason.NO_ANSWER
+
+
+def test_one_context_serves_all_threads_and_still_checks_names(
+    context: ssl.SSLContext, trusted: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ssl.SSLContext] = []
+    create = ssl.create_default_context
+
+    def creating() -> ssl.SSLContext:
+        made.append(create())
+        return made[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", creating)
+
+    def status(host: str) -> int | OutboundReason:
+        try:
+            return post(receiver.url(host=host), b"{}", {}).status
+        except OutboundError as error:
+            return error.reason
+
+    with HttpReceiver(context).running() as receiver, ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(status, ["hook.example", "other.example"] * 8))
+    assert answers == [200, OutboundReason.BAD_CERTIFICATE] * 8
+    assert [(one.check_hostname, one.verify_mode) for one in made] == [(True, ssl.CERT_REQUIRED)]
+
+
+def test_the_operators_authorities_are_added_to_those_of_the_system(
+    certificate: Path, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_certificate(tmp_path / "other.pem", "other.example")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(other)
+    statuses = []
+    for host, path in (("hook.example", certificate), ("other.example", other)):
+        served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        served.load_cert_chain(path)
+        with HttpReceiver(served).running() as receiver:
+            statuses.append(post(receiver.url(host=host), b"{}", {}).status)
+    assert statuses == [200, 200]
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_the_mail_server_is_trusted_as_receivers_are(
+    tmp_path: Path, settings: Settings, mail_receiver: MailReceiver, is_trusted: bool
+) -> None:
+    certificate, key = make_address_certificate(tmp_path)
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(certificate, key)
+    offered: list[str | None] = []
+    served.set_alpn_protocols(["http/1.1"])
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(certificate) if is_trusted else ""
+    settings.EMAIL_USE_TLS = True
+    server = MailReceiver()
+    with server.running(served):
+        settings.EMAIL_PORT = server.port
+        mail = EmailMessage("subject", "text", "ops@example.com", ["a@example.com"])
+        if not is_trusted:
+            with pytest.raises(ssl.SSLCertVerificationError):
+                mail.send()
+        else:
+            with EmailBackend() as connection:
+                offered.append(connection.connection.sock.selected_alpn_protocol())
+                connection.send_messages([mail])
+    assert (len(server.mails), offered) == ((1, [None]) if is_trusted else (0, []))
