@@ -169,6 +169,8 @@ def test_the_mail_server_is_trusted_as_receivers_are(
                 mail.send()
         else:
             with EmailBackend() as connection:
+                assert connection.connection is not None
+                assert isinstance(connection.connection.sock, ssl.SSLSocket)
                 offered.append(connection.connection.sock.selected_alpn_protocol())
                 connection.send_messages([mail])
     assert (len(server.mails), offered) == ((1, [None]) if is_trusted else (0, []))
