@@ -3,11 +3,15 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from alerting.delivery import Clock, Job, claim, decide, record, send
+from alerting.services.leases import leases_give_back
+from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
+NO_THREAD = "this machine could not begin to send it"
 FINISH_SECONDS = 8.0
 """How long the worker waits for what is being sent when it stops; another worker takes up the rest."""
 
@@ -28,9 +32,17 @@ class Courier:
         """Record what ended, claim and begin to send what is due; answers whether there may be more."""
         recorded = self._record()
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
-        for job in decide(claims, now=self._clock()) if claims else ():
+        if not claims:
+            return bool(recorded)
+        try:
+            jobs = decide(claims, now=self._clock())
+        except Exception:
+            # They are nobody's then: the next step, or another worker, has them at once.
+            leases_give_back(claims)
+            raise
+        for job in jobs:
             self._begin(job)
-        return bool(recorded or claims)
+        return True
 
     def finish(self) -> bool:
         """Wait a few seconds for what is being sent, and record it; answers that there is no more to do."""
@@ -47,7 +59,13 @@ class Courier:
     def _begin(self, job: Job) -> None:
         self._sending += 1
         # A thread for each message while it lasts: a receiver that hangs keeps no other waiting.
-        threading.Thread(target=self._send, args=(job,), name="send", daemon=True).start()
+        thread = threading.Thread(target=self._send, args=(job,), name="send", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            # This machine has no more threads: nothing left it, and the destination is not at fault.
+            outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
+            self._ended.put((replace(job, message=None), outcome))
 
     def _send(self, job: Job) -> None:
         self._ended.put((job, send(job, now=self._clock())))

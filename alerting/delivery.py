@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import messages_of
@@ -41,6 +41,7 @@ from alerting.services.destinations import (
     destination_configs,
     destination_id,
     destination_keep,
+    destinations_lock,
     destinations_record,
     destinations_tried,
 )
@@ -73,13 +74,16 @@ Clock = Callable[[], datetime]
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
 """So many are claimed to be sent at once: the first of them go out before the last are read."""
+LONGEST_PAUSE = timedelta(hours=2)
+"""A pause that seems longer was set before the clock stepped back: Retry-After is honoured up to an hour."""
 HELD_UP = "the worker was held up before it was sent"
 _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the other, so that limits hold
 
 
 # --- claim ----------------------------------------------------------------------------------------
 
-# What is due and has no destination yet, projects in turn. Deciding is quick and always removes it from here.
+# What is due and has no destination yet, projects in turn. Deciding is quick and always removes it from
+# here.
 _UNDECIDED = """
 SELECT id FROM (
     SELECT id, due, row_number() OVER (PARTITION BY group_id ORDER BY due, sequence) AS turn
@@ -89,8 +93,8 @@ SELECT id FROM (
 """
 
 # Of each destination that may be tried, what is due and the first for its subject. The destinations for which
-# something waits are found one by one in the index, and of each only the first rows are read, so the length of
-# their queues does not matter. The subselect, unlike NOT EXISTS, is never planned as a join of whole queues.
+# something waits are found one by one in the index, and of each only the first rows are read, so the length
+# of their queues does not matter. The subselect, unlike NOT EXISTS, is never planned as a join of queues.
 _CANDIDATES = """
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
@@ -122,8 +126,8 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
                 LIMIT 1) IS NULL
         ORDER BY n.due
         LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
- WHERE (place.next_try IS NULL OR place.next_try <= %(now)s)
-   AND (down.host IS NULL OR down.next_try <= %(now)s)
+ WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)
+   AND (down.host IS NULL OR down.next_try <= %(now)s OR down.next_try > %(clock_stepped_back)s)
 """
 
 _IN_HAND = """
@@ -145,7 +149,9 @@ def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> li
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAIM_LOCK])
         cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
         undecided = [row[0] for row in cursor.fetchall()]
-        cursor.execute(_CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION})
+        cursor.execute(
+            _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
+        )
         candidates = [_candidate(row) for row in cursor.fetchall()]
         cursor.execute(_IN_HAND)
         in_hand = [_in_hand(row, worker) for row in cursor.fetchall()]
@@ -197,22 +203,28 @@ class Job:
 
 
 def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
-    """Decide on what was claimed; all that is not to be sent is done when this returns."""
-    perhaps = {one.id: one.perhaps_received for one in claims}
-    decided = _decide(claims, now)
-    sent = [one for one, outcome in decided if outcome is None]
-    configs, messages = destination_configs({one.destination for one in sent}), messages_of(sent, now=now)
-    return [
-        Job(one, perhaps[one.id], {}, outcome=outcome)
-        if outcome is not None
-        else _job(one, perhaps[one.id], configs.get(one.destination), messages[one.id])
-        for one, outcome in decided
-    ]
+    """Decide on what was claimed; all that is not to be sent is done when this returns.
+
+    Where a notification cannot be decided on, by a fault nobody foresaw, the others still are.
+    """
+    try:
+        return _decide(claims, now)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:  # whatever it is, it is a fault of one of them
+        if len(claims) > 1:
+            return [job for one in claims for job in decide([one], now=now)]
+        logger.exception("notification %s cannot be decided on", claims[0].id)
+        reason = f"the message cannot be made: {type(error).__name__}"
+        failed = Outcome(DeliveryStatus.RETRY, reason, 0)
+        with transaction.atomic():
+            begun = _begin([(claims[0], failed)], now)
+        return [Job(one, one.perhaps_received, {}, outcome=failed) for one, _ in begun]
 
 
 @transaction.atomic
-def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Notification, Outcome | None]]:
-    """What is to be sent, with the outcome where it cannot be.
+def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
+    """What is to be attempted.
 
     What a decision rests on cannot change before it is written down: whoever ends or acknowledges an alert,
     or changes a window, waits and then finds what was decided. Locks are taken in the order window, alert,
@@ -227,6 +239,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Notific
         silences=silences,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claims),
+        configs=destination_configs({one.destination for one in claims if one.destination}),
     )
     attempts: list[tuple[Notification, Outcome | None]] = []
     addressed: list[tuple[Notification, _Place]] = []
@@ -236,8 +249,12 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[tuple[Notific
                 addressed.append((one, place))
             case _Attempt(failure):
                 attempts.append((one, failure))
-    _address(addressed, now)
-    return _begin(attempts, now)
+    _address(addressed, [one.destination for one, _ in attempts], now)
+    messages = messages_of([one for one, failure in attempts if failure is None], now=now)
+    perhaps = {one.id: one.perhaps_received for one in claims}
+    jobs = {one.id: _job(one, perhaps[one.id], failure, facts, messages) for one, failure in attempts}
+    begun = _begin([(one, jobs[one.id].outcome) for one, _ in attempts], now)
+    return [jobs[one.id] for one, _ in begun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +266,7 @@ class _Facts:
     silences: Mapping[str, Silence]
     notified: Set[tuple[str, str]]
     lapses: Mapping[str, int]
+    configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
     places: dict[tuple[object, ...], "_Place | Outcome"] = field(default_factory=dict)
     """Where notifications of a setting go now, looked up once; why there is no place, else."""
 
@@ -280,12 +298,12 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | _
     """What is to be attempted, or where it goes; None where that is all."""
     setting = facts.settings.get((one.setting_id, one.type_name))
     alert = facts.alerts.get(one.alert_id or "")
-    named = _named_place(one, setting, facts)
+    named = _named_place(one, setting, alert, facts)
     failure = named if isinstance(named, Outcome) else None
     place = named if isinstance(named, _Place) else None
     due = replace(
         held_against(one, alert, setting),
-        addressed=bool(one.destination) and (place is None or one.destination == place.id),
+        addressed=one.destination in facts.configs and (place is None or one.destination == place.id),
         was_notified=facts.were_notified(one),
         lapsed_for_good=facts.lapses.get(one.id, 0) >= LAPSES_AT_MOST,
         silence=facts.silences.get(one.id),
@@ -300,22 +318,26 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | _
 
 
 def _named_place(
-    one: Notification, setting: NotificationSetting | None, facts: _Facts
+    one: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
 ) -> _Place | Outcome | None:
     """The destination the configuration names now, or why there is none; None where it does not matter.
 
     Ends, acknowledgements and addresses of people go where the rest went.
     """
     fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
-    if one.channel is None or (one.destination and fixed):
+    if one.channel is None or (fixed and one.destination in facts.configs):
         return None
+    if fixed and one.destination:
+        return Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
     key = (one.setting_id, one.type_name, one.channel, one.group_id, one.recipient, one.kind in ENDS)
     if key not in facts.places:
-        facts.places[key] = _look_up_place(one, setting)
+        facts.places[key] = _look_up_place(one, setting, alert)
     return facts.places[key]
 
 
-def _look_up_place(one: Notification, setting: NotificationSetting | None) -> _Place | Outcome:
+def _look_up_place(
+    one: Notification, setting: NotificationSetting | None, alert: Alert | None
+) -> _Place | Outcome:
     try:
         credentials = credentials_for(one, setting)
     except NoCredentialsError as error:
@@ -325,7 +347,8 @@ def _look_up_place(one: Notification, setting: NotificationSetting | None) -> _P
         logger.error("notification %s cannot be sent: %s", one.id, error)
         return Outcome(DeliveryStatus.RETRY, SECRETS_SEALED, 0)
     channel = ChannelType(str(one.channel))
-    is_global = setting is not None and setting.config.group_id is None
+    of_global = setting is not None and setting.config.group_id is None
+    is_global = alert.is_global if alert else of_global
     config = credentials.config
     found = destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global)
     return _Place(found, one.group_id, channel, credentials, is_global)
@@ -381,11 +404,14 @@ def _give_up(
         schedule_repeats(told=[(setting, alert)], now=now)
 
 
-def _address(addressed: Sequence[tuple[Notification, _Place]], now: datetime) -> None:
+def _address(addressed: Sequence[tuple[Notification, _Place]], tried: Sequence[str], now: datetime) -> None:
     """They go to the destinations their configurations name now.
 
     Where another one perhaps received one already, that one keeps its entry, so that it gets the end as well.
+    All destinations of the batch, those to be `tried` too, are locked in one order: workers that share them
+    never wait for each other crosswise.
     """
+    destinations_lock([*tried, *(place.id for _, place in addressed)])
     for place in sorted({place.id: place for _, place in addressed}.values(), key=lambda one: one.id):
         destination_keep(
             group_id=place.group_id,
@@ -444,10 +470,14 @@ RETURNING id, attempts, first_attempt, perhaps_received
 def _job(
     one: Notification,
     perhaps_before: bool,
-    config: Mapping[str, str] | CannotDecryptError | None,
-    message: Message | ObjectDoesNotExist,
+    failure: Outcome | None,
+    facts: _Facts,
+    messages: Mapping[str, Message | ObjectDoesNotExist],
 ) -> Job:
     """What is needed to send it; a message that cannot be made counts as one that failed and comes again."""
+    if failure is not None:
+        return Job(one, perhaps_before, {}, outcome=failure)
+    config, message = facts.configs.get(one.destination), messages[one.id]
     if isinstance(config, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", one.id, config)
         reason = SECRETS_SEALED
@@ -559,14 +589,3 @@ def _attempt(job: Job, outcome: Outcome, ended: datetime) -> NotificationAttempt
         reason=outcome.reason,
         latency_ms=outcome.latency_ms if outcome.tells_time else None,
     )
-
-
-# --- all of it ------------------------------------------------------------------------------------
-
-
-def deliver_due(*, worker: int, slots: int, clock: Clock, limit: int = AT_ONCE) -> int:
-    """One round in the calling thread; answers how many notifications were claimed."""
-    claims = claim(worker=worker, slots=slots, now=clock(), limit=limit)
-    for job in decide(claims, now=clock()) if claims else ():
-        record([(job, send(job, now=clock()))], clock=clock)
-    return len(claims)

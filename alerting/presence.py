@@ -10,22 +10,12 @@ from django.db import connection
 
 from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release
 
-_HELD_FOR_SECONDS = 1.0
+_CHECK_SECONDS = 0.25
 """How long a lost connection goes unnoticed."""
-_CONNECTION_PARAMETERS = frozenset(
-    {
-        "dbname",
-        "user",
-        "password",
-        "host",
-        "port",
-        "sslmode",
-        "sslrootcert",
-        "sslcert",
-        "sslkey",
-        "connect_timeout",
-    }
-)
+GONE_AFTER = 4
+"""So often in a row a worker is missed, each half a second, before it counts as gone: a living one whose
+connection ended has its lock again by then."""
+_OF_DJANGO = frozenset({"cursor_factory", "context", "prepare_threshold"})
 
 
 class Presence:
@@ -33,7 +23,7 @@ class Presence:
 
     def __init__(self) -> None:
         self.key = secrets.randbelow(2**31 - 1) + 1
-        self._absent: set[int] = set()
+        self._missed: dict[int, int] = {}
 
     def hold(self, stopping: threading.Event) -> None:
         """Hold the lock until told to stop; after the database was away it is taken again at once.
@@ -51,10 +41,11 @@ class Presence:
     def take_over(self, *, now: datetime) -> int:
         """Give back what workers that are gone had in hand; answers how much.
 
-        A worker counts as gone the second time it is missing: when the database was away all are, once.
+        A worker counts as gone when it is missed GONE_AFTER times in a row: after the database was away, all
+        are missed for a moment.
         """
-        missing = absent_workers() - {self.key}
-        gone, self._absent = missing & self._absent, missing
+        self._missed = {one: self._missed.get(one, 0) + 1 for one in absent_workers() - {self.key}}
+        gone = {one for one, times in self._missed.items() if times >= GONE_AFTER}
         return leases_release(now=now, absent=gone) if gone else 0
 
     def _hold_until_stopped(self, stopping: threading.Event) -> None:
@@ -62,12 +53,12 @@ class Presence:
         lock = "pg_advisory_xact_lock" if in_transaction else "pg_advisory_lock"
         with own_connection(autocommit=not in_transaction) as held:
             held.execute(f"SELECT {lock}(%s, %s)", [PRESENCE_CLASS, self.key])
-            while not stopping.wait(_HELD_FOR_SECONDS):
+            while not stopping.wait(_CHECK_SECONDS):
                 held.execute("SELECT 1")
 
 
 def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...]]":
-    """A connection beside Django's, to the same database."""
+    """A connection beside Django's, to the same database; no pooler keeps statements for it."""
     parameters = connection.get_connection_params()
-    wanted = {name: value for name, value in parameters.items() if name in _CONNECTION_PARAMETERS}
-    return psycopg.connect(**wanted, autocommit=autocommit)
+    wanted = {name: value for name, value in parameters.items() if name not in _OF_DJANGO}
+    return psycopg.connect(**wanted, autocommit=autocommit, prepare_threshold=None)

@@ -208,11 +208,11 @@ def _keep_house() -> bool:
     now = clock.now()
     traces_trim(now=now)
     deleted_config_secrets_purge(now=now)
+    destinations_trim(now=now)
     return (
         deleted_project_purge(now=now)
         or deleted_host_purge()
         or removed_settings_purge()
-        or destinations_trim(now=now)
         or measurements_trim(now=now)
         or alerts_trim(now=now)
         or events_trim(now=now)

@@ -49,10 +49,15 @@ def deliver(
 
 def _outcome(failure: DeliveryError | None, latency_ms: int) -> Outcome:
     if failure is None:
-        return Outcome(DeliveryStatus.DELIVERED, None, latency_ms)
-    status = DeliveryStatus.RETRY if failure.retryable else DeliveryStatus.FAILED
+        return Outcome(DeliveryStatus.DELIVERED, None, latency_ms, reached=True)
     return Outcome(
-        status, failure.reason, latency_ms, failure.retry_after, failure.fault, failure.perhaps_received
+        DeliveryStatus.RETRY if failure.retryable else DeliveryStatus.FAILED,
+        failure.reason,
+        latency_ms,
+        retry_after=failure.retry_after,
+        fault=failure.fault,
+        perhaps_received=failure.perhaps_received,
+        reached=failure.reached,
     )
 
 

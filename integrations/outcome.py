@@ -11,7 +11,7 @@ class Outcome:
     """How one attempt ended: `reason` is None only when delivered; `retry_after` is in seconds.
 
     `fault` says what failed where it was not delivered. `perhaps_received`: the request was sent, and nothing
-    but a definite refusal says that the receiver did not take it.
+    but a definite refusal says that the receiver did not take it. `reached`: a connection was made.
     """
 
     status: DeliveryStatus
@@ -20,6 +20,7 @@ class Outcome:
     retry_after: int | None = None
     fault: Fault = Fault.MESSAGE
     perhaps_received: bool = False
+    reached: bool = False
 
     @property
     def tells_time(self) -> bool:

@@ -10,6 +10,29 @@ UPDATE alerting_notification AS waiting SET subject = alert.target_key
  WHERE waiting.status = 'PENDING' AND alert.id = waiting.alert_id
 """
 
+# The column's default numbers rows as they lie on disk.
+_IN_ORDER = """
+UPDATE alerting_notification AS waiting SET sequence = ordered.number
+  FROM (SELECT id, row_number() OVER (ORDER BY created, id) AS number
+          FROM alerting_notification WHERE status = 'PENDING') AS ordered
+ WHERE ordered.id = waiting.id
+"""
+# Of several ends for one receiver the version before keeps one.
+_ONE_END = """
+DELETE FROM alerting_notificationattempt AS attempt USING alerting_notification AS again
+ WHERE attempt.notification_id = again.id AND again.kind IN ('alert.close', 'alert.cancel')
+   AND EXISTS (SELECT FROM alerting_notification AS first
+                WHERE (first.alert_id, first.setting_id, first.kind, first.channel, first.recipient)
+                    = (again.alert_id, again.setting_id, again.kind, again.channel, again.recipient)
+                  AND first.id < again.id);
+DELETE FROM alerting_notification AS again
+ WHERE kind IN ('alert.close', 'alert.cancel')
+   AND EXISTS (SELECT FROM alerting_notification AS first
+                WHERE (first.alert_id, first.setting_id, first.kind, first.channel, first.recipient)
+                    = (again.alert_id, again.setting_id, again.kind, again.channel, again.recipient)
+                  AND first.id < again.id)
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -26,6 +49,7 @@ class Migration(migrations.Migration):
         migrations.RemoveIndex(model_name="notification", name="notification_in_hand"),
         # The ids of ends follow from what is said and to whom: the same is never written twice.
         migrations.RemoveConstraint(model_name="notification", name="notification_one_end"),
+        migrations.RunSQL(migrations.RunSQL.noop, _ONE_END),
         migrations.CreateModel(
             name="Destination",
             fields=[
@@ -180,4 +204,5 @@ class Migration(migrations.Migration):
             index=models.Index(fields=["host"], name="destination_host"),
         ),
         migrations.RunSQL(_SUBJECTS, migrations.RunSQL.noop),
+        migrations.RunSQL(_IN_ORDER, migrations.RunSQL.noop),
     ]

@@ -10,7 +10,7 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 YOUNG = timedelta(seconds=1)
 """After this time a request no longer holds one of the slots."""
@@ -21,7 +21,6 @@ AT_ONE_HOST = 64
 """Requests of one project in hand at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
 """Of these, to destinations that fail or have never answered: so few slots a dead mail server costs."""
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +120,11 @@ def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
             rest.append(one)
             continue
         known = probes.setdefault(one.host, one)
-        if (one.tried or _NEVER, one.due) < (known.tried or _NEVER, known.due):
+        if _waits_longer(one, known):
             probes[one.host] = one
     return rest + list(probes.values())
+
+
+def _waits_longer(one: Candidate, other: Candidate) -> bool:
+    """Whose turn it is: a destination never tried has waited since its message was due."""
+    return (one.tried or one.due, one.due) < (other.tried or other.due, other.due)

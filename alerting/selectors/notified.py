@@ -51,12 +51,11 @@ def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterat
     """
     received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
     rows = Notification.objects.filter(received, alert__in=alerts, channel__isnull=False)
-    seen: set[tuple[str, ...]] = set()
-    for values in rows.exclude(kind__in=ENDS).order_by(*_FIELDS).values_list(*_FIELDS).distinct().iterator():
-        one = Notified(*values)
-        if one.key not in seen:
-            seen.add(one.key)
-            yield one
+    notified = [Notified(*one) for one in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
+    # Rows of before destinations were kept name none: where a later one does, it is the same receiver.
+    placed = {one.key[:-1] for one in notified if one.destination}
+    kept = {one.key: one for one in notified if one.destination or one.key[:-1] not in placed}
+    yield from (kept[key] for key in sorted(kept))
 
 
 def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:

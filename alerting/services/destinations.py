@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
 from alerting.choices import ACTIVE, NotificationStatus
@@ -40,9 +40,11 @@ ON CONFLICT (host) DO UPDATE SET failures = known.failures + 1, next_try = %(now
 RETURNING failures
 """
 _TRIED = """
-UPDATE alerting_destination SET tried = %(now)s, next_try = nullif(%(now)s + greatest(
-           CASE WHEN failures >= %(limit)s THEN %(probe)s ELSE interval '0' END,
-           pace_ms * interval '1 millisecond'), %(now)s)
+UPDATE alerting_destination SET tried = %(now)s, next_try = CASE
+           WHEN failures >= %(limit)s OR pace_ms > 0 THEN greatest(next_try, %(now)s + greatest(
+               CASE WHEN failures >= %(limit)s THEN %(probe)s ELSE interval '0' END,
+               pace_ms * interval '1 millisecond'))
+           ELSE next_try END
  WHERE id IN (SELECT id FROM alerting_destination WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE)
 """
 _KEEP = """
@@ -83,6 +85,12 @@ def destination_keep(
     return found
 
 
+def destinations_lock(ids: Iterable[str]) -> None:
+    """Wait for these destinations, in one order, and hold them until the transaction ends."""
+    rows = Destination.objects.filter(id__in=set(ids)).order_by("id")
+    list(rows.select_for_update(no_key=True).values_list("id"))
+
+
 def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | CannotDecryptError]:
     """What the channels need to send, by destination; the error where the key that sealed it is not there.
 
@@ -121,8 +129,9 @@ def destinations_record(*, ended: Iterable[tuple[str, Outcome]], now: datetime) 
         destination = known.get(name)
         if destination is not None:
             _record(destination, outcome, now)
-            if destination.host:
-                reached = outcome.fault is not Fault.HOST or outcome.reason is None
+            reached = outcome.reached or outcome.reason is None or outcome.fault is Fault.DESTINATION
+            # What failed before a connection was tried says nothing of the host.
+            if destination.host and (reached or outcome.fault is Fault.HOST):
                 hosts[destination.host] = hosts.get(destination.host, False) or reached
     away = set(UnreachableHost.objects.filter(host__in=hosts).values_list("host", flat=True))
     for host, reached in sorted(hosts.items()):
@@ -166,9 +175,15 @@ def _record_host(host: str, reached: bool, now: datetime) -> None:
 def _due_at_once(which: Q, now: datetime) -> None:
     """Retries that wait for a later time go out now, in the order in which they were said."""
     waiting = Notification.objects.filter(
-        which, status=NotificationStatus.PENDING.value, lease_token=None, first_attempt__isnull=False
-    )
-    waiting.filter(due__gt=now).update(due=now)
+        which,
+        status=NotificationStatus.PENDING.value,
+        lease_token=None,
+        first_attempt__isnull=False,
+        due__gt=now,
+    ).order_by("id")
+    # What somebody holds at this moment is being decided on, or is over.
+    held = waiting.select_for_update(skip_locked=True)
+    Notification.objects.filter(id__in=held.values("id")).update(due=now)
 
 
 @transaction.atomic
@@ -176,7 +191,8 @@ def destinations_trim(*, now: datetime) -> bool:
     """Remove the configurations no message can need any more, and destinations unused for a day.
 
     A configuration is needed while a message waits for its destination, or an alert is active that it was
-    notified of. Answers whether there was a whole batch.
+    notified of. Where a message waits for a destination that is gone all the same, it is decided anew where
+    that goes. Answers whether there was a whole batch.
     """
     old = Destination.objects.filter(updated__lt=now - CHECKED_EVERY).exclude(config=None)
     rows = list(old.order_by("updated").select_for_update(skip_locked=True)[:_AT_ONCE])
@@ -187,15 +203,17 @@ def destinations_trim(*, now: datetime) -> bool:
     unused = Destination.objects.filter(updated__lt=now - REMEMBERED, config=None)
     gone = delete_batch(unused.filter(~Exists(_waiting(OuterRef("id")))), _AT_ONCE, first=("updated",))
     UnreachableHost.objects.filter(next_try__lt=now - REMEMBERED).delete()
+    _waiting(F("destination")).filter(
+        ~Exists(Destination.objects.filter(id=OuterRef("destination"))), lease_token=None
+    ).update(destination="")
     return len(rows) == _AT_ONCE or gone == _AT_ONCE
 
 
 def _is_needed(row: Destination) -> bool:
-    if _waiting(row.id).exists():
-        return True
     notified = Notification.objects.filter(alert_id=OuterRef("id"), destination=row.id)
     active = Alert.objects.filter(group_id=row.group_id, status__in=ACTIVE)
-    return active.filter(Exists(notified)).exists()
+    # In this order: an alert that ends in between has left its end waiting.
+    return active.filter(Exists(notified)).exists() or _waiting(row.id).exists()
 
 
 def _waiting(destination: Any) -> Any:

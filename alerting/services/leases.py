@@ -89,6 +89,13 @@ def leases_finish(ended: Sequence[tuple[Notification, Mapping[str, Any]]]) -> se
         return {row[0] for row in cursor.fetchall()}
 
 
+def leases_give_back(notifications: Sequence[Notification]) -> None:
+    """Release what was taken in hand and not sent."""
+    tokens = {one.lease_token for one in notifications}
+    held = Notification.objects.filter(id__in=[one.id for one in notifications], lease_token__in=tokens)
+    held.update(**RELEASED)
+
+
 @transaction.atomic
 def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     """Give back what lapsed, and what `absent` workers had in hand; answers how many there were.
@@ -96,7 +103,9 @@ def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     An attempt that was begun is written down without an outcome: it stays perhaps received.
     """
     held = Notification.objects.filter(status=NotificationStatus.PENDING.value, lease_token__isnull=False)
-    lapsed = held.filter(lease_until__lt=now) | held.filter(worker__in=absent)
+    # One that seems longer than any lease was taken before the clock stepped back.
+    lapsed = held.filter(lease_until__lt=now) | held.filter(lease_until__gt=now + 2 * LEASE)
+    lapsed |= held.filter(worker__in=absent)
     rows = list(lapsed.select_for_update(skip_locked=True))
     if not rows:
         return 0

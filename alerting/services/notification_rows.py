@@ -90,7 +90,7 @@ def redirected_row(
 ) -> Notification:
     """Says the same to another destination, due at once, with an hour of retries of its own."""
     return Notification(
-        id=derived_id(notification.id, destination),
+        id=derived_id(notification.id, destination, str(notification.attempts)),
         sequence=notification.sequence,
         subject=notification.subject,
         group_id=notification.group_id,

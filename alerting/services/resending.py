@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from alerting.choices import DropReason, NotificationStatus
-from alerting.models import Alert, Notification
+from alerting.models import Alert, Destination, Notification, NotificationSetting
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due import held_against
@@ -18,7 +18,7 @@ from events.diffs import diff
 from events.facts import EventFacts
 from events.services import event_record, wake_workers
 from events.types import EventType
-from integrations.choices import TELLING, MessageKind
+from integrations.choices import ENDS, TELLING, MessageKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor
@@ -45,8 +45,11 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
     if row.kind in TELLING:
         notifications_drop(rows=_repeats(row), reason=DropReason.SENT_ANEW)
-    pending = NotificationStatus.PENDING.value
-    Notification.objects.filter(id=row.id).update(status=pending, reason=None, due=now, first_attempt=None)
+    # Where it goes is decided anew, unless it was, or perhaps was, received there: then that stays known.
+    place = row.destination if row.kind in ENDS or row.perhaps_received else ""
+    Notification.objects.filter(id=row.id).update(
+        status=NotificationStatus.PENDING.value, reason=None, due=now, first_attempt=None, destination=place
+    )
     _record(row, alert, actor, now)
     wake_workers()
 
@@ -55,11 +58,19 @@ def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | Non
     if row.status != NotificationStatus.FAILED:
         return f"it is {row.status}"
     setting = setting_of(row)
-    reason = drop_reason(held_against(row, alert, setting), now) or credentials_gone(row, setting)
+    reason = drop_reason(held_against(row, alert, setting), now) or _credentials_gone(row, setting)
     if reason:
         return reason.value
     being_repeated = row.kind in TELLING and _repeats(row).exclude(lease_token=None).exists()
     return _BEING_REPEATED if being_repeated else None
+
+
+def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> DropReason | None:
+    """Why it has nothing to be sent with: ends are sent with what their destination keeps."""
+    if row.kind not in ENDS or not row.destination:
+        return credentials_gone(row, setting)
+    kept = Destination.objects.filter(id=row.destination, config__isnull=False)
+    return None if kept.exists() else DropReason.SECRETS_GONE
 
 
 def _repeats(row: Notification) -> QuerySet[Notification]:

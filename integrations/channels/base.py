@@ -14,7 +14,7 @@ class DeliveryError(Exception):
 
     `reason` is shown to the people who configured the channel: it quotes neither their credentials nor
     what the receiver answered. `retry_after` is in seconds, as the receiver asked. `perhaps_received`: the
-    request was sent and not definitely refused.
+    request was sent and not definitely refused. `reached`: a connection was made.
     """
 
     def __init__(
@@ -25,6 +25,7 @@ class DeliveryError(Exception):
         retry_after: int | None = None,
         fault: Fault = Fault.MESSAGE,
         perhaps_received: bool = False,
+        reached: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -32,6 +33,7 @@ class DeliveryError(Exception):
         self.retry_after = retry_after
         self.fault = fault
         self.perhaps_received = perhaps_received
+        self.reached = reached
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         wait = parse_retry_after(response.retry_after, now) if retryable else None
         fault = Fault.DESTINATION if retryable else Fault.MESSAGE
         # The answer says that nothing was posted.
-        raise DeliveryError(reason, retryable=retryable, retry_after=wait, fault=fault)
+        raise DeliveryError(reason, retryable=retryable, retry_after=wait, fault=fault, reached=True)
 
 
 def read_error(answer: bytes) -> str | None:
@@ -124,7 +124,9 @@ def read_error(answer: bytes) -> str | None:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
         reason = "the receiver did not answer as a chat service does"
-        raise DeliveryError(reason, retryable=True, fault=Fault.DESTINATION, perhaps_received=True)
+        raise DeliveryError(
+            reason, retryable=True, fault=Fault.DESTINATION, perhaps_received=True, reached=True
+        )
     return None if document["ok"] else str(document.get("error", ""))
 
 

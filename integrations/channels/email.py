@@ -126,13 +126,17 @@ def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
         return DeliveryError("the mail server lacks what this mail needs", retryable=False)
     if code is None:
         reason = NO_ANSWER if is_open else "the mail server could not be reached"
-        # One server for all addresses: its silence is never the fault of one of them.
-        return DeliveryError(reason, retryable=True, fault=Fault.HOST, perhaps_received=is_open)
+        # A server that took the connection may be slow with this one address: others do not wait for it.
+        fault = Fault.DESTINATION if is_open else Fault.HOST
+        return DeliveryError(reason, retryable=True, fault=fault, perhaps_received=is_open, reached=is_open)
     retryable = not 500 <= code <= 599
     of_all_mails = code == _CLOSING or not isinstance(error, _OF_ONE_MAIL)
     fault = Fault.HOST if of_all_mails else Fault.DESTINATION
     return DeliveryError(
-        f"the mail server answered {code}", retryable=retryable, fault=fault if retryable else Fault.MESSAGE
+        f"the mail server answered {code}",
+        retryable=retryable,
+        fault=fault if retryable else Fault.MESSAGE,
+        reached=True,
     )
 
 

@@ -56,7 +56,11 @@ def deliver_over_http(
         )
     except OutboundError as error:
         raise DeliveryError(
-            str(error), retryable=error.retryable, fault=_fault(error), perhaps_received=error.sent
+            str(error),
+            retryable=error.retryable,
+            fault=_fault(error),
+            perhaps_received=error.sent,
+            reached=error.sent,
         ) from error
     if (verdict := judge_status(response.status)) is DeliveryStatus.DELIVERED:
         return response
@@ -68,6 +72,7 @@ def deliver_over_http(
         retry_after=wait,
         fault=Fault.DESTINATION if retryable else Fault.MESSAGE,
         perhaps_received=not 400 <= response.status <= 499,
+        reached=True,
     )
 
 

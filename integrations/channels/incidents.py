@@ -46,6 +46,7 @@ def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest
             retry_after=error.retry_after,
             fault=error.fault,
             perhaps_received=error.perhaps_received,
+            reached=error.reached,
         ) from error
 
 

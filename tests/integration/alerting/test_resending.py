@@ -7,7 +7,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.choices import DropReason, NotificationStatus
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.models import Alert, AlertConfig, Destination, Notification, NotificationSetting
 from alerting.services.configs import (
     alert_config_delete,
     alert_config_set_enabled,
@@ -197,17 +197,34 @@ def test_it_refuses_what_there_are_no_credentials_for_any_more(project: Project,
     notification = cancelled(project, outside)
     make_integration(project, IntegrationType.WEBHOOK)
     assert deleted_config_secrets_purge(now=clock.now() + timedelta(seconds=1))
+    Destination.objects.update(config=None)
     assert refusal(notification) == (
         ErrorCode.NOTIFICATION_CANNOT_BE_RESENT,
         "its credentials were removed with the deleted alert configuration",
     )
 
 
-def test_it_refuses_the_end_that_nothing_says_where_to_send(project: Project, outside: Outside) -> None:
+def test_the_end_goes_to_the_destination_of_the_beginning_whatever_became_of_its_configuration(
+    project: Project, outside: Outside
+) -> None:
     notification = cancelled(project, outside)
     NotificationSetting.with_removed.all().delete()
-    _, reason = refusal(notification)
-    assert reason == "the notification was taken out of the alert configuration"
+    resend(notification)
+    outside.outcome = TAKEN
+    deliver_all()
+    notification.refresh_from_db()
+    assert notification.status == NotificationStatus.DELIVERED
+
+
+def test_what_is_sent_again_goes_where_its_configuration_leads_also_after_a_long_time(
+    project: Project, outside: Outside
+) -> None:
+    notification = failed(project, outside)
+    Destination.objects.all().delete()
+    resend(notification)
+    deliver_all()
+    notification.refresh_from_db()
+    assert notification.status == NotificationStatus.DELIVERED
 
 
 def test_the_end_goes_to_an_address_that_nothing_names_any_more(project: Project, outside: Outside) -> None:

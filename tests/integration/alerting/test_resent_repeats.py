@@ -13,6 +13,7 @@ from alerting.delivery import decide, record, send
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.configs import alert_config_update
+from alerting.services.leases import LEASE
 from alerting.services.notifications import notifications_drop
 from alerting.services.resending import notification_resend
 from integrations.choices import DeliveryStatus, MessageKind
@@ -109,7 +110,7 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
         """A sender comes first."""
         held = {
             "lease_token": uuid.uuid4(),
-            "lease_until": clock.now() + GAP,
+            "lease_until": clock.now() + LEASE,
             "destination": opening.destination,
         }
         Notification.objects.filter(kind=UPDATE.value).update(**held)
