@@ -32,17 +32,20 @@ class Courier:
         """Record what ended, claim and begin to send what is due; answers whether there may be more."""
         recorded = self._record()
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
-        if not claims:
-            return bool(recorded)
+        # What is ready leaves first: to decide where the rest goes may take longer.
+        ready = [one for one in claims if one.destination]
+        rest = [one for one in claims if not one.destination]
+        begun: set[str] = set()
         try:
-            jobs = decide(claims, now=self._clock())
+            for some in filter(None, (ready, rest)):
+                for job in decide(some, now=self._clock()):
+                    begun.add(job.notification.id)
+                    self._begin(job)
         except Exception:
-            # They are nobody's then: the next step, or another worker, has them at once.
-            leases_give_back(claims)
+            # What is not being sent is nobody's then: the next step, or another worker, has it at once.
+            leases_give_back([one for one in claims if one.id not in begun])
             raise
-        for job in jobs:
-            self._begin(job)
-        return True
+        return bool(recorded or claims)
 
     def finish(self) -> bool:
         """Wait a few seconds for what is being sent, and record it; answers that there is no more to do."""

@@ -33,14 +33,15 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
-from alerting.selectors.credentials import Credentials, NoCredentialsError, credentials_for, settings_of
+from alerting.selectors.credentials import NoCredentialsError, credentials_for, settings_of
 from alerting.selectors.due import due_of, held_against
 from alerting.selectors.notified import notified_destinations
 from alerting.selectors.windows import silences_of
 from alerting.services.destinations import (
+    Place,
     destination_configs,
     destination_id,
-    destination_keep,
+    destinations_keep,
     destinations_lock,
     destinations_record,
     destinations_tried,
@@ -242,10 +243,10 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
         configs=destination_configs({one.destination for one in claims if one.destination}),
     )
     attempts: list[tuple[Notification, Outcome | None]] = []
-    addressed: list[tuple[Notification, _Place]] = []
+    addressed: list[tuple[Notification, Place]] = []
     for one in claims:
         match _decide_one(one, facts, now):
-            case _Place() as place:
+            case Place() as place:
                 addressed.append((one, place))
             case _Attempt(failure):
                 attempts.append((one, failure))
@@ -267,7 +268,7 @@ class _Facts:
     notified: Set[tuple[str, str]]
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
-    places: dict[tuple[object, ...], "_Place | Outcome"] = field(default_factory=dict)
+    places: dict[tuple[object, ...], Place | Outcome] = field(default_factory=dict)
     """Where notifications of a setting go now, looked up once; why there is no place, else."""
 
     def were_notified(self, one: Notification) -> bool:
@@ -277,30 +278,19 @@ class _Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A destination that a configuration names now."""
-
-    id: str
-    group_id: str | None
-    channel: ChannelType
-    credentials: Credentials
-    is_global: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Attempt:
     """An attempt to make; with the outcome of one that cannot be made."""
 
     failure: Outcome | None
 
 
-def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | _Place | None:
+def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | Place | None:
     """What is to be attempted, or where it goes; None where that is all."""
     setting = facts.settings.get((one.setting_id, one.type_name))
     alert = facts.alerts.get(one.alert_id or "")
     named = _named_place(one, setting, alert, facts)
     failure = named if isinstance(named, Outcome) else None
-    place = named if isinstance(named, _Place) else None
+    place = named if isinstance(named, Place) else None
     due = replace(
         held_against(one, alert, setting),
         addressed=one.destination in facts.configs and (place is None or one.destination == place.id),
@@ -319,7 +309,7 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | _
 
 def _named_place(
     one: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
-) -> _Place | Outcome | None:
+) -> Place | Outcome | None:
     """The destination the configuration names now, or why there is none; None where it does not matter.
 
     Ends, acknowledgements and addresses of people go where the rest went.
@@ -337,7 +327,7 @@ def _named_place(
 
 def _look_up_place(
     one: Notification, setting: NotificationSetting | None, alert: Alert | None
-) -> _Place | Outcome:
+) -> Place | Outcome:
     try:
         credentials = credentials_for(one, setting)
     except NoCredentialsError as error:
@@ -351,7 +341,7 @@ def _look_up_place(
     is_global = alert.is_global if alert else of_global
     config = credentials.config
     found = destination_id(group_id=one.group_id, channel=channel, config=config, is_global=is_global)
-    return _Place(found, one.group_id, channel, credentials, is_global)
+    return Place(found, one.group_id, channel, credentials, is_global)
 
 
 def _apply(
@@ -404,7 +394,7 @@ def _give_up(
         schedule_repeats(told=[(setting, alert)], now=now)
 
 
-def _address(addressed: Sequence[tuple[Notification, _Place]], tried: Sequence[str], now: datetime) -> None:
+def _address(addressed: Sequence[tuple[Notification, Place]], tried: Sequence[str], now: datetime) -> None:
     """They go to the destinations their configurations name now.
 
     Where another one perhaps received one already, that one keeps its entry, so that it gets the end as well.
@@ -412,14 +402,7 @@ def _address(addressed: Sequence[tuple[Notification, _Place]], tried: Sequence[s
     never wait for each other crosswise.
     """
     destinations_lock([*tried, *(place.id for _, place in addressed)])
-    for place in sorted({place.id: place for _, place in addressed}.values(), key=lambda one: one.id):
-        destination_keep(
-            group_id=place.group_id,
-            channel=place.channel,
-            credentials=place.credentials,
-            is_global=place.is_global,
-            now=now,
-        )
+    destinations_keep([place for _, place in addressed], now=now)
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
     for one, place in addressed:
         shown = place.credentials.shown[:LONGEST_RECIPIENT]

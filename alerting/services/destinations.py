@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -50,10 +50,23 @@ UPDATE alerting_destination SET tried = %(now)s, next_try = CASE
 _KEEP = """
 INSERT INTO alerting_destination AS known
        (id, group_id, is_global, channel, recipient, host, config, failures, pace_ms, updated)
-VALUES (%(id)s, %(group_id)s, %(is_global)s, %(channel)s, %(recipient)s, %(host)s, %(config)s, 0, 0, %(now)s)
-ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = %(host)s, recipient = %(recipient)s,
-       config = coalesce(known.config, %(config)s)
+SELECT kept.*, 0, 0, %(now)s
+  FROM unnest(%(id)s::text[], %(group_id)s::text[], %(is_global)s::boolean[], %(channel)s::text[],
+              %(recipient)s::text[], %(host)s::text[], %(config)s::text[]) AS kept
+ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = excluded.host, recipient = excluded.recipient,
+       config = coalesce(known.config, excluded.config)
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A destination that a configuration names now."""
+
+    id: str
+    group_id: str | None
+    channel: ChannelType
+    credentials: Credentials
+    is_global: bool
 
 
 def destination_id(
@@ -64,25 +77,28 @@ def destination_id(
     return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
 
 
-def destination_keep(
-    *, group_id: str | None, channel: ChannelType, credentials: Credentials, is_global: bool, now: datetime
-) -> str:
-    """Keep a destination with its configuration, which ends of alerts are sent with; answers its id."""
-    config = credentials.config
-    found = destination_id(group_id=group_id, channel=channel, config=config, is_global=is_global)
+def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
+    """Keep destinations with their configurations, which ends of alerts are sent with."""
+    kept = sorted({place.id: place for place in places}.values(), key=lambda place: place.id)
+    if not kept:
+        return
     values: dict[str, Any] = {
-        "id": found,
-        "group_id": group_id,
-        "is_global": is_global,
-        "channel": channel.value,
-        "recipient": credentials.shown[:LONGEST_RECIPIENT],
-        "host": CHANNELS[channel].origin(config) if not CHANNELS[channel].missing(config) else "",
-        "config": encrypt(json.dumps(dict(config)), owner=found),
+        "id": [place.id for place in kept],
+        "group_id": [place.group_id for place in kept],
+        "is_global": [place.is_global for place in kept],
+        "channel": [place.channel.value for place in kept],
+        "recipient": [place.credentials.shown[:LONGEST_RECIPIENT] for place in kept],
+        "host": [_host(place) for place in kept],
+        "config": [encrypt(json.dumps(dict(place.credentials.config)), owner=place.id) for place in kept],
         "now": now,
     }
     with connection.cursor() as cursor:
         cursor.execute(_KEEP, values)
-    return found
+
+
+def _host(place: Place) -> str:
+    channel, config = CHANNELS[place.channel], place.credentials.config
+    return "" if channel.missing(config) else channel.origin(config)
 
 
 def destinations_lock(ids: Iterable[str]) -> None:

@@ -314,7 +314,12 @@ def test_a_worker_that_stands_still_keeps_what_it_has_in_hand_while_a_dead_one_l
     try:
         with HttpReceiver().running() as receiver:
             lost = Story(site, receiver)
-            receiver.behave(lambda _: (receiver.answer(200), receiver.stopped.wait(SECONDS)))
+
+            def say_nothing(handler: BaseHTTPRequestHandler) -> None:
+                receiver.answer(200)
+                receiver.stopped.wait(SECONDS)
+
+            receiver.behave(say_nothing)
             lost.report(reachable=False)
             eventually(lambda: lost.webhooks("alert.open"), SECONDS)
             killed = workers.start_another(site)
