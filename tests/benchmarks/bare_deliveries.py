@@ -1,6 +1,6 @@
 """The limit deliveries are held against: rows claimed with SKIP LOCKED and a lease, a POST, one more commit.
 
-A process of its own, with as many threads as a worker has senders.
+A process of its own, with as many threads as it is told.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Row 7: deliveries of one worker and of four, and ten thousand due at once with one receiver in ten dead.
 
-The limit is the same way without the platform: rows that are claimed, sent and deleted, by as many
-threads as one worker has. The dead receiver is the worst there is: it takes connections and says nothing.
+The limit is the same way without the platform: rows that are claimed, sent and deleted, by four
+threads. The dead receiver is the worst there is: it takes connections and says nothing.
 """
 
 import json
@@ -28,7 +28,7 @@ AGAINST = "bare claims"
 LIVE = 9
 """Receivers; the tenth is dead where there is one."""
 _WORKERS = 4
-_SENDERS = 4
+_THREADS = 4
 _SECONDS = 600.0
 _DUE = "import django; django.setup(); from tests.benchmarks import due; due.main()"
 _FORGET = "UPDATE alerting_notification SET status = 'DROPPED' WHERE status = 'PENDING'"
@@ -113,7 +113,7 @@ def _one_in_ten_dead(scene: Scene, told: Told, dead: str) -> float:
 
 def _bare_rate(scene: Scene, told: Told) -> float:
     told.forget()
-    arguments = [str(scene.platform.data_dir), str(_SENDERS), str(scene.pace.deliveries), *told.urls]
+    arguments = [str(scene.platform.data_dir), str(_THREADS), str(scene.pace.deliveries), *told.urls]
     command = [sys.executable, "-m", "tests.benchmarks.bare_deliveries", *arguments]
     subprocess.run(command, env=scene.platform.environment, cwd=ROOT, check=True)
     return told.rate()
