@@ -98,7 +98,7 @@ def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
 
 def _host(place: Place) -> str:
     channel, config = CHANNELS[place.channel], place.credentials.config
-    return "" if channel.missing(config) else channel.origin(config)
+    return "" if channel.missing(config) else channel.origin(config)[:LONGEST_RECIPIENT]
 
 
 def destinations_lock(ids: Iterable[str]) -> None:
