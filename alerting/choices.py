@@ -46,6 +46,17 @@ class DropReason(StrEnum):
     NO_ADDRESS = "nobody to tell: none of them has an address for it"
 
 
+class DestinationState(StrEnum):
+    """How a destination fares; the values are labels of metrics too."""
+
+    FAILING = "failing"
+    """Its last attempt failed."""
+    SLOWED = "slowed_down"
+    """It takes messages and asked for fewer at a time."""
+    HEALTHY = "healthy"
+    UNTRIED = "not_tried"
+
+
 class WaitReason(StrEnum):
     """Why a notification that is due waits; the values are what the log shows."""
 

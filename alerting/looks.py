@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.muting import MuteExtent
 from alerting.rules.notification_state import NotificationState, notification_state
@@ -16,7 +16,7 @@ from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.console.ages import age_words
 from opsapi.console.parts import Cell, Tone
-from opsapi.console.places import page_url
+from opsapi.console.places import list_url, page_url
 
 ALERT_TONES: Mapping[AlertState, Tone] = {
     AlertState.PENDING: Tone.WARNING,
@@ -76,21 +76,20 @@ def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertSt
     return state, ALERT_TONES[state]
 
 
-DESTINATION_TONES: Mapping[str, Tone] = {
-    "healthy": Tone.GOOD,
-    "slowed down": Tone.WARNING,
-    "failing": Tone.BAD,
-    "not tried": Tone.PLAIN,
+DESTINATION_WORDS: Mapping[str, str] = {one.value: one.value.replace("_", " ") for one in DestinationState}
+_DESTINATION_TONES: Mapping[str, Tone] = {
+    DestinationState.FAILING: Tone.BAD,
+    DestinationState.SLOWED: Tone.WARNING,
+    DestinationState.HEALTHY: Tone.GOOD,
+    DestinationState.UNTRIED: Tone.PLAIN,
 }
+DESTINATION_LABELS = {word: _DESTINATION_TONES[state] for state, word in DESTINATION_WORDS.items()}
+"""As the theme's columns want it: by the word that is shown."""
 
 
-def destination_state(destination: Destination) -> str:
-    """How a destination fares, in a word."""
-    if destination.failures:
-        return "failing"
-    if destination.pace_ms:
-        return "slowed down"
-    return "healthy" if destination.answered else "not tried"
+def notifications_waiting_url(destination: Destination) -> str:
+    """The list of the notifications that wait for a destination."""
+    return list_url(Notification, waiting_for=destination.pk)
 
 
 def notification_badge(one: Notification | Telling, now: datetime) -> tuple[NotificationState, Tone]:

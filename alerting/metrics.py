@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from prometheus_client.metrics_core import Metric
 
-from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
+from alerting.choices import ACTIVE, AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Notification
+from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
 from alerting.selectors.workers import workers_seen
+from integrations.choices import ChannelType
 from opsapi import clock
 from opsapi.ids import first_id
 from opsapi.metric_series import gauge
@@ -25,6 +27,18 @@ _MADE = gauge(
     "channel",
     "status",
 )
+_DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last day, by how they fare.", "state")
+# By channel and not by destination: projects bring forth as many of these as they like.
+_WAITING = gauge(
+    "opsapi_destination_waiting",
+    "Notifications that wait for their destination, those being sent included.",
+    "channel",
+)
+_OLDEST_WAITING = gauge(
+    "opsapi_destination_oldest_waiting_seconds",
+    "For how long the oldest of them has waited: since it was first tried, or else due.",
+    "channel",
+)
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")
 
 _RECENT = timedelta(hours=1)
@@ -33,11 +47,12 @@ _FOR_PEOPLE = "people"
 
 
 def alerting_metrics() -> Iterator[Metric]:
-    """Alerts by status, the queue of notifications, those of the last hour, the workers."""
+    """Alerts by status, the queue of notifications, those of the last hour, destinations, the workers."""
     now = clock.now()
     yield _alerts(now)
     yield from _queue(now)
     yield _notifications(now)
+    yield _destinations()
     yield _WORKERS.of(workers_seen(now).count())
 
 
@@ -56,11 +71,39 @@ def _by_status(alerts: QuerySet[Alert]) -> dict[str, int]:
 
 
 def _queue(now: datetime) -> Iterator[Metric]:
-    due = Notification.objects.filter(status=NotificationStatus.PENDING.value, due__lte=now)
-    found = due.aggregate(count=Count("id"), oldest=Min("due"))
-    age = (now - found["oldest"]).total_seconds() if found["oldest"] else 0
-    yield _DUE.of(found["count"])
-    yield _OLDEST.of(age)
+    """What is pending is read once: what of it is due, and what waits for destinations."""
+    pending = Notification.objects.filter(status=NotificationStatus.PENDING.value).order_by()
+    is_due, is_addressed = Q(due__lte=now), Q(destination__gt="")
+    counted = {
+        row.pop("channel"): row
+        for row in pending.values("channel").annotate(
+            due_count=Count("id", filter=is_due),
+            due_since=Min("due", filter=is_due),
+            waiting_count=Count("id", filter=is_addressed),
+            waiting_since=Min(WAITING_SINCE, filter=is_addressed),
+        )
+    }
+    yield _DUE.of(sum(row["due_count"] for row in counted.values()))
+    yield _OLDEST.of(max((_age(row["due_since"], now) for row in counted.values()), default=0.0))
+    waiting, oldest = _WAITING.family(), _OLDEST_WAITING.family()
+    for channel in ChannelType:
+        row = counted.get(channel.value)
+        waiting.add_metric([channel.value], row["waiting_count"] if row else 0)
+        oldest.add_metric([channel.value], _age(row["waiting_since"], now) if row else 0)
+    yield waiting
+    yield oldest
+
+
+def _age(since: datetime | None, now: datetime) -> float:
+    """In seconds; what is put off waits for a time to come and has none yet."""
+    return max(0.0, (now - since).total_seconds()) if since else 0.0
+
+
+def _destinations() -> Metric:
+    family, counts = _DESTINATIONS.family(), destinations_by_state()
+    for state in DestinationState:
+        family.add_metric([state.value], counts.get(state.value, 0))
+    return family
 
 
 def _notifications(now: datetime) -> Metric:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Model
 
 from alerting.choices import NotificationStatus
-from alerting.looks import alert_cells, window_look
+from alerting.looks import alert_cells, notifications_waiting_url, window_look
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -195,7 +195,7 @@ def _destination(one: Any, now: datetime) -> Sequence[Cell]:
         Cell(one.recipient or one.channel, page_url(one)),
         Cell(one.group.name, page_url(one.group)) if one.group else Cell(""),
         Cell(ago_words(one.failing_since, now)),
-        Cell(f"{one.waiting_count or 0:,}"),
+        Cell(f"{one.waiting_count:,}", notifications_waiting_url(one)),
         Cell(one.last_error or ""),
     ]
 

@@ -9,16 +9,17 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
 from alerting.choices import NotificationStatus
 from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
-from alerting.models import MaintenanceWindow, Notification, NotificationAttempt
+from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.notification_state import NotificationState
 from alerting.rules.recipients import TYPE_LABELS, recipient_words
 from alerting.rules.wording import target_words
+from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.targets import targets_of
@@ -101,6 +102,26 @@ class ChannelFilter(ChoiceFilter):
         return rows.filter(channel=value)
 
 
+class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
+    """What waits for one destination; offered where a page of it led here, as there may be very many."""
+
+    title = "waiting for"
+    parameter_name = "waiting_for"
+
+    def lookups(self, request: HttpRequest, model_admin: ConsoleAdmin) -> list[tuple[str, str]]:
+        """The one that is chosen, if the operator may see it."""
+        chosen = request.GET.get(self.parameter_name)
+        if not chosen:
+            return []
+        known = model_admin.admin_site.get_model_admin(Destination).get_queryset(request)
+        return [(chosen, str(known.filter(id=chosen).first() or "an unknown destination"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """All, or what waits for the chosen one."""
+        chosen = self.value()
+        return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
+
+
 @admin.register(Notification)
 class NotificationAdmin(ConsoleAdmin):
     """Notifications: about what, to whom, with which result; newest first. Failed ones can be sent again."""
@@ -117,6 +138,7 @@ class NotificationAdmin(ConsoleAdmin):
         ("kind", ChoicesDropdownFilter),
         ChannelFilter,
         ("group", RelatedFilter),
+        WaitingForFilter,
     ]
     list_select_related = ["group", "alert"]
     search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]

@@ -47,7 +47,8 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
             next_try = now + max(probe_gap(failures), timedelta(seconds=outcome.retry_after or 0))
     return Health(
         failures=failures,
-        failing_since=health.failing_since or now,
+        # Since the attempt began: how long one lasts may not be read from it (decisions 7).
+        failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
         answered=health.answered,
         next_try=max((one for one in (next_try, asked) if one), default=None),

@@ -1,25 +1,62 @@
-"""Destinations: those that fail, and what waits for each."""
+"""Destinations: how they fare, and what waits for each."""
 
-from django.db.models import Count, DateTimeField, F, IntegerField, Min, OuterRef, QuerySet, Subquery
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    DateTimeField,
+    F,
+    IntegerField,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
 
-from alerting.choices import NotificationStatus
-from alerting.models import Destination, Notification
+from alerting.choices import DestinationState, NotificationStatus
+from alerting.models import Destination, Notification, UnreachableHost
 from opsapi.api.principal import Reach
 from opsapi.console.first_rows import FirstRows, first_rows
 
+_STATE = Case(
+    When(failures__gt=0, then=Value(DestinationState.FAILING.value)),
+    When(pace_ms__gt=0, then=Value(DestinationState.SLOWED.value)),
+    When(answered__isnull=False, then=Value(DestinationState.HEALTHY.value)),
+    default=Value(DestinationState.UNTRIED.value),
+    output_field=CharField(),
+)
+# What is retried waits since it was first tried; `due` is only the time of its next try.
+WAITING_SINCE = Coalesce("first_attempt", "due")
+
+
+def with_state(rows: QuerySet[Destination]) -> QuerySet[Destination]:
+    """Destinations with their `state`, a DestinationState."""
+    return rows.annotate(state=_STATE)
+
 
 def with_waiting(rows: QuerySet[Destination]) -> QuerySet[Destination]:
-    """Destinations with `waiting_count` and `waiting_since`; those that fail come first, latest first."""
-    waiting = Notification.objects.filter(
-        status=NotificationStatus.PENDING.value, destination__gt="", destination=OuterRef("id")
-    ).order_by()
-    of_each = waiting.values("destination")
+    """Destinations with `state`, `waiting_count` and `waiting_since`; the latest to fail come first."""
+    of_each = waiting_for(OuterRef("id")).order_by().values("destination")
     counts = of_each.annotate(count=Count("id")).values("count")
-    oldest = of_each.annotate(oldest=Min("due")).values("oldest")
-    return rows.annotate(
-        waiting_count=Subquery(counts, output_field=IntegerField()),
-        waiting_since=Subquery(oldest, output_field=DateTimeField()),
-    ).order_by(F("failing_since").desc(nulls_last=True), "-updated", "id")
+    oldest = of_each.annotate(oldest=Min(WAITING_SINCE)).values("oldest")
+    return (
+        with_state(rows)
+        .annotate(
+            waiting_count=Coalesce(Subquery(counts, output_field=IntegerField()), 0),
+            waiting_since=Subquery(oldest, output_field=DateTimeField()),
+        )
+        .order_by(F("failing_since").desc(nulls_last=True), "-updated", "id")
+    )
+
+
+def waiting_for(destination: str | OuterRef) -> QuerySet[Notification]:
+    """The notifications that wait for a destination, in the order in which they go out."""
+    pending = Q(status=NotificationStatus.PENDING.value, destination__gt="")
+    return Notification.objects.filter(pending, destination=destination).order_by("due", "sequence")
 
 
 def destinations_failing(*, reach: Reach) -> FirstRows[Destination]:
@@ -28,3 +65,14 @@ def destinations_failing(*, reach: Reach) -> FirstRows[Destination]:
     if not reach.everything:
         failing = failing.filter(group_id__in=reach.group_ids, is_global=False)
     return first_rows(with_waiting(failing).select_related("group"))
+
+
+def host_unreachable(host: str) -> UnreachableHost | None:
+    """What is known of a host that no connection can be made to; None while there is no such trouble."""
+    return UnreachableHost.objects.filter(host=host).first()
+
+
+def destinations_by_state() -> dict[str, int]:
+    """How many destinations there are in each state."""
+    rows = with_state(Destination.objects.all()).order_by().values_list("state")
+    return dict(rows.annotate(Count("id")))

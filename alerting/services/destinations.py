@@ -166,10 +166,14 @@ def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
     row.save(update_fields=[*_HEALTH, "updated"])
     if before.failures and not after.failures:
         _due_at_once(Q(destination=row.id), now)
-        logger.info("destination is back", extra={"destination": row.id, "channel": row.channel})
+        logger.info("destination is back", extra=_named(row))
     elif after.failures and not before.failures:
-        extra = {"destination": row.id, "channel": row.channel, "reason": after.last_error}
-        logger.warning("destination fails", extra=extra)
+        logger.warning("destination fails", extra={**_named(row), "reason": after.last_error})
+
+
+def _named(row: Destination) -> dict[str, str]:
+    """What a log line says of it: nothing that could hold a secret."""
+    return {"destination": row.id, "project": row.group_id or "-", "channel": row.channel}
 
 
 def _is_fresh(answered: datetime | None, now: datetime) -> bool:

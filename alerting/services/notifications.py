@@ -96,6 +96,13 @@ def notifications_unsilence(*, group_id: str, now: datetime, window_id: str | No
     _look_anew(held_back.filter(silenced_by=window_id) if window_id else held_back, now)
 
 
+@transaction.atomic
+def notifications_retry_now(*, destination: str, now: datetime) -> None:
+    """Retries at this destination that wait for a later time are due now."""
+    retries = Notification.objects.filter(destination=destination, first_attempt__isnull=False)
+    _look_anew(retries.filter(destination__gt="", lease_token=None), now)
+
+
 def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:
     """After deliveries: the next repeats, while the alerts are open.
 

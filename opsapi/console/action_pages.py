@@ -98,7 +98,7 @@ class ActionPage:
         return [self.action.run(call) or Outcome() for call in calls]
 
     def _was_done(self, url: str, told: str) -> HttpResponse:
-        messages.warning(self.request, f"This was made already, and not a second time. {told}")
+        messages.warning(self.request, f"This was done already, and not a second time. {told}")
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[Outcome] | None:

@@ -66,8 +66,8 @@ class Action:
     route, or a function of the row that answers it. `form` asks for what has to be typed; without one
     the page asks only for a confirmation. `offered` says whether it makes sense for a row now; `bulk`
     offers it in the list for many rows too, done to all or to none. `makes`: it makes something new, as an
-    `add_action` does, so that its page does it once however often it is sent. `atomic`: False for what waits
-    for the outside, which must not hold a transaction meanwhile.
+    `add_action` does, or could be done twice, so that its page does it once however often it is sent.
+    `atomic`: False for what waits for the outside, which must not hold a transaction meanwhile.
     """
 
     label: str

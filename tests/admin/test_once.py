@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 KEYS = "/admin/accesslist/apikey/"
 ADD = f"{KEYS}add/"
-ALREADY = "This was made already, and not a second time."
+ALREADY = "This was done already, and not a second time."
 
 
 def send(console: Client, once: str, **changes: Any) -> Any:

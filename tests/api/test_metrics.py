@@ -15,7 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Notification, WorkerHeartbeat
 from events.models import Signal
 from integrations.choices import ChannelType
@@ -26,7 +26,7 @@ from opsapi.supervisor.metric_files import VARIABLE
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import make_entry
-from tests.factories.alerting import make_alert, make_notification
+from tests.factories.alerting import make_alert, make_destination, make_notification
 from tests.scraping import counted, samples, scrape, value
 from tests.unit.integrations.messages import make_message
 
@@ -277,6 +277,38 @@ def test_notifications_of_the_last_hour_are_told_by_channel_and_status(project: 
     }
 
 
+def test_destinations_are_told_by_state(project: Project) -> None:
+    healthy = {"failures": 0, "failing_since": None, "answered": NOW}
+    for changes in ({}, {}, healthy, {**healthy, "pace_ms": 100}, {**healthy, "answered": None}):
+        make_destination(project, **changes)
+    told = samples()
+    counts = {state.value: value(told, "destinations", state=state) for state in DestinationState}
+    assert counts == {"failing": 2, "slowed_down": 1, "healthy": 1, "not_tried": 1}
+
+
+def test_what_waits_for_destinations_is_told_by_channel(project: Project) -> None:
+    chat, hook = make_destination(project, channel="CHAT_SERVICE"), make_destination(project)
+    hour, minute = timedelta(hours=1), timedelta(minutes=1)
+    of_chat, of_hook = (
+        {"destination": one.id, "channel": one.channel, "type_name": one.channel} for one in (chat, hook)
+    )
+    make_notification(project, **of_chat, due=NOW + minute, first_attempt=NOW - hour)
+    make_notification(project, **of_chat, due=NOW - minute)
+    make_notification(project, **of_hook, due=NOW + minute)
+    make_notification(project, **of_hook, due=NOW - hour, status="DELIVERED")
+    make_notification(project, due=NOW - hour)
+    with time_machine.travel(NOW, tick=False):
+        told = samples()
+    found = {
+        channel: (
+            value(told, "destination_waiting", channel=channel),
+            value(told, "destination_oldest_waiting_seconds", channel=channel),
+        )
+        for channel in ("CHAT_SERVICE", "WEBHOOK", "SMS")
+    }
+    assert found == {"CHAT_SERVICE": (2, 3600), "WEBHOOK": (1, 0), "SMS": (0, 0)}
+
+
 def test_workers_are_those_seen_in_the_last_minute() -> None:
     for name, seconds in (("a", 0), ("b", 59), ("c", 61)):
         WorkerHeartbeat.objects.create(name=name, seen=NOW - timedelta(seconds=seconds))
@@ -316,7 +348,7 @@ def test_no_label_takes_more_values_than_are_known(owner: ApiClient) -> None:
     owner.post("/groups", {"name": bodies.SECRET})
     owner.get(f"/groups/{new_id()}")
     names = {name for (_, labels) in samples() for name, _ in labels}
-    assert names <= {"method", "status", "reason", "channel", "outcome", "le"}
+    assert names <= {"method", "status", "reason", "channel", "outcome", "state", "le"}
     answer = scrape().content.decode()
     assert bodies.SECRET not in answer
     assert clock.now().isoformat()[:10] not in answer

@@ -58,7 +58,7 @@ def test_a_key_is_made_once_by_an_impatient_operator(console: Page) -> None:
 
     console.reload()
     expect(console).to_have_url(page_url(key))
-    expect(console.get_by_text("This was made already, and not a second time.")).to_be_visible()
+    expect(console.get_by_text("This was done already, and not a second time.")).to_be_visible()
     assert private not in console.content()
     assert ApiKey.objects.get() == key
 

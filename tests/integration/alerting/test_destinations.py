@@ -6,10 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting import delivery
+from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
+from alerting.selectors.destinations import with_waiting
+from alerting.selectors.notification_log import alert_notifications
+from alerting.selectors.story import alert_story
+from alerting.serializers.notification_log import present_logged
 from alerting.services.configs import alert_config_delete, alert_config_update
 from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinations_trim
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
@@ -19,8 +26,10 @@ from integrations.choices import DeliveryStatus, Fault, IntegrationType
 from integrations.outcome import Outcome
 from integrations.services.integrations import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
+from opsapi.logs import LineFormatter
+from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.alerting import WEBHOOK, make_config, make_destination
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_round, evaluate
@@ -452,6 +461,76 @@ def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
     assert set(Notification.objects.values_list("id", flat=True)) == before
     schedule_openings(alerts=[alert], now=START)
     assert Notification.objects.count() == len(before)
+
+
+def test_the_log_says_once_that_a_destination_fails_and_once_that_it_is_back(
+    project: Project, outside: Outside, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="opsapi.pipeline")
+    url = f"{A}?token=a-secret-of-the-receiver"
+    set_up(project, url)
+    outside.outcomes = {url: BROKEN}
+    for number in range(3):
+        down(project, START + number * HOUR, host=f"db{number}.example.com")
+        deliver_all(START + number * HOUR)
+    outside.outcomes = {}
+    for number in range(3, 5):
+        down(project, START + number * HOUR, host=f"db{number}.example.com")
+        deliver_all(START + number * HOUR)
+    lines = [line for line in caplog.records if "destination" in line.getMessage()]
+    said = [(line.levelname, line.getMessage()) for line in lines]
+    assert said == [("WARNING", "destination fails"), ("INFO", "destination is back")]
+    for line in lines:
+        assert {"project": project.id, "channel": "WEBHOOK"}.items() <= vars(line).items()
+        assert "a-secret" not in LineFormatter().format(line)
+    assert vars(lines[0])["reason"] == BROKEN.reason
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside: Outside, over: bool) -> None:
+    set_up(project, A)
+    down(project)
+    outside.outcomes = {A: NO_ANSWER}
+    deliver_all(START)
+    if over:
+        up(project, START + SECOND)
+    opening = Notification.objects.get(kind="alert.open")
+    (row,) = alert_notifications(str(opening.alert_id)).filter(kind="alert.open")
+    logged = present_logged(row, with_recipient=True)
+    assert logged["status"] == ("FAILED" if over else "PENDING")
+    assert logged["reason"] == SENT_NO_ANSWER
+    assert [one["reason"] for one in logged["attempts"]] == [SENT_NO_ANSWER]
+    assert opening.alert is not None
+    told = alert_story(opening.alert, sees_config=True, now=START + SECOND).tellings
+    assert SENT_NO_ANSWER in [one.reason for one in told]
+
+
+def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:
+    destination = make_destination(project)
+    rows = [
+        Notification(
+            group=project,
+            setting_id=destination.id,
+            type_name="WEBHOOK",
+            channel="WEBHOOK",
+            kind="alert.open",
+            destination=destination.id,
+            status="PENDING" if number < 50 else "DELIVERED",
+            created=START,
+            due=START,
+        )
+        for number in range(5_000)
+    ]
+    Notification.objects.bulk_create(rows, batch_size=1_000)
+    with connection.cursor() as cursor, CaptureQueriesContext(connection) as statements:
+        cursor.execute("ANALYZE alerting_notification")
+        list(alerting_metrics())
+        assert with_waiting(Destination.objects.all()).get().waiting_count == 50  # type: ignore[attr-defined]  # annotated
+    for statement in [one["sql"] for one in statements if "'PENDING'" in one["sql"]]:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "Seq Scan on alerting_notification" not in plan, plan
 
 
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:

@@ -1,5 +1,6 @@
 """What an attempt says of its destination."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -37,6 +38,11 @@ def test_after_five_failures_in_a_row_it_is_probed(failures: int, next_try: date
 def test_it_keeps_since_when_it_fails_and_the_last_error() -> None:
     health = after(Health(failures=1, failing_since=BEFORE, last_error="other"), BROKEN)
     assert (health.failing_since, health.last_error) == (BEFORE, BROKEN.reason)
+
+
+def test_it_fails_since_the_attempt_began_so_that_nobody_reads_how_long_that_took() -> None:
+    slow = replace(AWAY, latency_ms=4000)
+    assert after(Health(), slow).failing_since == NOW - timedelta(seconds=4)
 
 
 def test_a_success_ends_all_of_it() -> None:

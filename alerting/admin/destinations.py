@@ -1,0 +1,196 @@
+"""Destinations in the console: where notifications go, how they fare, what waits, and sending it now."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from alerting.choices import DestinationState
+from alerting.looks import DESTINATION_LABELS, DESTINATION_WORDS, alert_words, notifications_waiting_url
+from alerting.models import Destination, Notification
+from alerting.rules.wording import target_words
+from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
+from alerting.services.sending_now import destination_send_now
+from alerting.views.global_configs import GlobalAlertConfigViewSet
+from alerting.views.resending import ResendingViewSet
+from events.wording import in_words
+from opsapi import clock
+from opsapi.api.permissions import Access
+from opsapi.api.principal import Reach
+from opsapi.console.actions import Action, Call
+from opsapi.console.ages import age_words
+from opsapi.console.display import ago, link, project, short
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.first_rows import first_rows
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.places import page_url
+
+_TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
+
+
+def _send_now(call: Call) -> None:
+    destination_send_now(destination_id=call.row.id, actor=call.actor, now=call.now)
+
+
+def _may_send(destination: Destination | None) -> Access:
+    """As sending a notification again; of global configurations as changing these."""
+    if destination is not None and (destination.is_global or destination.group_id is None):
+        return GlobalAlertConfigViewSet.access["update"]
+    return ResendingViewSet.access["resend"]
+
+
+def _has_what_to_send(destination: Any, _now: datetime) -> bool:
+    return destination.waiting_count > 0 or destination.state in _TROUBLED
+
+
+SEND_NOW = Action(
+    label="Send now",
+    done="Sending now",
+    text="What waits is due now, and the pause ends. While the destination fails, one message goes first, and "
+    "the rest follows in order as soon as it was accepted. Maintenance windows and acknowledgements still "
+    "hold back their notifications.",
+    run=_send_now,
+    access=_may_send,
+    icon="send",
+    bulk=True,
+    makes=True,
+    offered=_has_what_to_send,
+)
+
+
+class StateFilter(ChoiceFilter):
+    """By how they fare."""
+
+    title = "state"
+    parameter_name = "state"
+    offered = tuple((state, words.capitalize()) for state, words in DESTINATION_WORDS.items())
+
+    def chosen(self, rows: QuerySet[Destination], value: str) -> QuerySet[Destination]:
+        """Those in that state."""
+        return with_state(rows).filter(state=value)
+
+
+@admin.register(Destination)
+class DestinationAdmin(ConsoleAdmin):
+    """Where notifications go, the latest to fail first: since when, why, and what waits."""
+
+    section = Section.ALERTING
+    icon = "outgoing_mail"
+    rank = 45
+    group_path = "group_id"
+    actions_of_row = {"send_now": SEND_NOW}
+    change_form_template = "admin/alerting/destination/change_form.html"
+
+    list_display = ["named", "channel_words", "state_words", "since", "why", "waiting", "oldest", project]
+    list_filter = [StateFilter, ("group", RelatedFilter)]
+    list_select_related = ["group"]
+    search_fields = ["recipient", "host"]
+    search_help_text = "Part of a recipient or of a host's name."
+    sortable_by = ()
+    fields = [
+        "recipient",
+        "channel",
+        "host",
+        "group",
+        "is_global",
+        "failures",
+        "failing_since",
+        "last_error",
+        "next_try",
+        "pace_ms",
+        "answered",
+        "tried",
+        "id",
+    ]
+    empty_text = "No notification was sent yet. A destination is listed here from its first notification on."
+
+    def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
+        """Recipients of global configurations only to operators who may read these (decisions 10)."""
+        seen = super().visible(rows, reach)
+        return with_waiting(seen if reach.everything else seen.filter(is_global=False))
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """With how it fares, and the first of what waits."""
+        now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
+        unreachable = host_unreachable(row.host) if row.failures else None
+        page = {
+            "state": DESTINATION_WORDS[row.state],
+            "tone": DESTINATION_LABELS[DESTINATION_WORDS[row.state]],
+            "channel": in_words(row.channel),
+            "failures": f"{row.failures:,} attempt{'s' if row.failures > 1 else ''} in a row",
+            "waiting_words": f"{row.waiting_count:,} notification{'s' if row.waiting_count > 1 else ''}",
+            "pause": _pause(unreachable.next_try if unreachable else row.next_try, now),
+            "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
+            "waiting": [_waiting(one, now) for one in found.rows],
+            "more": found.left_out_words,
+            "waiting_url": notifications_waiting_url(row),
+        }
+        return {**super().page_context(request, row), "page": page}
+
+    @admin.display(description="recipient")
+    def named(self, destination: Destination) -> str | SafeString:
+        """Its recipient, redacted where it is a secret."""
+        return short(destination.recipient) or "–"
+
+    @admin.display(description="channel")
+    def channel_words(self, destination: Destination) -> str:
+        """Its channel in words."""
+        return in_words(destination.channel)
+
+    @display(description="state", label=DESTINATION_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
+    def state_words(self, destination: Any) -> str:
+        """How it fares."""
+        return DESTINATION_WORDS[destination.state]
+
+    @admin.display(description="failing since")
+    def since(self, destination: Destination) -> SafeString | str | None:
+        """Since when it fails."""
+        return ago(destination.failing_since) if destination.failing_since else None
+
+    @admin.display(description="last error")
+    def why(self, destination: Destination) -> str | SafeString | None:
+        """Why the last attempt failed."""
+        return short(destination.last_error)
+
+    @admin.display(description="waiting")
+    def waiting(self, destination: Any) -> SafeString | str:
+        """How many messages wait for it."""
+        count = f"{destination.waiting_count:,}"
+        return link(notifications_waiting_url(destination), count) if destination.waiting_count else count
+
+    @admin.display(description="oldest")
+    def oldest(self, destination: Any) -> SafeString | str | None:
+        """For how long the oldest of these has waited."""
+        return _waited(destination.waiting_since)
+
+
+def _waited(since: datetime | None) -> SafeString | str | None:
+    """None where it waits for a later time from the start, as for the end of a maintenance window."""
+    return ago(since) if since and since <= clock.now() else None
+
+
+def _pause(until: datetime | None, now: datetime) -> str | None:
+    return f"tried again in {age_words(until - now)}" if until and until > now else None
+
+
+def _waiting(one: Notification, now: datetime) -> dict[str, Any]:
+    return {
+        "row": one,
+        "words": alert_words(one.alert) if one.alert else "Event",
+        "target": target_words(one.alert.facts) if one.alert else "",
+        "alert_url": page_url(one.alert) if one.alert else "",
+        "url": page_url(one),
+        "turn": _turn(one, now),
+        "waited": _waited(one.first_attempt or one.due),
+    }
+
+
+def _turn(one: Notification, now: datetime) -> str:
+    """When it goes out."""
+    if one.lease_token is not None:
+        return "being sent"
+    return f"in {age_words(one.due - now)}" if one.due > now else "next"
