@@ -75,7 +75,7 @@ def _queue(now: datetime) -> Iterator[Metric]:
     pending = Notification.objects.filter(status=NotificationStatus.PENDING.value).order_by()
     is_due, is_addressed = Q(due__lte=now), Q(destination__gt="")
     counted = {
-        row.pop("channel"): row
+        row["channel"]: row
         for row in pending.values("channel").annotate(
             due_count=Count("id", filter=is_due),
             due_since=Min("due", filter=is_due),

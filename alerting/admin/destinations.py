@@ -22,7 +22,7 @@ from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call
-from opsapi.console.ages import age_words
+from opsapi.console.ages import age_words, ago_words
 from opsapi.console.display import ago, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.first_rows import first_rows
@@ -50,7 +50,7 @@ def _has_what_to_send(destination: Any, _now: datetime) -> bool:
 SEND_NOW = Action(
     label="Send now",
     done="Sending now",
-    text="What waits is due now, and the pause ends. While the destination fails, one message goes first, and "
+    text="What waits is due now, and the pause ends. While the destination fails, one message goes first and "
     "the rest follows in order as soon as it was accepted. Maintenance windows and acknowledgements still "
     "hold back their notifications.",
     run=_send_now,
@@ -79,7 +79,7 @@ class DestinationAdmin(ConsoleAdmin):
     """Where notifications go, the latest to fail first: since when, why, and what waits."""
 
     section = Section.ALERTING
-    icon = "outgoing_mail"
+    icon = "send"
     rank = 45
     group_path = "group_id"
     actions_of_row = {"send_now": SEND_NOW}
@@ -121,6 +121,7 @@ class DestinationAdmin(ConsoleAdmin):
             "state": DESTINATION_WORDS[row.state],
             "tone": DESTINATION_LABELS[DESTINATION_WORDS[row.state]],
             "channel": in_words(row.channel),
+            "since": ago_words(row.failing_since, now) if row.failing_since else "",
             "failures": f"{row.failures:,} attempt{'s' if row.failures > 1 else ''} in a row",
             "waiting_words": f"{row.waiting_count:,} notification{'s' if row.waiting_count > 1 else ''}",
             "pause": _pause(unreachable.next_try if unreachable else row.next_try, now),

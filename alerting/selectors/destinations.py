@@ -1,5 +1,7 @@
 """Destinations: how they fare, and what waits for each."""
 
+from typing import Any
+
 from django.db.models import (
     Case,
     CharField,
@@ -33,24 +35,22 @@ _STATE = Case(
 WAITING_SINCE = Coalesce("first_attempt", "due")
 
 
-def with_state(rows: QuerySet[Destination]) -> QuerySet[Destination]:
+def with_state(rows: QuerySet[Destination]) -> QuerySet[Any]:
     """Destinations with their `state`, a DestinationState."""
-    return rows.annotate(state=_STATE)
+    annotated: QuerySet[Any] = rows.annotate(state=_STATE)
+    return annotated
 
 
-def with_waiting(rows: QuerySet[Destination]) -> QuerySet[Destination]:
+def with_waiting(rows: QuerySet[Destination]) -> QuerySet[Any]:
     """Destinations with `state`, `waiting_count` and `waiting_since`; the latest to fail come first."""
     of_each = waiting_for(OuterRef("id")).order_by().values("destination")
     counts = of_each.annotate(count=Count("id")).values("count")
     oldest = of_each.annotate(oldest=Min(WAITING_SINCE)).values("oldest")
-    return (
-        with_state(rows)
-        .annotate(
-            waiting_count=Coalesce(Subquery(counts, output_field=IntegerField()), 0),
-            waiting_since=Subquery(oldest, output_field=DateTimeField()),
-        )
-        .order_by(F("failing_since").desc(nulls_last=True), "-updated", "id")
+    annotated: QuerySet[Any] = with_state(rows).annotate(
+        waiting_count=Coalesce(Subquery(counts, output_field=IntegerField()), 0),
+        waiting_since=Subquery(oldest, output_field=DateTimeField()),
     )
+    return annotated.order_by(F("failing_since").desc(nulls_last=True), "-updated", "id")
 
 
 def waiting_for(destination: str | OuterRef) -> QuerySet[Notification]:

@@ -5,7 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, User
 from alerting.choices import DestinationState
@@ -107,6 +109,22 @@ class TestPages:
         page = shown(console, page_of(destination))
         assert page.count('data-label="Attempts"') == 10
         assert "… and 2 more" in page
+
+    def test_more_rows_take_no_more_statements(self, console: Client, project: Project) -> None:
+        def statements(url: str) -> int:
+            with CaptureQueriesContext(connection) as made:
+                shown(console, url)
+            return len(made)
+
+        destination = make_destination(project)
+        make_waiting(destination)
+        pages = (DESTINATIONS, page_of(destination), f"{NOTIFICATIONS}?waiting_for={destination.id}")
+        shown(console, DESTINATIONS)  # what a session asks once
+        few = [statements(url) for url in pages]
+        for _ in range(5):
+            make_waiting(destination)
+            make_waiting(make_destination(ProjectFactory.create()))
+        assert [statements(url) for url in pages] == few
 
 
 class TestSendingNow:

@@ -525,7 +525,7 @@ def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -
     with connection.cursor() as cursor, CaptureQueriesContext(connection) as statements:
         cursor.execute("ANALYZE alerting_notification")
         list(alerting_metrics())
-        assert with_waiting(Destination.objects.all()).get().waiting_count == 50  # type: ignore[attr-defined]  # annotated
+        assert with_waiting(Destination.objects.all()).get().waiting_count == 50
     for statement in [one["sql"] for one in statements if "'PENDING'" in one["sql"]]:
         with connection.cursor() as cursor:
             cursor.execute("EXPLAIN " + statement.replace("%", "%%"), [])
