@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Model
 
-from alerting.choices import NotificationStatus
+from alerting.choices import DestinationState, NotificationStatus
 from alerting.looks import alert_cells, notifications_waiting_url, window_look
 from alerting.models import (
     Alert,
@@ -184,7 +184,7 @@ def _destinations(reach: Reach, now: datetime) -> Panel:
         headers=["Destination", "Project", "Since", "Waiting", "Last error"],
         rows=[_destination(one, now) for one in found.rows],
         count=found.count,
-        url=list_url(Destination),
+        url=list_url(Destination, state=DestinationState.FAILING.value),
         empty="Every destination took the last message sent to it.",
         tone=Tone.BAD,
     )
