@@ -31,6 +31,7 @@ PROGRAMS = frozenset({"chromium", "prometheus", "nginx", "systemd"})
 FIRST = (
     "tests/processes/test_serve.py",
     "tests/processes/test_killed_workers.py",
+    "tests/simulation/",
     "tests/browser/",
     "tests/processes/",
     "tests/integration/embedded/",

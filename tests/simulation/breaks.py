@@ -1,0 +1,193 @@
+"""The code broken on purpose, one promise at a time: what the simulator has to find.
+
+Each break replaces one rule, or one statement as the store in memory mirrors it. The last ones were in the
+code until the simulator found them.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from alerting import delivery
+from alerting.models import Notification
+from alerting.rules import claim_order, destination_health
+from alerting.rules.claim_order import Candidate, InHand
+from alerting.rules.destination_health import Health
+from alerting.services import notification_rows
+from integrations.choices import Fault
+from integrations.delivery import deliver
+from integrations.outcome import Outcome
+from tests.simulation import store
+from tests.simulation.invariants import Promise
+from tests.simulation.store import MemoryStore
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """What is broken, the first seed that finds it, and the promises of which one is broken with it."""
+
+    name: str
+    seed: int
+    promises: frozenset[Promise]
+    apply: Callable[[Patch], None]
+
+
+def _no_retry(patch: Patch) -> None:
+    patch.setattr(delivery, "next_attempt", lambda *_: None)
+
+
+def _no_reason(patch: Patch) -> None:
+    patch.setattr(store, "NO_ANSWER", None)
+
+
+def _nothing_is_taken_up(patch: Patch) -> None:
+    patch.setattr(MemoryStore, "_release", lambda *_: None)
+
+
+def _random_ids(patch: Patch) -> None:
+    numbers = count()
+    patch.setattr(notification_rows, "derived_id", lambda *_: f"{next(numbers):024x}")
+
+
+def _no_order(patch: Patch) -> None:
+    patch.setattr(MemoryStore, "_is_first", staticmethod(lambda *_: True))
+
+
+def _only_what_is_due_has_an_order(patch: Patch) -> None:
+    """A retry that waits lets what was said later pass."""
+
+    def first(row: Notification, others: Iterable[Notification], now: datetime) -> bool:
+        return not any(
+            other.subject == row.subject
+            and (other.lease_token is not None or (other.sequence < row.sequence and other.due <= now))
+            for other in others
+        )
+
+    patch.setattr(MemoryStore, "_is_first", staticmethod(first))
+
+
+def _no_fence(patch: Patch) -> None:
+    patch.setattr(MemoryStore, "_holds", lambda self, one: one.id in self.pending)
+
+
+def _late_sending(patch: Patch) -> None:
+    patch.setattr(delivery, "LONGEST_ATTEMPT", timedelta(days=-1))
+
+
+def _perhaps_is_no(patch: Patch) -> None:
+    real = delivery._changes
+
+    def changes(job: delivery.Job, alert: Any, outcome: Outcome, now: datetime) -> dict[str, Any]:
+        return real(replace(job, perhaps_before=False), alert, replace(outcome, perhaps_received=False), now)
+
+    patch.setattr(delivery, "_changes", changes)
+
+
+def _only_deliveries_are_ended(patch: Patch) -> None:
+    received = staticmethod(lambda row: row.status == "DELIVERED")
+    patch.setattr(MemoryStore, "_was_received", received)
+
+
+def _first_come_first_served(patch: Patch) -> None:
+    def choose(
+        candidates: Sequence[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
+    ) -> list[str]:
+        free = slots - sum(one.mine for one in in_hand)
+        return [one.id for one in sorted(candidates, key=lambda one: one.due)][: max(0, free)]
+
+    patch.setattr(claim_order, "choose", choose)
+
+
+def _old_requests_hold_slots(patch: Patch) -> None:
+    patch.setattr(claim_order, "YOUNG", timedelta(hours=1))
+
+
+def _no_share(patch: Patch) -> None:
+    class Greedy(claim_order._Round):
+        def takes(self, one: Candidate) -> bool:
+            self.held[one.project] = -(10**6)
+            return super().takes(one)
+
+    patch.setattr(claim_order, "_Round", Greedy)
+
+
+def _no_probing_of_hosts(patch: Patch) -> None:
+    real = MemoryStore._candidate
+    patch.setattr(
+        MemoryStore, "_candidate", staticmethod(lambda row, place, host_down: real(row, place, False))
+    )
+
+
+def _every_fault_is_the_hosts(patch: Patch) -> None:
+    def host_is_at_fault(real: Callable[..., Outcome]) -> Callable[..., Outcome]:
+        def send(*args: Any, **named: Any) -> Outcome:
+            outcome = real(*args, **named)
+            return outcome if outcome.reason is None else replace(outcome, fault=Fault.HOST)
+
+        return send
+
+    patch.setattr(delivery, "deliver", host_is_at_fault(deliver))
+
+
+def _back_is_not_noticed(patch: Patch) -> None:
+    patch.setattr(MemoryStore, "due_at_once", lambda *_: None)
+
+
+def _asking_to_wait_is_ignored(patch: Patch) -> None:
+    real = destination_health.health_after
+
+    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
+        return real(health, replace(outcome, retry_after=None), now)
+
+    patch.setattr(destination_health, "health_after", health_after)
+
+
+def _asking_to_wait_is_forgotten(patch: Patch) -> None:
+    patch.setattr(destination_health, "_asked_to_wait", lambda *_: None)
+
+
+def _no_limit(patch: Patch) -> None:
+    patch.setattr(claim_order, "BURST", 10**6)
+    patch.setattr(claim_order, "AT_ONE_DESTINATION", 10**6)
+
+
+def _retries_for_ever(patch: Patch) -> None:
+    patch.setattr(delivery, "next_attempt", lambda *_: _[2] + timedelta(seconds=5))
+
+
+_ORDER = frozenset({Promise.ORDER})
+_FAIR = frozenset({Promise.FAIR, Promise.FAULT_IN_ITS_PLACE})
+_PLACE = frozenset({Promise.FAULT_IN_ITS_PLACE})
+_BACK = frozenset({Promise.BACK})
+
+BREAKS = (
+    Break("a failed attempt is not tried again", 0, frozenset({Promise.DURABLE}), _no_retry),
+    Break(
+        "what a dead worker had in hand stays there", 0, frozenset({Promise.DURABLE}), _nothing_is_taken_up
+    ),
+    Break("ids are random", 56, frozenset({Promise.ONE_ID}), _random_ids),
+    Break("what comes before is not looked at", 0, _ORDER, _no_order),
+    Break("a retry that waits is passed", 84, _ORDER, _only_what_is_due_has_an_order),
+    Break("a lease that lapsed still counts", 172, _ORDER, _no_fence),
+    Break("no answer counts as not received", 0, frozenset({Promise.FOLLOWED_UP}), _perhaps_is_no),
+    Break("only deliveries are ended", 0, frozenset({Promise.FOLLOWED_UP}), _only_deliveries_are_ended),
+    Break("first come, first served", 3, _FAIR, _first_come_first_served),
+    Break("a request that lasts holds its slot", 43, _FAIR, _old_requests_hold_slots),
+    Break("a host that is down is not probed but tried", 11, _PLACE, _no_probing_of_hosts),
+    Break("every fault counts as the host's", 30, _FAIR, _every_fault_is_the_hosts),
+    Break("a receiver that is back is not noticed", 0, _BACK, _back_is_not_noticed),
+    Break("Retry-After is ignored", 3, _BACK, _asking_to_wait_is_ignored),
+    Break("requests in hand have no limit", 215, frozenset({Promise.BOUNDED}), _no_limit),
+    Break("retries have no end", 249, frozenset({Promise.BOUNDED, Promise.DURABLE}), _retries_for_ever),
+    # Found while the simulator was built.
+    Break("what was in hand at a crash ends without a reason", 74, frozenset({Promise.DURABLE}), _no_reason),
+    Break("a worker that slept sends what it had in hand", 68, _ORDER, _late_sending),
+    Break("a project takes all that is left", 215, _FAIR, _no_share),
+    Break("Retry-After is forgotten over an earlier answer", 20, _BACK, _asking_to_wait_is_forgotten),
+)

@@ -1,0 +1,308 @@
+"""The promises of delivery as invariants of a run: while it goes on, and of what it leaves behind."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from alerting.choices import AlertStatus, NotificationStatus
+from alerting.delivery import HELD_UP
+from alerting.models import Notification
+from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
+from integrations.choices import ENDS, TELLING, DeliveryStatus, Fault, MessageKind
+from tests.simulation.plans import HOUR
+from tests.simulation.world import BEGINNING, Request, World
+
+STARTS_WITHIN = 2.0
+BACK_WITHIN = 5.0
+MOST_ATTEMPTS = 250
+_ENDED = (NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value)
+
+
+class Promise(StrEnum):
+    """What delivery promises (docs/architecture.md, "Delivery")."""
+
+    DURABLE = "durable"
+    ONE_ID = "one id"
+    ORDER = "order"
+    FOLLOWED_UP = "what was perhaps received is followed up"
+    FAIR = "fair"
+    FAULT_IN_ITS_PLACE = "a fault belongs where it happened"
+    BACK = "back means back"
+    BOUNDED = "bounded"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A promise that was broken, and by what."""
+
+    promise: Promise
+    what: str
+
+
+class Watch:
+    """Looks on while the run goes on."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.found: list[Violation] = []
+        self._asked_to_wait: dict[str, tuple[float, float]] = {}
+        self._unreachable: dict[str, float] = {}
+        self._failing: set[str] = set()
+        self._due_back: dict[str, tuple[float, float]] = {}
+        world.watchers.append(self._see)
+
+    def _see(self, what: str, request: Request) -> None:
+        if what == "begins":
+            self._begins(request)
+        else:
+            self._recorded(request)
+
+    def _note(self, promise: Promise, what: str, request: Request) -> None:
+        one = request.notification
+        about = f"{one.kind} {one.id} to {request.receiver.name} at {request.began:.3f}"
+        self.found.append(Violation(promise, f"{about}: {what}"))
+
+    def _begins(self, request: Request) -> None:
+        self._check_order(request)
+        self._check_bounds(request)
+        self._check_fairness(request)
+        self._check_places(request)
+        self._check_back(request)
+
+    def _check_order(self, request: Request) -> None:
+        one = request.notification
+        for other in self.world.in_flight:
+            beside = other.notification
+            same = (beside.destination, beside.subject) == (one.destination, one.subject)
+            if other is not request and same:
+                self._note(Promise.ORDER, f"{beside.kind} {beside.id} is in hand as well", request)
+
+    def _check_bounds(self, request: Request) -> None:
+        flying = self.world.in_flight
+        mine = sum(one.worker == request.worker for one in flying)
+        at_place = sum(one.notification.destination == request.notification.destination for one in flying)
+        if mine > self.world.plan.slots * BURST:
+            self._note(Promise.BOUNDED, f"{mine} requests in hand", request)
+        if at_place > AT_ONE_DESTINATION:
+            self._note(Promise.BOUNDED, f"{at_place} requests in hand at its destination", request)
+        if request.notification.attempts > MOST_ATTEMPTS:
+            self._note(Promise.BOUNDED, f"{request.notification.attempts} attempts", request)
+
+    def _check_fairness(self, request: Request) -> None:
+        if _project(request.notification) not in self.world.plan.sound:
+            return
+        late = request.began - self._undisturbed(request.ready, request.began)
+        if late > STARTS_WITHIN and self.world.plan.restore is None:
+            host = request.receiver.host
+            broken = [one for one in self.world.plan.receivers if one.host == host and not one.is_sound]
+            promise = Promise.FAULT_IN_ITS_PLACE if broken else Promise.FAIR
+            self._note(promise, f"it starts after {late:.1f} s", request)
+
+    def _undisturbed(self, since: float, until: float) -> float:
+        """From when on no worker was gone, asleep or without a database."""
+        ends = [end for start, end in self.world.troubles if start <= until and end > since]
+        return max([since, *ends])
+
+    def _check_places(self, request: Request) -> None:
+        host, since = request.receiver.host, self._unreachable.get(request.receiver.host)
+        if since is None or request.claimed < since:
+            return
+        beside = [
+            one
+            for one in self.world.in_flight
+            if one is not request and one.receiver.host == host and one.claimed >= since
+        ]
+        if beside:
+            what = f"{len(beside)} more probe {host}, which cannot be connected to"
+            self._note(Promise.FAULT_IN_ITS_PLACE, what, request)
+
+    def _check_back(self, request: Request) -> None:
+        one = request.notification
+        answered, until = self._asked_to_wait.get(one.destination, (0.0, 0.0))
+        if answered < request.claimed < until:
+            self._note(Promise.BACK, f"its receiver asked not to be tried before {until:.1f}", request)
+        back, deadline = self._due_back.pop(one.id, (0.0, request.began))
+        anew = one.attempts == 1 or one.first_attempt == self.world.now
+        if request.began > deadline and not anew:
+            late = request.began - self._undisturbed(deadline, request.began)
+            if late > 0 and request.receiver.accepts_from(back) and not self._host_was_away(request, back):
+                self._note(Promise.BACK, f"its receiver is back since {back:.1f}", request)
+
+    def _host_was_away(self, request: Request, since: float) -> bool:
+        outages = self.world.plan.outages
+        return any(one.host == request.receiver.host and one.end > since for one in outages)
+
+    def _recorded(self, request: Request) -> None:
+        outcome, one = request.outcome, request.notification
+        assert outcome is not None
+        if outcome.reason == HELD_UP:
+            return
+        seconds = self.world.seconds
+        host = request.receiver.host
+        if outcome.fault is Fault.HOST:
+            self._unreachable.setdefault(host, seconds)
+        else:
+            self._unreachable.pop(host, None)
+        if outcome.retry_after:
+            known = self._asked_to_wait.get(one.destination, (0.0, 0.0))
+            self._asked_to_wait[one.destination] = max(known, (seconds, request.ended + outcome.retry_after))
+        if outcome.status is not DeliveryStatus.DELIVERED:
+            self._failing.add(one.destination)
+        elif one.destination in self._failing:
+            self._failing.discard(one.destination)
+            self._expect_the_rest(one.destination)
+
+    def _expect_the_rest(self, destination: str) -> None:
+        """What waits there for another attempt begins soon, at the pace the receiver can take."""
+        place = self.world.store.place(destination)
+        pace = place.pace_ms / 1000 if place else 0.0
+        asked = self._asked_to_wait.get(destination, (0.0, 0.0))[1]
+        deadline = max(self.world.seconds, asked) + BACK_WITHIN + 4 * pace
+        for row in self.world.store.notifications():
+            waits = row.status == NotificationStatus.PENDING.value and row.lease_token is None
+            if waits and row.destination == destination and row.first_attempt is not None:
+                self._due_back.setdefault(row.id, (self.world.seconds, deadline))
+
+
+def violations(world: World, watch: Watch) -> list[Violation]:
+    """All that a finished run broke."""
+    left = _Left(world)
+    checks = [left.durable(), left.one_id(), left.bounded()]
+    if world.plan.restore is None:
+        checks += [left.order(), left.followed_up()]
+    found = watch.found if world.plan.restore is None else []
+    return [*found, *(one for check in checks for one in check)]
+
+
+class _Left:
+    """What a run left behind: notifications, and all requests in the order in which they arrived."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.rows = world.store.notifications()
+        self.statuses = world.store.statuses()
+        self.ends = {(row.alert_id, row.destination): row for row in self.rows if row.kind in ENDS}
+        self.requests: dict[str, list[Request]] = defaultdict(list)
+        self.of_subject: dict[tuple[str, str], list[Request]] = defaultdict(list)
+        for one in world.requests:
+            self.requests[one.notification.id].append(one)
+            if one.reached:
+                key = (one.notification.destination, one.notification.subject)
+                self.of_subject[key].append(one)
+
+    def durable(self) -> Iterator[Violation]:
+        """Each ends with an outcome or a reason, and none is given up before its hour."""
+        for row in self.rows:
+            waits = row.status == NotificationStatus.PENDING.value
+            if waits and not (row.kind == MessageKind.UPDATE and row.due > self.world.now):
+                yield Violation(Promise.DURABLE, f"{_named(row)} still waits, {row.due=}, {row.reason=}")
+            if row.status in ("FAILED", "DROPPED") and not row.reason:
+                yield Violation(Promise.DURABLE, f"{_named(row)} is {row.status} without a reason")
+            if row.status == "FAILED" and self._given_up_early(row):
+                yield Violation(Promise.DURABLE, f"{_named(row)} was given up within its hour: {row.reason}")
+        yield from self._unsaid()
+
+    def _unsaid(self) -> Iterator[Violation]:
+        """Each alert has its opening for each notification of its configuration."""
+        said = {(row.alert_id, row.setting_id) for row in self.rows if row.kind == MessageKind.OPEN}
+        settings = defaultdict(set)
+        for row in self.rows:
+            settings[row.group_id].add(row.setting_id)
+        for row in self.rows:
+            for setting in settings[row.group_id]:
+                if row.kind == MessageKind.OPEN and (row.alert_id, setting) not in said:
+                    yield Violation(Promise.DURABLE, f"{row.alert_id} has no opening for {setting}")
+
+    def _given_up_early(self, row: Notification) -> bool:
+        tries = self.requests[row.id]
+        last = tries[-1] if tries else None
+        if last is None or last.outcome is None or last.outcome.status is not DeliveryStatus.RETRY:
+            return False
+        wanted = row.kind in ENDS or (
+            row.kind in TELLING and self.statuses[str(row.alert_id)] == AlertStatus.OPEN.value
+        )
+        first = row.first_attempt
+        hour_over = first is not None and (self.world.now - first).total_seconds() >= HOUR
+        redirected = any(one.id != row.id and one.sequence == row.sequence for one in self.rows)
+        if not wanted or redirected:
+            return False
+        since_first = last.ended - ((first or BEGINNING) - BEGINNING).total_seconds()
+        return not hour_over or since_first < HOUR - 1
+
+    def one_id(self) -> Iterator[Violation]:
+        """What says the same to the same receiver has the same id."""
+        ids: dict[tuple[object, ...], set[str]] = defaultdict(set)
+        contents: dict[str, set[tuple[object, ...]]] = defaultdict(set)
+        for one in self.world.requests:
+            row = one.notification
+            said = (row.alert_id, row.setting_id, row.destination, row.kind)
+            contents[row.id].add((row.alert_id, row.setting_id, row.kind))
+            if row.kind in (MessageKind.OPEN, MessageKind.CLOSE):
+                ids[said].add(row.id)
+        for what, found in ids.items():
+            if len(found) > 1:
+                yield Violation(Promise.ONE_ID, f"{what} was said as {sorted(found)}")
+        for name, said_as in contents.items():
+            if len(said_as) > 1:
+                yield Violation(Promise.ONE_ID, f"{name} says {sorted(map(str, said_as))}")
+
+    def order(self) -> Iterator[Violation]:
+        """The last message a receiver takes is the state, and each opening is ended before the next."""
+        for key, arrived in self.of_subject.items():
+            yield from self._between_openings(key, arrived)
+            taken = [one.notification for one in arrived if one.taken]
+            if not taken:
+                continue
+            last = taken[-1]
+            is_open = self.statuses[str(last.alert_id)] == AlertStatus.OPEN.value
+            if (last.kind in ENDS) == is_open or (not is_open and last.kind not in ENDS):
+                end = self.ends.get((last.alert_id, last.destination))
+                if end is None or end.status != NotificationStatus.FAILED.value:
+                    end_is = end.status if end else "missing"
+                    what = f"{key}: the last message taken is {_named(last)}, its end is {end_is}"
+                    yield Violation(Promise.ORDER, what)
+
+    def _between_openings(self, key: tuple[str, str], arrived: list[Request]) -> Iterator[Violation]:
+        open_alert = None
+        for one in arrived:
+            row = one.notification
+            if one.refused:
+                continue
+            if row.kind in ENDS:
+                open_alert = None if row.alert_id == open_alert else open_alert
+            elif open_alert not in (None, row.alert_id):
+                end = self.ends.get((open_alert, row.destination))
+                if end is None or end.status != NotificationStatus.FAILED.value:
+                    yield Violation(Promise.ORDER, f"{key}: {_named(row)} while {open_alert} is not ended")
+                open_alert = row.alert_id
+            else:
+                open_alert = row.alert_id
+
+    def followed_up(self) -> Iterator[Violation]:
+        """What perhaps arrived is not called dropped, and its receiver gets the end."""
+        for row in self.rows:
+            perhaps = any(one.reached and not one.refused for one in self.requests[row.id])
+            if not perhaps or row.kind in ENDS:
+                continue
+            if row.status == NotificationStatus.DROPPED.value:
+                yield Violation(Promise.FOLLOWED_UP, f"{_named(row)} was perhaps received, and dropped")
+            if self.statuses[str(row.alert_id)] == AlertStatus.OPEN.value:
+                continue
+            end = self.ends.get((row.alert_id, row.destination))
+            if end is None or end.status not in _ENDED:
+                yield Violation(Promise.FOLLOWED_UP, f"{_named(row)} was perhaps received, and never ended")
+
+    def bounded(self) -> Iterator[Violation]:
+        """No attempt lasts longer than a lease."""
+        for one in self.world.requests:
+            if one.ended - one.began > 30:
+                yield Violation(Promise.BOUNDED, f"{_named(one.notification)} took {one.ended - one.began} s")
+
+
+def _project(row: Notification) -> int:
+    return int(row.group_id or "0", 16)
+
+
+def _named(row: Notification) -> str:
+    return f"{row.kind} {row.id} ({row.alert_id}, {row.subject}, sequence {row.sequence})"

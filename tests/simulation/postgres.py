@@ -1,0 +1,123 @@
+"""The real tables: real services, the real worker's claim, decide and record, and PostgreSQL.
+
+Only the seam to the outside is replaced, as for the store in memory.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from accesslist.models import Project
+from alerting import delivery
+from alerting.choices import NotificationStatus
+from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
+from alerting.rules.transition import ConfigView
+from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.alerts import NewAlert, alerts_close, alerts_start
+from alerting.services.configs import alert_config_update
+from alerting.services.leases import leases_release
+from alerting.services.windows import window_create, window_delete
+from events.types import EVENT_TYPES, EventType
+from integrations.outcome import Outcome
+from opsapi.api.principal import SYSTEM
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_config
+from tests.simulation.plans import Receiver, Setting
+
+_CATEGORY = EVENT_TYPES[EventType.HOST_DOWN].category.value
+
+
+class PostgresStore:
+    """As `tests.simulation.stores.Store` says."""
+
+    def __init__(self) -> None:
+        self._projects: dict[int, Project] = {}
+        self._configs: dict[int, AlertConfig] = {}
+        self._settings: Sequence[Setting] = ()
+        self._windows: dict[tuple[int, int], MaintenanceWindow] = {}
+
+    def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
+        self._settings = settings
+        for number in sorted({one.project for one in settings}):
+            # Its id is its number, as in memory.
+            project: Project = ProjectFactory.create(id=f"{number:024x}")
+            self._projects[number] = project
+            documents = [_document(one) for one in settings if one.project == number]
+            self._configs[number] = make_config(project, notifications=documents)
+
+    def open(self, project: int, target: str, number: int, now: datetime) -> str:
+        config = self._configs[project]
+        view = ConfigView(id=config.id, event_type=EventType.HOST_DOWN)
+        group = self._projects[project].id
+        facts = {"hostname": f"db{target}", "port": 27017}
+        alerts_start(starts=[NewAlert(config=view, target=target, facts=facts)], group_id=group, now=now)
+        return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
+
+    def close(self, alert_id: str, now: datetime) -> None:
+        group = Alert.objects.get(id=alert_id).group_id
+        alerts_close(values={alert_id: None}, group_id=group, now=now)
+
+    def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
+        group = Alert.objects.get(id=alert_id).group_id
+        alert_acknowledge(alert_id=alert_id, group_id=group, until=until, comment=None, actor=SYSTEM, now=now)
+
+    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+        values = {"startDate": now, "endDate": end, "alertTypeNames": [_CATEGORY]}
+        group = self._projects[project].id
+        made = window_create(group_id=group, values=values, actor=SYSTEM, now=now)
+        self._windows[project, number] = made
+
+    def window_gone(self, project: int, number: int, now: datetime) -> None:
+        window = self._windows[project, number]
+        window_delete(group_id=window.group_id, window_id=window.id, actor=SYSTEM, now=now)
+
+    def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
+        project = self._settings[setting].project
+        config = self._configs[project]
+        same = [one for one in self._settings if one.project == project]
+        documents = [
+            {**_document(one), "id": kept.id}
+            for one, kept in zip(same, config.settings.order_by("position"), strict=True)
+        ]
+        documents[same.index(self._settings[setting])]["webhookUrl"] = receiver.url
+        alert_config_update(config=config, read=lambda _: {"notifications": documents}, actor=SYSTEM, now=now)
+
+    def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
+        return delivery.claim(worker=worker, slots=slots, now=now)
+
+    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
+        return delivery.decide(claims, now=now)
+
+    def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
+        delivery.record(ended, clock=lambda: now)
+
+    def release(self, worker: int, now: datetime) -> None:
+        leases_release(now=now, absent={worker})
+
+    def next_time(self) -> datetime | None:
+        pending = Notification.objects.filter(status=NotificationStatus.PENDING.value)
+        places = {place.id: place for place in Destination.objects.all()}
+        down = {host.host: host.next_try for host in UnreachableHost.objects.all()}
+        times = []
+        for row in pending:
+            place = places.get(row.destination)
+            waits = [row.due, place.next_try if place else None, down.get(place.host) if place else None]
+            times.append(row.lease_until or max(one for one in waits if one))
+        return min(times, default=None)
+
+    def notifications(self) -> list[Notification]:
+        return list(Notification.objects.order_by("sequence", "id"))
+
+    def statuses(self) -> dict[str, str]:
+        return dict(Alert.objects.values_list("id", "status"))
+
+    def place(self, destination: str) -> Destination | None:
+        return Destination.objects.filter(id=destination).first()
+
+
+def _document(setting: Setting) -> dict[str, object]:
+    document: dict[str, object] = {
+        "typeName": "WEBHOOK",
+        "webhookUrl": setting.receiver.url,
+        "delayMin": setting.delay_min,
+    }
+    return document if setting.interval_min is None else {**document, "intervalMin": setting.interval_min}

@@ -1,0 +1,568 @@
+"""The tables of delivery in memory: the rules of the claim statement, and what services write.
+
+Each method says which SQL statement or service it mirrors. All decisions are the real ones, and rows are made
+by the real builders; only where they lie is another. One call is one transaction.
+"""
+
+import uuid
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+from alerting import delivery
+from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
+from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.rules import claim_order, delivery_policy, destination_health
+from alerting.rules.claim_order import Candidate, InHand
+from alerting.rules.delivery_policy import NO_OUTCOME, Silence, Step, Verdict, repeat_due
+from alerting.rules.destination_health import PROBED_AFTER, Health
+from alerting.rules.windows import WindowSpan, covering
+from alerting.selectors.due import due_of
+from alerting.selectors.notified import Notified
+from alerting.services import notification_rows
+from alerting.services.destinations import destination_id
+from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED
+from integrations.choices import ENDS, TELLING, ChannelType, Fault, MessageKind
+from integrations.messages import Message
+from integrations.outcome import Outcome
+from opsapi.outbound.errors import NO_ANSWER
+from tests.simulation.plans import Receiver, Setting
+
+Row = TypeVar("Row", Notification, Alert, Destination, NotificationSetting, UnreachableHost)
+PENDING = NotificationStatus.PENDING.value
+_HEALTH = ("failures", "failing_since", "last_error", "answered", "next_try", "pace_ms")
+
+
+class MemoryStore:
+    """Projects, alerts, notifications, destinations and hosts, by their ids."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Notification] = {}
+        self.pending: dict[str, Notification] = {}
+        self.of_alert: dict[str, list[Notification]] = {}
+        self.alerts: dict[str, Alert] = {}
+        self.settings: list[NotificationSetting] = []
+        self.places: dict[str, Destination] = {}
+        self.down: dict[str, UnreachableHost] = {}
+        self.windows: dict[str, list[WindowSpan]] = {}
+        self.tries: dict[str, list[tuple[int, str | None, datetime]]] = {}
+        self.sequence = 0
+
+    # --- what happens to alerts -----------------------------------------------------------------
+
+    def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
+        for number, one in enumerate(settings):
+            kept = NotificationSetting(
+                id=f"{number:024x}",
+                config_id=f"{one.project:024x}",
+                type_name="WEBHOOK",
+                delay_min=one.delay_min,
+                interval_min=one.interval_min,
+                fields={"webhookUrl": one.receiver.url},
+            )
+            self.settings.append(kept)
+
+    def open(self, project: int, target: str, number: int, now: datetime) -> str:
+        """`alerts_open` and `schedule_openings`."""
+        group = f"{project:024x}"
+        seconds = int(now.timestamp() * 1000)
+        alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
+        if known := next((one for one in self.alerts if one[12:] == alert_id[12:]), None):
+            return known
+        alert = Alert(
+            id=alert_id,
+            group_id=group,
+            config_id=group,
+            event_type="HOST_DOWN",
+            status=AlertStatus.OPEN.value,
+            target_key=target,
+            created=now,
+            updated=now,
+            opens=now,
+        )
+        self.alerts[alert_id] = alert
+        for setting in self.settings:
+            if setting.config_id == group:
+                due = now + setting.delay
+                row = notification_rows.alert_row(setting, MessageKind.OPEN, alert, due=due, now=now)
+                self._insert(row)
+        return alert_id
+
+    def close(self, alert_id: str, now: datetime) -> None:
+        """`alerts_close` and `schedule_end`."""
+        self.alerts[alert_id].status = AlertStatus.CLOSED.value
+        for row in self.of_alert.get(alert_id, ()):
+            if row.status == PENDING and row.lease_token is None:
+                self._drop(row)
+        for one in self._notified(alert_id):
+            self._insert(notification_rows.notified_row(one, MessageKind.CLOSE, now))
+
+    def _drop(self, row: Notification) -> None:
+        """`notifications_drop`."""
+        if row.perhaps_received:
+            self._set(row, status=NotificationStatus.FAILED.value, reason=row.reason or NO_ANSWER)
+        else:
+            reason = DropReason.ALERT_OVER.value
+            self._set(row, status=NotificationStatus.DROPPED.value, reason=reason)
+
+    def _notified(self, alert_id: str, *, or_in_hand: bool = True) -> list[Notified]:
+        """`all_notified`."""
+        found: dict[tuple[str, ...], Notified] = {}
+        for row in self.of_alert.get(alert_id, ()):
+            in_hand = or_in_hand and row.lease_token is not None and row.destination > ""
+            if row.kind not in ENDS and (self._was_received(row) or in_hand):
+                one = Notified(
+                    group_id=str(row.group_id),
+                    alert_id=alert_id,
+                    setting_id=row.setting_id,
+                    type_name=row.type_name,
+                    channel=str(row.channel),
+                    destination=row.destination,
+                    subject=row.subject,
+                    recipient=row.recipient,
+                )
+                found.setdefault(one.key, one)
+        return list(found.values())
+
+    @staticmethod
+    def _was_received(row: Notification) -> bool:
+        return row.status == NotificationStatus.DELIVERED.value or row.perhaps_received
+
+    def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
+        """`alert_acknowledge` and `schedule_acknowledged`."""
+        alert = self.alerts[alert_id]
+        if alert.status != AlertStatus.OPEN.value:
+            return
+        alert.acknowledged_until = until if until > now else None
+        rows = list(self.of_alert.get(alert_id, ()))
+        held_back = WaitReason.ACKNOWLEDGED.value
+        self._look_anew((row for row in rows if row.reason == held_back and row.kind == "alert.update"), now)
+        if alert.acknowledged_until is None:
+            return
+        kind = MessageKind.ACKNOWLEDGE
+        waiting = {
+            row.destination
+            for row in rows
+            if row.kind == kind and row.status == PENDING and row.lease_token is None
+        }
+        for one in self._notified(alert_id, or_in_hand=False):
+            if one.destination not in waiting:
+                self._insert(notification_rows.notified_row(one, kind, now, version=now.isoformat()))
+
+    def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
+        """`window_create`."""
+        span = WindowSpan(id=str(number), start=now, end=end)
+        self.windows.setdefault(f"{project:024x}", []).append(span)
+
+    def window_gone(self, project: int, number: int, now: datetime) -> None:
+        """`window_delete` and `notifications_unsilence`."""
+        group = f"{project:024x}"
+        self.windows[group] = [one for one in self.windows.get(group, ()) if one.id != str(number)]
+        held_back = [one for one in self.pending.values() if one.group_id == group]
+        self._look_anew((one for one in held_back if one.silenced_by == str(number)), now)
+
+    def redirect(self, setting: int, receiver: Receiver, now: datetime) -> None:
+        """`alert_config_change`."""
+        self.settings[setting].fields = {"webhookUrl": receiver.url}
+
+    @staticmethod
+    def _look_anew(rows: Iterable[Notification], now: datetime) -> None:
+        """`_look_anew` of `services.notifications`."""
+        for row in rows:
+            if row.status == PENDING and row.due > now:
+                row.due = now
+
+    def _insert(self, row: Notification) -> None:
+        """`notifications_insert`: an id that is there already is left alone."""
+        if row.id in self.rows:
+            return
+        given: object = row.sequence
+        if not isinstance(given, int):
+            # The database's default.
+            self.sequence += 1
+            row.sequence = self.sequence
+        self.rows[row.id] = self.pending[row.id] = row
+        self.of_alert.setdefault(str(row.alert_id), []).append(row)
+
+    def _set(self, row: Notification, **changes: Any) -> None:
+        row.__dict__.update(changes)
+        if row.status != PENDING:
+            self.pending.pop(row.id, None)
+
+    # --- claim ----------------------------------------------------------------------------------
+
+    def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
+        """`delivery.claim`."""
+        self._release([row for row in self._held() if row.lease_until and row.lease_until < now], now)
+        limit = delivery.AT_ONCE
+        undecided = self._undecided(now)[: min(delivery.UNDECIDED_AT_ONCE, limit * 4)]
+        chosen = []
+        # Most of the time there are none.
+        if candidates := self._candidates(now):
+            in_hand = [self._in_hand(row, worker) for row in self._held() if row.destination]
+            chosen = claim_order.choose(candidates, in_hand, slots=slots, now=now)[:limit]
+        return self._take([*chosen, *undecided], worker, now)
+
+    def _held(self) -> list[Notification]:
+        return [row for row in self.pending.values() if row.lease_token is not None]
+
+    def _undecided(self, now: datetime) -> list[str]:
+        """`_UNDECIDED`: projects in turn."""
+        turns: dict[str, int] = {}
+        found = []
+        rows = [
+            row
+            for row in self.pending.values()
+            if not row.destination and row.lease_token is None and row.due <= now
+        ]
+        for row in sorted(rows, key=lambda row: (row.due, row.sequence)):
+            turn = turns[str(row.group_id)] = turns.get(str(row.group_id), 0) + 1
+            found.append((turn, row.due, row.id))
+        return [found_id for _, _, found_id in sorted(found)]
+
+    def _candidates(self, now: datetime) -> list[Candidate]:
+        """`_CANDIDATES`."""
+        waiting: dict[str, list[Notification]] = {}
+        for row in self.pending.values():
+            if row.destination:
+                waiting.setdefault(row.destination, []).append(row)
+        found = []
+        for name, rows in sorted(waiting.items()):
+            ready = [row for row in rows if row.lease_token is None and row.due <= now]
+            if not ready:
+                continue
+            place = self.places[name]
+            down = self.down.get(place.host)
+            if (place.next_try and place.next_try > now) or (down and down.next_try > now):
+                continue
+            first = [row for row in ready if self._is_first(row, rows, now)]
+            first.sort(key=lambda row: (row.due, row.sequence))
+            found += [self._candidate(row, place, down is not None) for row in first[:4]]
+        return found
+
+    @staticmethod
+    def _is_first(row: Notification, others: Iterable[Notification], now: datetime) -> bool:
+        """The NOT EXISTS of `_CANDIDATES`: whether nothing of its subject comes before it."""
+        return not any(
+            other.subject == row.subject
+            and (
+                other.lease_token is not None
+                or (
+                    (other.sequence, other.id) < (row.sequence, row.id)
+                    and (other.due <= now or other.first_attempt is not None)
+                )
+            )
+            for other in others
+        )
+
+    @staticmethod
+    def _candidate(row: Notification, place: Destination, host_down: bool) -> Candidate:
+        return Candidate(
+            id=row.id,
+            destination=place.id,
+            project=place.group_id,
+            host=place.host,
+            due=row.due,
+            steady=not place.failures and place.answered is not None and not place.pace_ms,
+            host_down=host_down,
+            tried=place.tried,
+        )
+
+    def _in_hand(self, row: Notification, worker: int) -> InHand:
+        """`_IN_HAND`."""
+        place = self.places[row.destination]
+        assert row.lease_until is not None
+        return InHand(
+            destination=row.destination,
+            project=row.group_id,
+            host=place.host,
+            began=row.lease_until - LEASE,
+            steady=not place.failures and place.answered is not None,
+            mine=row.worker == worker,
+        )
+
+    def _take(self, ids: Sequence[str], worker: int, now: datetime) -> list[Notification]:
+        """`leases_take`; what is answered are copies, as rows that were read."""
+        if not ids:
+            return []
+        token = uuid.UUID(int=len(self.tries) << 64 | worker << 32 | int(now.timestamp() * 1000) % 2**32)
+        taken = []
+        for row in (self.rows[one] for one in ids):
+            row.lease_token, row.lease_until, row.worker = token, now + LEASE, worker
+            taken.append(_copy(row))
+        return taken
+
+    def release(self, worker: int, now: datetime) -> None:
+        """`leases_release` for a worker that is gone."""
+        self._release((row for row in self._held() if row.worker == worker), now)
+
+    def _release(self, rows: Iterable[Notification], now: datetime) -> None:
+        """`leases_release`."""
+        for row in rows:
+            tries = self.tries.setdefault(row.id, [])
+            if row.attempts and all(number != row.attempts for number, _, _ in tries):
+                tries.append((row.attempts, NO_OUTCOME, min(row.lease_until or now, now)))
+            row.__dict__.update(RELEASED)
+
+    # --- decide ---------------------------------------------------------------------------------
+
+    def decide(self, claims: Sequence[Notification], now: datetime) -> list[delivery.Job]:
+        """`delivery.decide`."""
+        perhaps = {one.id: one.perhaps_received for one in claims}
+        sent = []
+        for one in claims:
+            verdict = delivery_policy.decide_delivery(self._due(one, now), now)
+            if verdict.step is Step.SEND:
+                sent.append(one)
+            else:
+                self._apply(verdict, one, now)
+        begun = [one for one in sent if self._begin(one, now)]
+        self._tried({one.destination for one in begun}, now)
+        urls = {one.id: self.places[one.destination].recipient for one in begun}
+        return [delivery.Job(one, perhaps[one.id], {"url": urls[one.id]}, _MESSAGE) for one in begun]
+
+    def _due(self, one: Notification, now: datetime) -> delivery_policy.DueNotification:
+        """`_decide_one` up to its verdict."""
+        alert = self.alerts[str(one.alert_id)]
+        fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
+        place = one.destination if one.destination and fixed else self._named(one)[0]
+        received = [
+            row for row in self.of_alert[alert.id] if row.kind not in ENDS and self._was_received(row)
+        ]
+        first = one.first_attempt
+        lapsed = [ended for _, reason, ended in self.tries.get(one.id, ()) if reason == NO_OUTCOME]
+        window = covering(self.windows.get(str(one.group_id), ()), now)
+        return replace(
+            due_of(one, alert),
+            addressed=bool(one.destination) and place == one.destination,
+            was_notified=any(row.destination in (one.destination, "") for row in received),
+            lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
+            silence=Silence(window.id, window.end) if window else None,
+        )
+
+    def _named(self, one: Notification) -> tuple[str, str]:
+        """`_named_destination`: its id, and its URL."""
+        setting = self.settings[int(one.setting_id, 16)]
+        url: str = setting.fields["webhookUrl"]
+        return destination_of(str(one.group_id), url), url
+
+    def _apply(self, verdict: Verdict, one: Notification, now: datetime) -> None:
+        """`_apply`."""
+        match verdict.step:
+            case Step.DROP:
+                self.finish(one, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
+            case Step.REMOVE:
+                self._remove(one)
+            case Step.PUT_OFF:
+                self.finish(one, **delivery._put_off(verdict, one))
+            case Step.GIVE_UP:
+                if self.finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason):
+                    self._follow_up(one, now)
+            case Step.ADDRESS:
+                self._address(one, now)
+
+    def _remove(self, one: Notification) -> None:
+        if self._holds(one):
+            row = self.rows.pop(one.id)
+            self.pending.pop(one.id, None)
+            self.of_alert[str(one.alert_id)].remove(row)
+
+    def _address(self, one: Notification, now: datetime) -> None:
+        """`_address`, with `destination_keep`."""
+        place, url = self._named(one)
+        if place not in self.places:
+            host = url.rpartition("/")[0]
+            self.places[place] = Destination(
+                id=place, group_id=one.group_id, channel="WEBHOOK", recipient=url, host=host, updated=now
+            )
+        if one.perhaps_received and one.destination:
+            if self.finish(one, status=NotificationStatus.FAILED.value, reason=one.reason or NO_ANSWER):
+                self._insert(notification_rows.redirected_row(one, place, url, now))
+            return
+        moved = {"first_attempt": None} if one.destination else {}
+        self.finish(one, destination=place, recipient=url, reason=one.reason, **moved)
+
+    def _begin(self, one: Notification, now: datetime) -> bool:
+        """`_BEGIN`."""
+        if not self._holds(one):
+            return False
+        row = self.rows[one.id]
+        row.attempts += 1
+        row.first_attempt = row.first_attempt or now
+        row.perhaps_received = True
+        one.attempts, one.first_attempt, one.perhaps_received = row.attempts, row.first_attempt, True
+        return True
+
+    def _tried(self, names: Collection[str], now: datetime) -> None:
+        """`destinations_tried`."""
+        for name in sorted(names):
+            place = self.places[name]
+            gap = destination_health.PROBE_EVERY if place.failures >= PROBED_AFTER else timedelta()
+            gap = max(gap, timedelta(milliseconds=place.pace_ms))
+            place.tried, place.next_try = now, now + gap if gap else None
+            if down := self.down.get(place.host):
+                down.next_try = now + destination_health.probe_gap(down.failures)
+
+    def _holds(self, one: Notification) -> bool:
+        """The fence: whether the lease is still the one of this copy."""
+        row = self.rows.get(one.id)
+        return row is not None and row.lease_token == one.lease_token
+
+    def finish(self, one: Notification, **changes: Any) -> bool:
+        """`lease_finish`."""
+        if not self._holds(one):
+            return False
+        self._set(self.rows[one.id], **{**RELEASED, "silenced_by": None, **changes})
+        return True
+
+    # --- record ---------------------------------------------------------------------------------
+
+    def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
+        """`delivery.record`."""
+        recorded = [(job, outcome) for job, outcome in ended if self._record_one(job, outcome, now)]
+        for job, outcome in recorded:
+            one = job.notification
+            self.tries.setdefault(one.id, []).append((one.attempts, outcome.reason, now))
+        tried = [(job, outcome) for job, outcome in recorded if outcome.reason != delivery.HELD_UP]
+        self._record_destinations([(job.notification.destination, outcome) for job, outcome in tried], now)
+
+    def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
+        """`_record_one`."""
+        one = job.notification
+        changes = delivery._changes(job, self.alerts[str(one.alert_id)], outcome, now)
+        if not self.finish(one, **changes):
+            return False
+        if changes["status"] not in delivery._UNFINISHED:
+            self._follow_up(one, now)
+        return True
+
+    def _follow_up(self, one: Notification, now: datetime) -> None:
+        """`schedule_follow_up` and `schedule_repeat`."""
+        alert = self.alerts[str(one.alert_id)]
+        setting = self.settings[int(one.setting_id, 16)]
+        due = repeat_due(setting.interval, now)
+        if one.kind not in TELLING or alert.status != AlertStatus.OPEN.value or due is None:
+            return
+        rows = [row for row in self.of_alert[alert.id] if row.setting_id == setting.id]
+        if any(row.kind in TELLING and row.status == PENDING for row in rows):
+            return
+        kind = MessageKind.UPDATE
+        number = sum(row.kind == kind for row in rows)
+        self._insert(notification_rows.alert_row(setting, kind, alert, due=due, now=now, number=number))
+
+    def _record_destinations(self, ended: Sequence[tuple[str, Outcome]], now: datetime) -> None:
+        """`destinations_record`."""
+        hosts: dict[str, bool] = {}
+        for name, outcome in sorted(ended, key=lambda one: one[0]):
+            place = self.places[name]
+            before = Health(**{field: getattr(place, field) for field in _HEALTH})
+            after = destination_health.health_after(before, outcome, now)
+            for field in _HEALTH:
+                setattr(place, field, getattr(after, field))
+            if before.failures and not after.failures:
+                self.due_at_once(partial(_goes_to, name), now)
+            reached = outcome.fault is not Fault.HOST or outcome.reason is None
+            hosts[place.host] = hosts.get(place.host, False) or reached
+        for host, reached in sorted(hosts.items()):
+            self._record_host(host, reached, now)
+
+    def _record_host(self, host: str, reached: bool, now: datetime) -> None:
+        """`_record_host`."""
+        if not reached:
+            down = self.down.setdefault(host, UnreachableHost(host=host, failures=0, since=now))
+            down.failures += 1
+            down.next_try = now + destination_health.probe_gap(down.failures)
+        elif self.down.pop(host, None):
+            self.due_at_once(
+                lambda row: bool(row.destination) and self.places[row.destination].host == host, now
+            )
+
+    def due_at_once(self, which: Callable[[Notification], bool], now: datetime) -> None:
+        """`_due_at_once`."""
+        for row in self.pending.values():
+            if row.lease_token is None and row.first_attempt is not None and row.due > now and which(row):
+                row.due = now
+
+    # --- looking on -----------------------------------------------------------------------------
+
+    def next_time(self) -> datetime | None:
+        """The earliest time at which something may be claimed, or lapses."""
+        rows = self.pending.values()
+        # What waits for another of its destination or subject is looked at again after that.
+        busy = {row.destination for row in rows if row.lease_token is not None and row.destination}
+        tried = {(row.destination, row.subject): row for row in rows if row.first_attempt}
+        waiting = [
+            row
+            for row in rows
+            if row.lease_token is not None
+            or (
+                row.destination not in busy
+                and tried.get((row.destination, row.subject), row).sequence >= row.sequence
+            )
+        ]
+        return min((self._next_of(row) for row in waiting), default=None)
+
+    def _next_of(self, row: Notification) -> datetime:
+        if row.lease_until is not None:
+            return row.lease_until
+        place = self.places.get(row.destination)
+        if place is None:
+            return row.due
+        down = self.down.get(place.host)
+        return max(row.due, place.next_try or row.due, down.next_try if down else row.due)
+
+    def notifications(self) -> list[Notification]:
+        return list(self.rows.values())
+
+    def statuses(self) -> dict[str, str]:
+        return {alert.id: alert.status for alert in self.alerts.values()}
+
+    def place(self, destination: str) -> Destination | None:
+        return self.places.get(destination)
+
+    def backup(self) -> "MemoryStore":
+        """A copy of all of it."""
+        kept = MemoryStore()
+        kept.rows = {name: _copy(row) for name, row in self.rows.items()}
+        kept.pending = {name: kept.rows[name] for name in self.pending}
+        kept.of_alert = {name: [kept.rows[row.id] for row in rows] for name, rows in self.of_alert.items()}
+        kept.alerts = {name: _copy(alert) for name, alert in self.alerts.items()}
+        kept.settings = [_copy(setting) for setting in self.settings]
+        kept.places = {name: _copy(place) for name, place in self.places.items()}
+        kept.down = {name: _copy(host) for name, host in self.down.items()}
+        kept.windows = {name: list(spans) for name, spans in self.windows.items()}
+        kept.tries = {name: list(tries) for name, tries in self.tries.items()}
+        kept.sequence = self.sequence
+        return kept
+
+
+def _goes_to(destination: str, row: Notification) -> bool:
+    return row.destination == destination
+
+
+def _copy(row: Row) -> Row:
+    """The row as another reads it."""
+    copied = row.__class__.__new__(row.__class__)
+    copied.__dict__.update(row.__dict__)
+    return copied
+
+
+@lru_cache(maxsize=4096)
+def destination_of(group_id: str, url: str) -> str:
+    """`destination_id` of a webhook."""
+    config = {"url": url}
+    return destination_id(group_id=group_id, channel=ChannelType.WEBHOOK, config=config, is_global=False)
+
+
+_MESSAGE = Message(
+    delivery_id="",
+    kind=MessageKind.OPEN,
+    occurred_at=datetime(2030, 1, 1, tzinfo=UTC),
+    thread_key="",
+    document={},
+    event_type_name="HOST_DOWN",
+    headline="",
+    known={},
+)

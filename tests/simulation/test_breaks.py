@@ -1,0 +1,29 @@
+"""The simulator finds each fault: the code is broken on purpose, one promise at a time.
+
+The seed that found it last time goes first; where that finds nothing any more, all 500 are tried.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.hostile.budget import LONG
+from tests.simulation.breaks import BREAKS, Break
+from tests.simulation.reports import SIMULATED
+from tests.simulation.runs import run
+
+SEEDS = range(500)
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda one: one.name)
+def test_it_finds_what_is_broken(
+    broken: Break, monkeypatch: pytest.MonkeyPatch, record_property: Any
+) -> None:
+    assert not broken.promises & {one.promise for one in run(broken.seed)}
+    broken.apply(monkeypatch)
+    for seed in SEEDS if LONG else [broken.seed, *SEEDS]:
+        if broken.promises & {one.promise for one in run(seed)}:
+            if LONG:
+                record_property(SIMULATED, f"seed {seed} finds: {broken.name}")
+            return
+    pytest.fail(f"{len(SEEDS)} seeds did not find it")
