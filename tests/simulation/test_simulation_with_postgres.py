@@ -1,8 +1,11 @@
 """A few seeds with the real claim, decide and record, and PostgreSQL: the same plans, the same promises."""
 
 import pytest
+from django.db import transaction
 
+from alerting import delivery
 from tests.hostile.budget import budget
+from tests.simulation.invariants import Promise
 from tests.simulation.plans import draw
 from tests.simulation.postgres import PostgresStore
 from tests.simulation.runs import simulate
@@ -13,3 +16,19 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(budget(10)))
 def test_the_promises_hold_with_the_real_tables(seed: int) -> None:
     assert simulate(draw(seed, small=True), PostgresStore()) == []
+
+
+def test_they_find_a_claim_statement_that_looks_at_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    order = "AND NOT EXISTS ("
+    assert order in delivery._CANDIDATES
+    no_order = delivery._CANDIDATES.replace(order, "OR FALSE AND EXISTS (")
+    monkeypatch.setattr(delivery, "_CANDIDATES", no_order)
+    assert any(Promise.ORDER in broken_by(seed) for seed in range(10))
+
+
+def broken_by(seed: int) -> set[Promise]:
+    """The promises a seed breaks; it leaves nothing in the tables."""
+    with transaction.atomic():
+        found = simulate(draw(seed, small=True), PostgresStore())
+        transaction.set_rollback(True)
+    return {one.promise for one in found}
