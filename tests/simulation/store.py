@@ -244,7 +244,7 @@ class MemoryStore:
 
     @staticmethod
     def _is_first(row: Notification, others: Iterable[Notification], now: datetime) -> bool:
-        """The NOT EXISTS of `_CANDIDATES`: whether nothing of its subject comes before it."""
+        """The innermost subselect of `_CANDIDATES`: whether nothing of its subject comes before it."""
         return not any(
             other.subject == row.subject
             and (
@@ -431,10 +431,10 @@ class MemoryStore:
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`_record_one`."""
         one = job.notification
-        changes = delivery._changes(job, self.alerts[str(one.alert_id)], outcome, now)
+        changes = delivery._changes(job, self.alerts, outcome, now)
         if not self.finish(one, **changes):
             return False
-        if changes["status"] not in delivery._UNFINISHED:
+        if changes["status"] in delivery._FINISHED:
             self._follow_up(one, now)
         return True
 
@@ -463,8 +463,9 @@ class MemoryStore:
                 setattr(place, field, getattr(after, field))
             if before.failures and not after.failures:
                 self.due_at_once(partial(_goes_to, name), now)
-            reached = outcome.fault is not Fault.HOST or outcome.reason is None
-            hosts[place.host] = hosts.get(place.host, False) or reached
+            reached = outcome.reached or outcome.reason is None or outcome.fault is Fault.DESTINATION
+            if reached or outcome.fault is Fault.HOST:
+                hosts[place.host] = hosts.get(place.host, False) or reached
         for host, reached in sorted(hosts.items()):
             self._record_host(host, reached, now)
 
