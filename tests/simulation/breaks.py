@@ -73,7 +73,7 @@ def _only_what_is_due_has_an_order(patch: Patch) -> None:
 
 
 def _no_fence(patch: Patch) -> None:
-    patch.setattr(MemoryStore, "_holds", lambda self, one: one.id in self.pending)
+    patch.setattr(MemoryStore, "holds", lambda self, one: one.id in self.pending)
 
 
 def _late_sending(patch: Patch) -> None:

@@ -90,6 +90,9 @@ class PostgresStore:
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
         delivery.record(ended, clock=lambda: now)
 
+    def holds(self, one: Notification) -> bool:
+        return Notification.objects.filter(id=one.id, lease_token=one.lease_token).exists()
+
     def release(self, worker: int, now: datetime) -> None:
         leases_release(now=now, absent={worker})
 

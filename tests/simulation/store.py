@@ -22,11 +22,11 @@ from alerting.rules.windows import WindowSpan, covering
 from alerting.selectors.due import due_of
 from alerting.selectors.notified import Notified
 from alerting.services import notification_rows
-from alerting.services.destinations import destination_id
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED
-from integrations.choices import ENDS, TELLING, ChannelType, Fault, MessageKind
+from integrations.choices import ENDS, TELLING, Fault, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
+from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
 from tests.simulation.plans import Receiver, Setting
 
@@ -364,7 +364,7 @@ class MemoryStore:
                 self._address(one, now)
 
     def _remove(self, one: Notification) -> None:
-        if self._holds(one):
+        if self.holds(one):
             row = self.rows.pop(one.id)
             self.pending.pop(one.id, None)
             self.of_alert[str(one.alert_id)].remove(row)
@@ -386,7 +386,7 @@ class MemoryStore:
 
     def _begin(self, one: Notification, now: datetime) -> bool:
         """`_BEGIN`."""
-        if not self._holds(one):
+        if not self.holds(one):
             return False
         row = self.rows[one.id]
         row.attempts += 1
@@ -405,14 +405,14 @@ class MemoryStore:
             if down := self.down.get(place.host):
                 down.next_try = now + destination_health.probe_gap(down.failures)
 
-    def _holds(self, one: Notification) -> bool:
-        """The fence: whether the lease is still the one of this copy."""
+    def holds(self, one: Notification) -> bool:
+        """The fence."""
         row = self.rows.get(one.id)
         return row is not None and row.lease_token == one.lease_token
 
     def finish(self, one: Notification, **changes: Any) -> bool:
         """`lease_finish`."""
-        if not self._holds(one):
+        if not self.holds(one):
             return False
         self._set(self.rows[one.id], **{**RELEASED, "silenced_by": None, **changes})
         return True
@@ -552,9 +552,8 @@ def _copy(row: Row) -> Row:
 
 @lru_cache(maxsize=4096)
 def destination_of(group_id: str, url: str) -> str:
-    """`destination_id` of a webhook."""
-    config = {"url": url}
-    return destination_id(group_id=group_id, channel=ChannelType.WEBHOOK, config=config, is_global=False)
+    """In place of `destination_id`, which differs from installation to installation."""
+    return derived_id(group_id, url, time_digits=0)
 
 
 _MESSAGE = Message(

@@ -43,6 +43,9 @@ class Store(Protocol):
     def record(self, ended: Sequence[tuple[delivery.Job, Outcome]], now: datetime) -> None:
         """Record."""
 
+    def holds(self, one: Notification) -> bool:
+        """Whether its lease is still the one of this copy."""
+
     def release(self, worker: int, now: datetime) -> None:
         """A worker died."""
 

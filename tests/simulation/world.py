@@ -227,7 +227,7 @@ class World:
         return request
 
     def recorded(self, request: Request) -> None:
-        """Its outcome is in the store, or was there already."""
+        """Its outcome is in the store."""
         one = request.notification
         request.recorded = True
         self._last_end[one.destination, one.subject] = self.seconds
@@ -355,14 +355,19 @@ class Worker:
         self._idle_since = None
         if self._ended:
             ended = list(self._ended)
-            pairs = [(job, request.outcome) for job, request in ended if request.outcome]
-            done, _ = self._transaction(lambda: self._world.store.record(pairs, self._world.now))
+            done, _ = self._transaction(lambda: self._record(ended))
             if not done:
                 return
             del self._ended[: len(ended)]
-            for _, request in ended:
-                self._world.recorded(request)
         self._next(0.001, self._claim)
+
+    def _record(self, ended: Sequence[tuple[delivery.Job, Request]]) -> None:
+        """What the lease still holds is recorded."""
+        store = self._world.store
+        held = [request for job, request in ended if store.holds(job.notification)]
+        store.record([(job, one.outcome) for job, one in ended if one.outcome], self._world.now)
+        for request in held:
+            self._world.recorded(request)
 
     def _claim(self) -> None:
         world = self._world
