@@ -31,7 +31,7 @@ def _chips(browser: Client, url: str) -> dict[str, str]:
 def test_every_active_filter_is_named_and_taken_off_alone(console: Client, project: Project) -> None:
     url = f"{ALERTS}?status=OPEN&group__id__exact={project.id}&age={Age.HOUR}&q=db1&p=2"
     chips = _chips(console, url)
-    assert list(chips) == ["Status: Open", f"Project: {project.name}", "Age: Began within an hour"]
+    assert list(chips) == ["State: Open", f"Project: {project.name}", "Age: Began within an hour"]
     for words, target in chips.items():
         left = _chips(console, f"{ALERTS}{target}")
         assert set(left) == set(chips) - {words}
@@ -51,9 +51,9 @@ def test_the_last_one_leads_to_the_whole_list(console: Client) -> None:
     [
         ("/admin/automation/host/?down__exact=1", "Down: Yes"),
         ("/admin/automation/host/?type_name__exact=STANDALONE", "Type: STANDALONE"),
-        ("/admin/alerting/notification/?status__exact=FAILED", "Status: FAILED"),
+        ("/admin/alerting/notification/?status__exact=FAILED", "State: Failed"),
         ("/admin/alerting/alertconfig/?enabled__exact=0", "Enabled: No"),
-        ("/admin/alerting/alert/?status=nothing", "Status: nothing"),
+        ("/admin/alerting/alert/?status=nothing", "State: nothing"),
     ],
 )
 def test_each_kind_of_filter_has_its_words(url: str, words: str, console: Client) -> None:

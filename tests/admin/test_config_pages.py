@@ -64,7 +64,7 @@ class TestTesting:
         config = make_config(project, notifications=[WEBHOOK])
         page = shown(browser_with(Role.GROUP_READ_ONLY, project=project), f"{CONFIGS}{config.id}/change/")
         assert do(config, "test") not in page
-        assert "WEBHOOK" in page
+        assert "Webhook" in page
 
     def test_a_notification_of_another_configuration_is_refused(
         self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver

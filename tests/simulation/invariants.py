@@ -10,6 +10,7 @@ from alerting.delivery import HELD_UP
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
 from integrations.choices import ENDS, TELLING, DeliveryStatus, Fault, MessageKind
+from integrations.delivery import UNFORESEEN
 from tests.simulation.plans import HOUR
 from tests.simulation.world import BEGINNING, Request, World
 
@@ -199,6 +200,8 @@ class _Left:
                 yield Violation(Promise.DURABLE, f"{_named(row)} still waits, {row.due=}, {row.reason=}")
             if row.status in ("FAILED", "DROPPED") and not row.reason:
                 yield Violation(Promise.DURABLE, f"{_named(row)} is {row.status} without a reason")
+            if row.reason == UNFORESEEN:
+                yield Violation(Promise.DURABLE, f"{_named(row)} met an error that nobody foresaw")
             if row.status == "FAILED" and self._given_up_early(row):
                 yield Violation(Promise.DURABLE, f"{_named(row)} was given up within its hour: {row.reason}")
         yield from self._unsaid()

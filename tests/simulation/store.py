@@ -401,7 +401,9 @@ class MemoryStore:
             place = self.places[name]
             gap = destination_health.PROBE_EVERY if place.failures >= PROBED_AFTER else timedelta()
             gap = max(gap, timedelta(milliseconds=place.pace_ms))
-            place.tried, place.next_try = now, now + gap if gap else None
+            place.tried = now
+            if gap:
+                place.next_try = max(place.next_try or now, now + gap)
             if down := self.down.get(place.host):
                 down.next_try = now + destination_health.probe_gap(down.failures)
 

@@ -247,6 +247,7 @@ class World:
         *,
         total_timeout: float = TIME_OUT_SECONDS,
         body_limit: int = 0,
+        owner: str | None = None,
     ) -> OutboundResponse:
         """In place of `opsapi.outbound.post`: the answer, or the error, with how long it took."""
         receiver = self._receivers[url]
