@@ -68,7 +68,7 @@ def evaluate(signal: Signal, *, now: datetime) -> None:
     evaluation = _Evaluation(signal, since, alerts)
     for case in cases:
         _decide(evaluation, case)
-    alerts_start(starts=evaluation.starts, group_id=signal.group_id, now=since)
+    alerts_start(starts=evaluation.starts, signal=signal, group_id=signal.group_id, now=since)
     alerts_close(values=evaluation.ended, group_id=signal.group_id, now=since)
 
 

@@ -21,6 +21,7 @@ from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import batches
+from opsapi.ids import derived_id, first_id
 
 ALERT_FACTS = (
     "clusterId",
@@ -48,13 +49,14 @@ class NewAlert:
 
 
 @transaction.atomic
-def alerts_start(*, starts: Sequence[NewAlert], group_id: str, now: datetime) -> None:
+def alerts_start(*, starts: Sequence[NewAlert], signal: Signal, group_id: str, now: datetime) -> None:
     """Begin alerts of one project: tracked, or open at once when no notification is delayed.
 
-    Those another worker began in the meantime are left alone.
+    Those another worker began in the meantime are left alone. The ids follow from the signal: when it is
+    evaluated again, after a crash or a restore, they are the same, and so are those of notifications.
     """
     for some in batches(starts, ALERTS_AT_ONCE):
-        _start([_tracked(one, group_id, now) for one in some], now)
+        _start([_tracked(one, signal, group_id, now) for one in some], now)
 
 
 def _start(rows: Sequence[Alert], now: datetime) -> None:
@@ -63,9 +65,11 @@ def _start(rows: Sequence[Alert], now: datetime) -> None:
     alerts_open(alerts=[row for row in rows if row.id in begun and row.opens <= now], now=now)
 
 
-def _tracked(one: NewAlert, group_id: str, now: datetime) -> Alert:
+def _tracked(one: NewAlert, signal: Signal, group_id: str, now: datetime) -> Alert:
     metric = one.config.metric_threshold.metric.value if one.config.metric_threshold else None
+    said = (str(signal.pk), group_id, one.config.id, one.target)
     return Alert(
+        id=derived_id(first_id(signal.created), *said, time_digits=12),
         group_id=group_id,
         config_id=one.config.id,
         is_global=one.config.is_global,

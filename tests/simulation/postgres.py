@@ -5,6 +5,7 @@ Only the seam to the outside is replaced, as for the store in memory.
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import count
 
 from accesslist.models import Project
 from alerting import delivery
@@ -16,6 +17,7 @@ from alerting.services.alerts import NewAlert, alerts_close, alerts_start
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
 from alerting.services.windows import window_create, window_delete
+from events.models import Signal
 from events.types import EVENT_TYPES, EventType
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
@@ -34,6 +36,7 @@ class PostgresStore:
         self._configs: dict[int, AlertConfig] = {}
         self._settings: Sequence[Setting] = ()
         self._windows: dict[tuple[int, int], MaintenanceWindow] = {}
+        self._signals = count()
 
     def prepare(self, settings: Sequence[Setting], now: datetime) -> None:
         self._settings = settings
@@ -49,7 +52,12 @@ class PostgresStore:
         view = ConfigView(id=config.id, event_type=EventType.HOST_DOWN)
         group = self._projects[project].id
         facts = {"hostname": f"db{target}", "port": 27017}
-        alerts_start(starts=[NewAlert(config=view, target=target, facts=facts)], group_id=group, now=now)
+        alerts_start(
+            starts=[NewAlert(config=view, target=target, facts=facts)],
+            signal=Signal(pk=next(self._signals), created=now),
+            group_id=group,
+            now=now,
+        )
         return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
 
     def close(self, alert_id: str, now: datetime) -> None:

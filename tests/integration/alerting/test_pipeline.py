@@ -300,3 +300,21 @@ def test_a_project_with_a_backlog_delays_itself_only(project: Project) -> None:
     assert evaluate_signals(now=now + timedelta(seconds=1))
     assert statuses(config) == ["OPEN"]
     assert Signal.objects.filter(group_id=project.id).exists()
+
+
+def test_a_signal_evaluated_again_says_the_same_under_the_same_ids(project: Project) -> None:
+    """As after a restore: what the first evaluation wrote is gone, and the signal is there again."""
+    make_config(project, notifications=[WEBHOOK, EMAIL])
+    evaluate()
+    ingest(project, host_report(reachable=False))
+    signals = list(Signal.objects.all())
+    evaluate()
+    alerts = set(Alert.objects.values_list("id", flat=True))
+    notifications = set(Notification.objects.values_list("id", flat=True))
+    Alert.objects.all().delete()
+    Signal.objects.bulk_create(signals)
+    evaluate()
+    assert set(Alert.objects.values_list("id", flat=True)) == alerts
+    assert set(Notification.objects.values_list("id", flat=True)) == notifications
+    assert len(alerts) == 1
+    assert len(notifications) == 2
