@@ -28,7 +28,7 @@ def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Pag
         console.get_by_role("button", name="Filters", exact=True),
         console.get_by_role("region", name="Filters"),
     )
-    status = panel.get_by_role("combobox", name="By status")
+    status = panel.get_by_role("combobox", name="By state")
     expect(button).to_have_attribute("aria-expanded", "false")
     expect(panel).to_be_hidden()
 
@@ -54,7 +54,7 @@ def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Pag
     expect(status).to_contain_text("Open")
     tab_to(panel.get_by_role("button", name="Apply filters"))
     console.keyboard.press("Enter")
-    chip = console.get_by_role("link", name="Remove the filter Status: Open")
+    chip = console.get_by_role("link", name="Remove the filter State: Open")
     expect(chip).to_be_visible()
     expect(console.get_by_text("closed.example.com")).to_have_count(0)
     fits_its_window(console)

@@ -36,7 +36,7 @@ def _part(page: Page, name: str) -> Locator:
 def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, project: Project) -> None:
     alert = _alert(project, "db1.example.com")
     log_in(page, operator.username, PASSWORD)
-    row = _part(page, "Alerts open or tracking").get_by_role("row").filter(has_text="db1.example.com")
+    row = _part(page, "Open and pending alerts").get_by_role("row").filter(has_text="db1.example.com")
     row.get_by_role("link", name="Host down").click()
     expect(page).to_have_url(page_url(alert))
 

@@ -27,7 +27,7 @@ def start(console: Page, project: Project) -> Page:
 
 
 def _alerts(page: Page) -> Locator:
-    return page.get_by_role("region", name="Alerts open or tracking").get_by_role("link", name="Host down")
+    return page.get_by_role("region", name="Open and pending alerts").get_by_role("link", name="Host down")
 
 
 def _close_all() -> None:
