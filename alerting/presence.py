@@ -61,4 +61,5 @@ def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...
     """A connection beside Django's, to the same database; no pooler keeps statements for it."""
     parameters = connection.get_connection_params()
     wanted = {name: value for name, value in parameters.items() if name not in _OF_DJANGO}
-    return psycopg.connect(**wanted, autocommit=autocommit, prepare_threshold=None)
+    named = {**wanted, "application_name": "opsapi worker"}
+    return psycopg.connect(**named, autocommit=autocommit, prepare_threshold=None)
