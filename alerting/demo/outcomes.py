@@ -4,6 +4,7 @@ Of the way of a notification only the sending is left out: it is claimed, decide
 worker, at the time at which it was due.
 """
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 
@@ -15,6 +16,7 @@ from alerting.rules.destination_health import PROBE_EVERY
 from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
 
+_logger = logging.getLogger("opsapi.pipeline")
 _WORKER = 0
 _SLOTS = 64
 _STUMBLES = 2
@@ -22,7 +24,16 @@ _STUMBLES = 2
 
 
 def deliver_until(moment: datetime) -> None:
-    """Record what would have become of everything that is due by then."""
+    """Record what would have become of everything that is due by then; the log says nothing of it."""
+    level = _logger.level
+    _logger.setLevel(logging.CRITICAL)
+    try:
+        _deliver_until(moment)
+    finally:
+        _logger.setLevel(level)
+
+
+def _deliver_until(moment: datetime) -> None:
     at = None
     while (due := _next_due(moment)) is not None:
         at = max(at or due, due)
