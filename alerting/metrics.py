@@ -12,7 +12,6 @@ from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
 from alerting.selectors.workers import workers_seen
 from integrations.choices import ChannelType
 from opsapi import clock
-from opsapi.ids import first_id
 from opsapi.metric_series import gauge
 
 _ALERTS = gauge("opsapi_alerts", "Alerts by status; of those that ended, the last hour's.", "status")
@@ -108,7 +107,7 @@ def _destinations() -> Metric:
 
 def _notifications(now: datetime) -> Metric:
     family = _MADE.family()
-    made = Notification.objects.filter(id__gte=first_id(now - _RECENT)).order_by()
+    made = Notification.objects.filter(created__gte=now - _RECENT).order_by()
     for channel, status, count in made.values_list("channel", "status").annotate(Count("id")):
         family.add_metric([channel or _FOR_PEOPLE, status], count)
     return family

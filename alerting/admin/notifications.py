@@ -143,7 +143,7 @@ class NotificationAdmin(ConsoleAdmin):
     list_select_related = ["group", "alert"]
     search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]
     search_help_text = "A whole id of a notification, an alert or a project."
-    ordering = ["-id"]
+    ordering = ["-created", "-sequence"]
     sortable_by = ()
     fields = [
         "about",

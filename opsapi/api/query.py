@@ -165,7 +165,12 @@ def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], I
             values.append(parameter.read(text))
         except ValueError as error:
             faults.setdefault(str(error), []).append(text)
-    return values, [f"{fault} (sent: {_echo(wrong)})" for fault, wrong in faults.items()]
+    return values, [_with_what_was_sent(fault, wrong) for fault, wrong in faults.items()]
+
+
+def _with_what_was_sent(fault: str, wrong: Sequence[str]) -> str:
+    """The fault, naming what it is about once."""
+    return fault if all(text and text in fault for text in wrong) else f"{fault} (sent: {_echo(wrong)})"
 
 
 def _echo(sent: Sequence[str]) -> str:

@@ -163,3 +163,14 @@ def test_the_log_takes_as_many_statements_however_long_it_is(console: Client, pr
             console.get(LOG)
         costs.append(len(statements))
     assert costs[0] == costs[1]
+
+
+def test_the_newest_notification_comes_first_whatever_its_id(console: Client, project: Project) -> None:
+    now = clock.now()
+    alert = make_alert(project)
+    older = make_notification(
+        project, alert=alert, id="f" * 24, created=now - timedelta(days=1), status="FAILED"
+    )
+    newer = make_notification(project, alert=alert, id="0" * 24, created=now, status="FAILED")
+    page = console.get("/admin/alerting/notification/")
+    assert [one.id for one in page.context["cl"].result_list] == [newer.id, older.id]
