@@ -13,6 +13,7 @@ from alerting.models import (
     Alert,
     AlertConfig,
     Destination,
+    EvaluationTurn,
     MaintenanceWindow,
     Notification,
     NotificationAttempt,
@@ -147,6 +148,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(NotificationAttempt.objects.filter(notification__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(Notification.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Destination.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(EvaluationTurn.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Alert.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)

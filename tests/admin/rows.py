@@ -107,7 +107,7 @@ def fill(project: Project) -> None:
     make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
-    EvaluationTurn.objects.create(group_id=new_id(), served=now)
+    EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
     UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
     destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
     make_destination(
