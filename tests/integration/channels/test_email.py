@@ -166,7 +166,7 @@ def test_a_mailbox_that_takes_no_mail_is_no_failure_of_the_server(
         (smtplib.SMTPConnectError(450, b"busy"), True),
         (smtplib.SMTPAuthenticationError(454, b"not now"), True),
         (smtplib.SMTPAuthenticationError(535, b"wrong"), False),
-        (smtplib.SMTPServerDisconnected("gone"), True),
+        (smtplib.SMTPServerDisconnected("gone"), False),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -1,12 +1,12 @@
 """Migrations commit as a whole: a start or an upgrade killed at any statement can be repeated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from django.core.management.commands import migrate
-from django.db import connection, models
+from django.db import OperationalError, connection, connections, models
 from django.db.migrations import AddIndex, CreateModel, Migration
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
@@ -16,8 +16,8 @@ from opsapi.management.commands.migrate import AtomicExecutor
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class KilledError(Exception):
-    """Stands for the end of the process: the transaction in hand is rolled back."""
+class KilledError(OperationalError):
+    """Stands for the end of the process: the connection is gone, and the transaction in hand rolled back."""
 
 
 class KillAt:
@@ -51,6 +51,16 @@ class WithForeignKeys(Migration):
     ]
 
 
+@pytest.fixture
+def _own_connection() -> Iterator[None]:
+    """What is killed is not the connection that other tests go on with."""
+    others = connections["default"]
+    connections["default"] = others.copy()
+    yield
+    connections["default"].close()
+    connections["default"] = others
+
+
 def is_there() -> list[bool]:
     """Whether each of its tables is there, and whether it counts as applied."""
     tables = connection.introspection.table_names()
@@ -58,6 +68,7 @@ def is_there() -> list[bool]:
     return ["killed_owner" in tables, "killed_pet" in tables, recorded]
 
 
+@pytest.mark.usefixtures("_own_connection")
 def test_a_migration_with_foreign_keys_killed_at_any_statement_is_there_whole_or_not_at_all() -> None:
     executor, migration = AtomicExecutor(connection), WithForeignKeys("0001", "killed")
     number = 0

@@ -46,6 +46,7 @@ def test_every_sealed_column_is_looked_at() -> None:
     assert sorted(map(str, sealed_columns())) == [
         "accesslist.ApiKey.ha1",
         "accesslist.SecondFactor.secret",
+        "alerting.Destination.config",
         "alerting.NotificationSetting.secrets",
         "automation.AutomationRevision.document",
         "integrations.Integration.secrets",
