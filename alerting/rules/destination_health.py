@@ -56,6 +56,18 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
     )
 
 
+def connected_at(outcome: Outcome, now: datetime) -> datetime | None:
+    """The latest time at which the host surely took a connection; None where the attempt proves none.
+
+    A request without an answer connected when it began: the host may have gone away since.
+    """
+    if outcome.status is DeliveryStatus.DELIVERED:
+        return now
+    if outcome.reached or outcome.fault is Fault.DESTINATION:
+        return now - timedelta(milliseconds=outcome.latency_ms)
+    return None
+
+
 def _asked_to_wait(health: Health, now: datetime) -> datetime | None:
     """Until when the receiver asked to be left alone: later than probing and pacing set the next try."""
     gap = max(probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))

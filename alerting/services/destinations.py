@@ -14,7 +14,14 @@ from django.utils.crypto import salted_hmac
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, Destination, Notification, UnreachableHost
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after, probe_gap
+from alerting.rules.destination_health import (
+    PROBE_EVERY,
+    PROBED_AFTER,
+    Health,
+    connected_at,
+    health_after,
+    probe_gap,
+)
 from alerting.selectors.credentials import Credentials
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, Fault
@@ -140,19 +147,21 @@ def destinations_record(*, ended: Iterable[tuple[str, Outcome]], now: datetime) 
     outcomes = sorted(ended, key=lambda one: one[0])
     rows = Destination.objects.filter(id__in=[one for one, _ in outcomes]).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
-    hosts: dict[str, bool] = {}
+    connected: dict[str, datetime] = {}
+    unreachable: set[str] = set()
     for name, outcome in outcomes:
         destination = known.get(name)
         if destination is not None:
             _record(destination, outcome, now)
-            reached = outcome.reached or outcome.reason is None or outcome.fault is Fault.DESTINATION
             # What failed before a connection was tried says nothing of the host.
-            if destination.host and (reached or outcome.fault is Fault.HOST):
-                hosts[destination.host] = hosts.get(destination.host, False) or reached
-    away = set(UnreachableHost.objects.filter(host__in=hosts).values_list("host", flat=True))
-    for host, reached in sorted(hosts.items()):
-        if not reached or host in away:
-            _record_host(host, reached, now)
+            if at := connected_at(outcome, now):
+                connected[destination.host] = max(at, connected.get(destination.host, at))
+            elif outcome.fault is Fault.HOST:
+                unreachable.add(destination.host)
+    away = dict(UnreachableHost.objects.filter(host__in=connected).values_list("host", "since"))
+    back = {host for host, since in away.items() if connected[host] >= since}
+    for host in sorted((back | unreachable - connected.keys()) - {""}):
+        _record_host(host, host in back, now)
 
 
 def _record(row: Destination, outcome: Outcome, now: datetime) -> None:

@@ -456,7 +456,8 @@ class MemoryStore:
 
     def _record_destinations(self, ended: Sequence[tuple[str, Outcome]], now: datetime) -> None:
         """`destinations_record`."""
-        hosts: dict[str, bool] = {}
+        connected: dict[str, datetime] = {}
+        unreachable: set[str] = set()
         for name, outcome in sorted(ended, key=lambda one: one[0]):
             place = self.places[name]
             before = Health(**{field: getattr(place, field) for field in _HEALTH})
@@ -465,11 +466,14 @@ class MemoryStore:
                 setattr(place, field, getattr(after, field))
             if before.failures and not after.failures:
                 self.due_at_once(partial(_goes_to, name), now)
-            reached = outcome.reached or outcome.reason is None or outcome.fault is Fault.DESTINATION
-            if reached or outcome.fault is Fault.HOST:
-                hosts[place.host] = hosts.get(place.host, False) or reached
-        for host, reached in sorted(hosts.items()):
-            self._record_host(host, reached, now)
+            if at := destination_health.connected_at(outcome, now):
+                connected[place.host] = max(at, connected.get(place.host, at))
+            elif outcome.fault is Fault.HOST:
+                unreachable.add(place.host)
+        away = {host: self.down[host].since for host in connected if host in self.down}
+        back = {host for host, since in away.items() if connected[host] >= since}
+        for host in sorted(back | unreachable - connected.keys()):
+            self._record_host(host, host in back, now)
 
     def _record_host(self, host: str, reached: bool, now: datetime) -> None:
         """`_record_host`."""

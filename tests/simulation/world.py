@@ -7,7 +7,7 @@ any two steps of a worker others may act, and the worker may die or sleep.
 import heapq
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -215,8 +215,9 @@ class World:
         )
         request = Request(self._receivers[job.config["url"]], one, worker, claimed, self.seconds, ready)
         self._answer = (0.0, False, False)
-        request.outcome = delivery.send(job, now=self.now)
+        outcome = delivery.send(job, now=self.now)
         seconds, request.reached, request.taken = self._answer
+        request.outcome = replace(outcome, latency_ms=round(seconds * 1000))
         request.ended = self.seconds + seconds
         if not seconds:
             return request

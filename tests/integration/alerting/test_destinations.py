@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -296,6 +297,18 @@ class TestFaults:
         outside.outcome = TAKEN
         assert deliver_all(START + 10 * SECOND) == 8
         assert not UnreachableHost.objects.exists()
+
+    @pytest.mark.parametrize(("seconds", "stays_away"), [(8, True), (2, False)])
+    def test_only_a_connection_made_since_then_says_that_a_host_is_back(
+        self, seconds: int, stays_away: bool, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A, B)
+        down(project)
+        first, second = begin(START)
+        delivery.record([(second, AWAY)], clock=lambda: START + 2 * SECOND)
+        hung = replace(NO_ANSWER, latency_ms=1000 * seconds)
+        delivery.record([(first, hung)], clock=lambda: START + 8 * SECOND)
+        assert UnreachableHost.objects.exists() == stays_away
 
     def test_another_host_is_notified_meanwhile(self, project: Project, outside: Outside) -> None:
         set_up(project, A, ELSEWHERE)

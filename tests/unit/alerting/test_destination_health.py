@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after
+from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, connected_at, health_after
 from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
 
@@ -72,3 +72,23 @@ def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
     assert slowed.pace_ms == 2_000
     assert after(slowed, *[BUSY] * 20).pace_ms == 60_000
     assert [after(slowed, *[TAKEN] * count).pace_ms for count in (1, 2, 5)] == [1_000, 500, 0]
+
+
+HUNG = Outcome(DeliveryStatus.RETRY, "sent, no answer", 8_000, perhaps_received=True, reached=True)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "connected"),
+    [
+        (TAKEN, NOW),
+        (HUNG, NOW - timedelta(seconds=8)),
+        (BROKEN, NOW - timedelta(milliseconds=5)),
+        (AWAY, None),
+        (REFUSED, None),
+    ],
+    ids=["taken", "hung", "broken", "away", "not tried"],
+)
+def test_a_request_without_an_answer_connected_when_it_began(
+    outcome: Outcome, connected: datetime | None
+) -> None:
+    assert connected_at(outcome, NOW) == connected
