@@ -90,24 +90,21 @@ def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequenc
             facts=EventFacts(target_username=user.username),
             diffs=diff(DiffType.ROLES, user.id, old=_roles(old), new=_roles(new)),
         )
-        for event_type in _told(user, place, old, new)
+        for event_type in _events_of(user, place, old, new)
     ]
 
 
-def _told(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
-    """The change, and whether the user came to the project or organization by it, or left it.
-
-    Who has never logged in is invited to a project by it.
-    """
-    told = [EventType.USER_ROLES_CHANGED_AUDIT]
+def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
+    """The events of the change; a user who has never logged in is also invited to the project."""
+    recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
     if place != INSTALLATION and not (before and after):
         in_group = place.group_id is not None
         joined = EventType.JOINED_GROUP if in_group else EventType.JOINED_ORG
         left = EventType.REMOVED_FROM_GROUP if in_group else EventType.REMOVED_FROM_ORG_AUDIT
-        told.append(left if before else joined)
+        recorded.append(left if before else joined)
         if in_group and not before and user.last_login is None:
-            told.append(EventType.INVITED_TO_GROUP)
-    return told
+            recorded.append(EventType.INVITED_TO_GROUP)
+    return recorded
 
 
 def _roles(grants: Sequence[Grant]) -> dict[str, object] | None:
