@@ -169,8 +169,8 @@ def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], I
 
 
 def _with_what_was_sent(fault: str, wrong: Sequence[str]) -> str:
-    """The fault, naming what it is about once."""
-    return fault if all(text and text in fault for text in wrong) else f"{fault} (sent: {_echo(wrong)})"
+    """The fault with the wrong values, unless it quotes them itself."""
+    return fault if all(repr(text) in fault for text in wrong) else f"{fault} (sent: {_echo(wrong)})"
 
 
 def _echo(sent: Sequence[str]) -> str:
