@@ -1,4 +1,4 @@
-"""A worker's deliveries: claims as much as there are slots, sends each in a thread, records what ended."""
+"""The deliveries of one worker: claims for its free slots, sends in threads, records the outcomes."""
 
 import threading
 import time
@@ -13,11 +13,11 @@ from integrations.outcome import Outcome
 
 NO_THREAD = "this machine could not begin to send it"
 FINISH_SECONDS = 8.0
-"""How long the worker waits for what is being sent when it stops; another worker takes up the rest."""
+"""How long a stopping worker waits for requests on their way; another worker takes over the rest."""
 
 
 class Courier:
-    """Called by one thread, which alone uses the database; `slots` is as `rules.claim_order` counts them."""
+    """Used by one thread, the only one with the database; `rules.claim_order` says what a slot is."""
 
     def __init__(self, *, worker: int, slots: int, clock: Clock, wake: Callable[[], None]) -> None:
         self._worker = worker
@@ -29,10 +29,10 @@ class Courier:
         self._sending = 0
 
     def step(self) -> bool:
-        """Record what ended, claim and begin to send what is due; answers whether there may be more."""
+        """Record outcomes, then claim and begin to send; return whether more may be due."""
         recorded = self._record()
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
-        # What is ready leaves first: to decide where the rest goes may take longer.
+        # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [one for one in claims if one.destination]
         rest = [one for one in claims if not one.destination]
         begun: set[str] = set()
@@ -42,13 +42,13 @@ class Courier:
                     begun.add(job.notification.id)
                     self._begin(job)
         except Exception:
-            # What is not being sent is nobody's then: the next step, or another worker, has it at once.
+            # Notifications that are not on their way can be claimed again at once, by any worker.
             leases_give_back([one for one in claims if one.id not in begun])
             raise
         return bool(recorded or claims)
 
     def finish(self) -> bool:
-        """Wait a few seconds for what is being sent, and record it; answers that there is no more to do."""
+        """Wait up to FINISH_SECONDS for requests on their way, and record them; return False."""
         end = time.monotonic() + FINISH_SECONDS
         while self._sending and (left := end - time.monotonic()) > 0:
             try:
@@ -61,12 +61,12 @@ class Courier:
 
     def _begin(self, job: Job) -> None:
         self._sending += 1
-        # A thread for each message while it lasts: a receiver that hangs keeps no other waiting.
+        # One thread for each request, so that a hanging receiver delays no other.
         thread = threading.Thread(target=self._send, args=(job,), name="send", daemon=True)
         try:
             thread.start()
         except RuntimeError:
-            # This machine has no more threads: nothing left it, and the destination is not at fault.
+            # The machine has no more threads: nothing was sent, and the destination is not at fault.
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
             self._ended.put((replace(job, message=None), outcome))
 
@@ -75,7 +75,7 @@ class Courier:
         self._wake()
 
     def _record(self) -> int:
-        """Record all that ended; what the database does not take now is kept for the next time."""
+        """Record the ended attempts and return how many; they stay if the database fails."""
         while True:
             try:
                 self._unrecorded.append(self._ended.get_nowait())

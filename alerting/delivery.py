@@ -1,12 +1,13 @@
-"""Delivery: from a notification that is due to what became of it. Read from top to bottom.
+"""Delivery: from a due notification to its outcome. Read from top to bottom.
 
     claim ─► decide ─► send ─► record
 
-Claim takes what may go out next in hand (`rules.claim_order`). Decide says under lock what becomes of each
-(`rules.delivery_policy`): put off, dropped, addressed, or sent. Send makes one attempt over its channel,
-without a database. Record writes down how attempts ended, and what follows: a retry, a repeat.
+Claim leases the notifications that may go out next (`rules.claim_order`). Decide puts off, drops, addresses
+or sends each notification (`rules.delivery_policy`), while it holds their locks. Send makes one attempt over
+the channel, without the database. Record writes the outcome of the attempt and schedules what follows: a
+retry or a reminder.
 
-A crash between two of these steps loses nothing: what was in hand is taken up again as "perhaps received",
+A crash between two steps loses nothing: another worker takes over the notification as "perhaps received",
 under the same delivery id.
 """
 
@@ -74,17 +75,17 @@ Clock = Callable[[], datetime]
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64
-"""So many are claimed to be sent at once: the first of them go out before the last are read."""
+"""The most notifications in one claim: the first are sent before the last are read."""
 LONGEST_PAUSE = timedelta(hours=2)
-"""A pause that seems longer was set before the clock stepped back: Retry-After is honoured up to an hour."""
+"""Retry-After is honoured up to an hour, so a longer pause means that the clock has stepped back."""
 HELD_UP = "the worker was held up before it was sent"
 _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the other, so that limits hold
 
 
 # --- claim ----------------------------------------------------------------------------------------
 
-# What is due and has no destination yet, projects in turn. Deciding is quick and always removes it from
-# here.
+# Due notifications without a destination, projects in turn. Deciding is quick, and afterwards a notification
+# has a destination, another time or an end.
 _UNDECIDED = """
 SELECT id FROM (
     SELECT id, due, row_number() OVER (PARTITION BY group_id ORDER BY due, sequence) AS turn
@@ -93,9 +94,10 @@ SELECT id FROM (
 ) AS waiting ORDER BY turn, due LIMIT %(limit)s
 """
 
-# Of each destination that may be tried, what is due and the first for its subject. The destinations for which
-# something waits are found one by one in the index, and of each only the first rows are read, so the length
-# of their queues does not matter. The subselect, unlike NOT EXISTS, is never planned as a join of queues.
+# For each destination that may be tried, the due notifications that are the first for their subject. The
+# recursion steps through the index from one destination to the next and reads only the first rows of each, so
+# the length of a queue does not matter. PostgreSQL could plan NOT EXISTS as a join of whole queues; it never
+# does so with the subselect.
 _CANDIDATES = """
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
@@ -141,9 +143,9 @@ SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.wor
 
 @transaction.atomic
 def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> list[Notification]:
-    """Take what is to go out next in hand for a worker, the most urgent first.
+    """Lease the next notifications for a worker, the most urgent first.
 
-    What has no destination yet comes with it: no slot is needed to decide on one.
+    Due notifications without a destination are included beyond the free slots: deciding needs no slot.
     """
     leases_release(now=now)
     with connection.cursor() as cursor:
@@ -191,9 +193,9 @@ def _in_hand(row: Sequence[Any], worker: int) -> InHand:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A notification to be sent; with an `outcome` already where it cannot be sent.
+    """A notification to send. `outcome` is set if it cannot be sent.
 
-    `perhaps_before`: an earlier attempt was perhaps received.
+    `perhaps_before`: the receiver perhaps received an earlier attempt.
     """
 
     notification: Notification
@@ -204,15 +206,15 @@ class Job:
 
 
 def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
-    """Decide on what was claimed; all that is not to be sent is done when this returns.
+    """Decide on claimed notifications and return those to send; the others are finished.
 
-    Where a notification cannot be decided on, by a fault nobody foresaw, the others still are.
+    An unexpected error fails only the notification that raises it. Errors of the database are raised.
     """
     try:
         return _decide(claims, now)
     except (OperationalError, InterfaceError):
         raise
-    except Exception as error:  # whatever it is, it is a fault of one of them
+    except Exception as error:  # one of the notifications caused it: find it
         if len(claims) > 1:
             return [job for one in claims for job in decide([one], now=now)]
         logger.exception("notification %s cannot be decided on", claims[0].id)
@@ -225,11 +227,11 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
 
 @transaction.atomic
 def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
-    """What is to be attempted.
+    """Return the attempts to make, and write every other decision.
 
-    What a decision rests on cannot change before it is written down: whoever ends or acknowledges an alert,
-    or changes a window, waits and then finds what was decided. Locks are taken in the order window, alert,
-    notification, here as elsewhere, and none on projects: those who delete one lock its row last.
+    The facts of a decision are locked until it is written: a request that ends or acknowledges an alert, or
+    changes a window, waits and then finds the decision. Locks are taken in the order window, alert,
+    notification, as everywhere. Projects are not locked: deleting a project locks its row last.
     """
     silences = silences_of(claims, now=now)
     alert_ids = [one.alert_id for one in claims if one.alert_id]
@@ -260,7 +262,7 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What decisions rest on; `notified`: alert and destination of what was, or perhaps was, received."""
+    """The facts of decisions; `notified` has alert and destination of each message perhaps received."""
 
     alerts: Mapping[str, Alert]
     settings: Mapping[tuple[str, str], NotificationSetting]
@@ -269,23 +271,23 @@ class _Facts:
     lapses: Mapping[str, int]
     configs: Mapping[str, Mapping[str, str] | CannotDecryptError]
     places: dict[tuple[object, ...], Place | Outcome] = field(default_factory=dict)
-    """Where notifications of a setting go now, looked up once; why there is no place, else."""
+    """The place of each setting's notifications, or the reason why there is none; looked up once."""
 
     def were_notified(self, one: Notification) -> bool:
-        """Whether its receiver was, or perhaps was, notified of its alert; older rows name no destination."""
+        """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
         alert_id = one.alert_id or ""
         return not self.notified.isdisjoint({(alert_id, one.destination), (alert_id, "")})
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to make; with the outcome of one that cannot be made."""
+    """An attempt to make; `failure` is set if it cannot be made."""
 
     failure: Outcome | None
 
 
 def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | Place | None:
-    """What is to be attempted, or where it goes; None where that is all."""
+    """Return the attempt to make, or the place to address; None if the notification is finished."""
     setting = facts.settings.get((one.setting_id, one.type_name))
     alert = facts.alerts.get(one.alert_id or "")
     named = _named_place(one, setting, alert, facts)
@@ -310,9 +312,10 @@ def _decide_one(one: Notification, facts: _Facts, now: datetime) -> _Attempt | P
 def _named_place(
     one: Notification, setting: NotificationSetting | None, alert: Alert | None, facts: _Facts
 ) -> Place | Outcome | None:
-    """The destination the configuration names now, or why there is none; None where it does not matter.
+    """The place that the configuration names now, or the reason why there is none.
 
-    Ends, acknowledgements and addresses of people go where the rest went.
+    None if the place is fixed or unknown: ends and acknowledgements go to the destination of the beginning,
+    and a notification for people has no channel yet.
     """
     fixed = one.kind in ENDS or one.kind == MessageKind.ACKNOWLEDGE
     if one.channel is None or (fixed and one.destination in facts.configs):
@@ -333,7 +336,7 @@ def _look_up_place(
     except NoCredentialsError as error:
         return Outcome(DeliveryStatus.FAILED, error.reason, 0)
     except CannotDecryptError as error:
-        # Again later: another machine may have the key, or this one with its next start.
+        # Retried, because another machine may have the key, or this machine after a restart.
         logger.error("notification %s cannot be sent: %s", one.id, error)
         return Outcome(DeliveryStatus.RETRY, SECRETS_SEALED, 0)
     channel = ChannelType(str(one.channel))
@@ -363,11 +366,11 @@ def _apply(
         case Step.ADDRESS if one.channel is None and setting is not None:
             people_replace(notification=one, setting=setting, alert=alert, now=now)
         case Step.ADDRESS | Step.SEND:
-            raise AssertionError("this is not applied here")
+            raise AssertionError(f"{verdict.step} is handled by the caller")
 
 
 def _put_off(verdict: Verdict, one: Notification) -> dict[str, Any]:
-    """The hour of retries begins anew, and where it goes is decided anew, unless it was there already."""
+    """Restart the hour of retries, and address it again later unless the destination is fixed."""
     stays = one.perhaps_received or one.kind in ENDS
     return {
         "due": verdict.until,
@@ -385,7 +388,7 @@ def _give_up(
     alert: Alert | None,
     now: datetime,
 ) -> None:
-    """As after any failure the next repeat follows while its alert is open."""
+    """Fail the notification; while its alert is open the next reminder follows, as after any failure."""
     if not lease_finish(one, status=NotificationStatus.FAILED.value, reason=verdict.reason) or alert is None:
         return
     if one.channel is not None:
@@ -395,11 +398,11 @@ def _give_up(
 
 
 def _address(addressed: Sequence[tuple[Notification, Place]], tried: Sequence[str], now: datetime) -> None:
-    """They go to the destinations their configurations name now.
+    """Address notifications to the destinations that their configurations name now.
 
-    Where another one perhaps received one already, that one keeps its entry, so that it gets the end as well.
-    All destinations of the batch, those to be `tried` too, are locked in one order: workers that share them
-    never wait for each other crosswise.
+    If another destination perhaps received a notification already, the old row stays, so that this receiver
+    gets the end as well, and a new row goes to the new destination. All destinations of the batch, including
+    `tried`, are locked in one order, so that two workers cannot deadlock.
     """
     destinations_lock([*tried, *(place.id for _, place in addressed)])
     destinations_keep([place for _, place in addressed], now=now)
@@ -418,9 +421,9 @@ def _address(addressed: Sequence[tuple[Notification, Place]], tried: Sequence[st
 def _begin(
     attempts: Sequence[tuple[Notification, Outcome | None]], now: datetime
 ) -> list[tuple[Notification, Outcome | None]]:
-    """Write down that attempts begin, before anything leaves: a crash finds them perhaps received.
+    """Write that attempts begin, before anything is sent: after a crash they count as perhaps received.
 
-    Those whose lease lapsed in the meantime are left to whoever took them up.
+    Return those whose lease still holds; another worker has the rest.
     """
     if not attempts:
         return []
@@ -457,7 +460,7 @@ def _job(
     facts: _Facts,
     messages: Mapping[str, Message | ObjectDoesNotExist],
 ) -> Job:
-    """What is needed to send it; a message that cannot be made counts as one that failed and comes again."""
+    """Return the job of an attempt; a message that cannot be made is retried like a failed attempt."""
     if failure is not None:
         return Job(one, perhaps_before, {}, outcome=failure)
     config, message = facts.configs.get(one.destination), messages[one.id]
@@ -477,11 +480,11 @@ def _job(
 
 
 def send(job: Job, *, now: datetime) -> Outcome:
-    """One attempt; needs no database."""
+    """Make one attempt over the channel; needs no database."""
     if job.outcome is not None or job.message is None:
         return job.outcome or Outcome(DeliveryStatus.FAILED, DropReason.NOTIFICATION_REMOVED.value, 0)
     if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
-        # The worker stood still: by the time of the answer another one may send what follows.
+        # The worker stood still: before the answer arrives, another worker may send the next message.
         return Outcome(DeliveryStatus.RETRY, HELD_UP, 0)
     return deliver(ChannelType(str(job.notification.channel)), job.config, job.message, now=now)
 
@@ -491,12 +494,12 @@ def send(job: Job, *, now: datetime) -> Outcome:
 
 @transaction.atomic
 def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
-    """Write down how attempts ended, and what follows: a retry, a repeat.
+    """Write the outcomes of attempts, and schedule what follows: a retry or a reminder.
 
-    Without effect for a lease that lapsed and was taken up by another worker: that one records.
+    Does nothing for a notification that another worker has taken over: that worker records it.
     """
     now = clock()
-    # Whoever ends an alert holds this lock too: it sees the delivery, or we see the end.
+    # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     alert_ids = [job.notification.alert_id for job, _ in ended if job.notification.alert_id]
     locked = Alert.objects.select_for_update().filter(id__in=alert_ids).order_by("id")
     alerts = {alert.id: alert for alert in locked}
@@ -510,7 +513,7 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
         job.notification.alert_id for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED
     }
     Alert.objects.filter(id__in=delivered - {None}).update(last_notified=now)
-    # A receiver that failed now may be back when the next repeat is due.
+    # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [one for one, changed_to in changes if one.id in changed and changed_to["status"] in _FINISHED]
     schedule_follow_ups(
         ended=[(one, alerts[one.alert_id]) for one in finished if one.alert_id in alerts], now=now
@@ -537,7 +540,7 @@ _FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FA
 
 
 def _changes(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime) -> dict[str, Any]:
-    """What the outcome makes of the row."""
+    """The new values of the row."""
     latency_ms = outcome.latency_ms if outcome.tells_time else None
     return {"latency_ms": latency_ms, **_what_follows(job, alerts, outcome, now)}
 

@@ -1,4 +1,4 @@
-"""Which workers live: each holds a lock of the database that ends with its process, however that ends."""
+"""Live workers: each holds a PostgreSQL advisory lock, which is released when its process ends."""
 
 import secrets
 import threading
@@ -11,10 +11,10 @@ from django.db import connection
 from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release
 
 _CHECK_SECONDS = 0.25
-"""How long a lost connection goes unnoticed."""
+"""How often the connection is checked."""
 GONE_AFTER = 4
-"""So often in a row a worker is missed, each half a second, before it counts as gone: a living one whose
-connection ended has its lock again by then."""
+"""How many half-second checks in a row have to miss a worker before it counts as gone. A live worker that
+lost its connection has its lock again by then."""
 _OF_DJANGO = frozenset({"cursor_factory", "context", "prepare_threshold"})
 
 
@@ -26,23 +26,23 @@ class Presence:
         self._missed: dict[int, int] = {}
 
     def hold(self, stopping: threading.Event) -> None:
-        """Hold the lock until told to stop; after the database was away it is taken again at once.
+        """Hold the lock until `stopping` is set; take it again as soon as a lost database is back.
 
-        PostgreSQL releases it the moment the process dies, since its connection ends. Behind a transaction
+        PostgreSQL releases the lock when the process dies, because its connection ends. Behind a transaction
         pooler an open transaction keeps the connection.
         """
         while not stopping.is_set():
             try:
                 self._hold_until_stopped(stopping)
             except psycopg.Error:
-                # The threads that work say that the database is away.
+                # The other threads log that the database is away.
                 stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:
-        """Give back what workers that are gone had in hand; answers how much.
+        """Release the leases of dead workers, and return how many.
 
-        A worker counts as gone when it is missed GONE_AFTER times in a row: after the database was away, all
-        are missed for a moment.
+        A worker counts as gone when GONE_AFTER checks in a row miss it: after the database was away, all
+        workers are missed for a moment.
         """
         self._missed = {one: self._missed.get(one, 0) + 1 for one in absent_workers() - {self.key}}
         gone = {one for one, times in self._missed.items() if times >= GONE_AFTER}
@@ -58,7 +58,7 @@ class Presence:
 
 
 def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...]]":
-    """A connection beside Django's, to the same database; no pooler keeps statements for it."""
+    """Open a second connection to Django's database, without prepared statements because of poolers."""
     parameters = connection.get_connection_params()
     wanted = {name: value for name, value in parameters.items() if name not in _OF_DJANGO}
     named = {**wanted, "application_name": "opsapi worker"}

@@ -1,9 +1,9 @@
-"""Which of the notifications that are due go out next (docs/architecture.md, "Delivery"). Pure.
+"""The order in which due notifications go out (docs/architecture.md, "Delivery"). Pure.
 
-Projects take turns, so a backlog delays its own project only. A destination has few messages in hand, and
-one until it has answered. A request that has lasted for YOUNG no longer holds a slot: however many receivers
-hang, a slot is free for a message to another one. `slots * BURST` bounds them all, and a project holds no
-more of them than are left, so that some are always left for a project that has none.
+Projects take turns, so a backlog delays only its own project. A destination gets AT_ONE_DESTINATION requests
+at a time, and one until it has answered. A request older than YOUNG no longer holds a slot, so a slot is free
+for other receivers however many hang. A worker has at most `slots * BURST` requests in hand. A project may
+hold as many as are still free, so some are always free for a project that holds none.
 """
 
 import heapq
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 YOUNG = timedelta(seconds=1)
-"""After this time a request no longer holds one of the slots."""
+"""The age from which a request no longer holds a slot."""
 BURST = 8
-"""So many times the slots are in hand at most, old requests included."""
+"""The most requests in hand for each slot, old requests included."""
 AT_ONE_DESTINATION = 4
 AT_ONE_HOST = 64
-"""Requests of one project in hand at one host."""
+"""The most requests of one project in hand at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
-"""Of these, to destinations that fail or have never answered: so few slots a dead mail server costs."""
+"""The most of these to destinations that fail or have never answered, such as a dead mail server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InHand:
-    """A notification that some worker sends now, since `began`; `mine`: this worker."""
+    """A notification that a worker has been sending since `began`; `mine`: it is this worker."""
 
     destination: str
     project: str | None
@@ -56,7 +56,7 @@ class InHand:
 def choose(
     candidates: Iterable[Candidate], in_hand: Sequence[InHand], *, slots: int, now: datetime
 ) -> list[str]:
-    """The ids of the notifications to send next, the most urgent first."""
+    """Return the ids of the notifications to send next, the most urgent first."""
     round_ = _Round(in_hand, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
     for candidate in sorted(_one_for_each_host_down(candidates), key=lambda one: one.due):
@@ -75,7 +75,7 @@ def choose(
 
 
 class _Round:
-    """What is in hand, counted; grows with what is chosen."""
+    """Counts of the requests in hand, including the candidates chosen so far."""
 
     def __init__(self, in_hand: Sequence[InHand], slots: int, now: datetime) -> None:
         mine = [one for one in in_hand if one.mine]
@@ -90,7 +90,7 @@ class _Round:
         self._doubtful_at_host = Counter((one.project, one.host) for one in in_hand if not one.steady)
 
     def takes(self, one: Candidate) -> bool:
-        """Whether it may go out beside the rest; counts it when it does."""
+        """Return whether the limits allow the candidate, and count it if they do."""
         place = (one.project, one.host)
         if (
             self._destinations[one.destination] >= (AT_ONE_DESTINATION if one.steady else 1)
@@ -112,7 +112,7 @@ class _Round:
 
 
 def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """All of them, but of each host that is down only one: of another destination each time."""
+    """Leave one candidate for each host that is down: of the destination tried longest ago."""
     probes: dict[str, Candidate] = {}
     rest = []
     for one in candidates:
@@ -126,5 +126,5 @@ def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _waits_longer(one: Candidate, other: Candidate) -> bool:
-    """Whose turn it is: a destination never tried has waited since its message was due."""
+    """Whether its destination was tried longer ago; if never, it waits since its message was due."""
     return (one.tried or one.due, one.due) < (other.tried or other.due, other.due)

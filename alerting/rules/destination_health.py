@@ -1,4 +1,4 @@
-"""What an attempt says of its destination, and of its host (decisions 7). Pure."""
+"""What an attempt says about its destination and host (decisions 7). Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,12 +7,12 @@ from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
 
 PROBED_AFTER = 5
-"""After so many failures in a row a destination or a host is only probed."""
+"""The number of failures in a row after which a destination or host is only probed."""
 PROBE_EVERY = timedelta(seconds=10)
 _FIRST_PACE_MS = 1_000
 _SLOWEST_PACE_MS = 60_000
 _NO_PACE_MS = 100
-"""A pace below this is none."""
+"""Below this the pace is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Health:
 
 
 def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
-    """The destination after one more attempt.
+    """Return the health after one more attempt.
 
-    A receiver that asks to wait is waited for, whatever becomes of requests that were on their way when it
-    asked. A definite "not now" slows the pace, each success quickens it.
+    A receiver that asks for a pause gets it, whatever the outcome of requests already on their way. A
+    definite "not now" slows the pace, and each success quickens it.
     """
     asked = _asked_to_wait(health, now)
     if outcome.status is DeliveryStatus.DELIVERED:
@@ -47,7 +47,7 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
             next_try = now + max(probe_gap(failures), timedelta(seconds=outcome.retry_after or 0))
     return Health(
         failures=failures,
-        # Since the attempt began: how long one lasts may not be read from it (decisions 7).
+        # The start of the attempt, because the duration of an attempt must not be seen (decisions 7).
         failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
         answered=health.answered,
@@ -69,11 +69,11 @@ def connected_at(outcome: Outcome, now: datetime) -> datetime | None:
 
 
 def _asked_to_wait(health: Health, now: datetime) -> datetime | None:
-    """Until when the receiver asked to be left alone: later than probing and pacing set the next try."""
+    """The end of a pause the receiver asked for: later than probing and pace put the next attempt."""
     gap = max(probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
     return health.next_try if health.next_try and health.next_try > now + gap else None
 
 
 def probe_gap(failures: int) -> timedelta:
-    """How long what failed so often in a row is left alone."""
+    """The least time between two probes after this many failures in a row."""
     return PROBE_EVERY if failures >= PROBED_AFTER else timedelta()

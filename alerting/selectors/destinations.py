@@ -1,4 +1,4 @@
-"""Destinations: how they fare, and what waits for each."""
+"""Destinations with their state and the notifications that wait for them."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ _STATE = Case(
     default=Value(DestinationState.UNTRIED.value),
     output_field=CharField(),
 )
-# What is retried waits since it was first tried; `due` is only the time of its next try.
+# A retry waits since its first attempt; `due` is only the time of its next attempt.
 WAITING_SINCE = Coalesce("first_attempt", "due")
 
 
@@ -42,7 +42,7 @@ def with_state(rows: QuerySet[Destination]) -> QuerySet[Any]:
 
 
 def with_waiting(rows: QuerySet[Destination]) -> QuerySet[Any]:
-    """Destinations with `state`, `waiting_count` and `waiting_since`; the latest to fail come first."""
+    """Destinations with `state`, `waiting_count` and `waiting_since`, the latest failure first."""
     of_each = waiting_for(OuterRef("id")).order_by().values("destination")
     counts = of_each.annotate(count=Count("id")).values("count")
     oldest = of_each.annotate(oldest=Min(WAITING_SINCE)).values("oldest")
@@ -68,11 +68,11 @@ def destinations_failing(*, reach: Reach) -> FirstRows[Destination]:
 
 
 def host_unreachable(host: str) -> UnreachableHost | None:
-    """What is known of a host that no connection can be made to; None while there is no such trouble."""
+    """The entry of a host that accepts no connections; None if it does."""
     return UnreachableHost.objects.filter(host=host).first()
 
 
 def destinations_by_state() -> dict[str, int]:
-    """How many destinations there are in each state."""
+    """The number of destinations in each state."""
     rows = with_state(Destination.objects.all()).order_by().values_list("state")
     return dict(rows.annotate(Count("id")))
