@@ -560,6 +560,8 @@ def _what_follows(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: 
     if outcome.status is DeliveryStatus.RETRY:
         jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
         again = next_attempt(one.attempts, one.first_attempt or now, now, outcome.retry_after, jitter)
+        if again is not None and outcome.reason == HELD_UP:
+            again = now  # the receiver refused nothing, so nothing speaks for a pause
     if again is None:
         return {**kept, "status": NotificationStatus.FAILED.value}
     return {**kept, "status": NotificationStatus.PENDING.value, "due": again}

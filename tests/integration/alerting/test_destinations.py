@@ -565,6 +565,7 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     assert outside.said == []
     assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)
     assert Destination.objects.get().failures == 0
+    assert row.due == woken
     deliver_all(row.due)
     assert [kind for _, kind in outside.said] == ["OPEN"]
 
