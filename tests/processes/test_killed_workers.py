@@ -31,8 +31,8 @@ from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = pytest.mark.processes
 
-ROUNDS = 4 if LONG or os.environ.get("OPSAPI_TEST_KILLS") == "long" else 1
-"""Of each step: 24 in all where there is time, as there is in `.ci/run`."""
+ROUNDS = 4 if LONG else 1
+"""Of each step: 24 in all in `make faults`."""
 SECONDS = 60.0
 LONG_BEFORE_THE_LEASE_ENDS = 10.0
 """It lasts 30 s; without load the next worker has it within 2."""
