@@ -63,15 +63,9 @@ def scene(owner: Caller, client: OpsManagerClient) -> Scene:
     global_alerts = eventually(
         lambda: made.results("globalAlerts?status=OPEN")[1:], message="alerts of a global configuration"
     )
-    alert = eventually(
-        lambda: next(
-            (
-                alert
-                for alert in made.results(f"groups/{group['id']}/alerts?status=OPEN")
-                if alert["alertConfigId"] == config["id"]
-            ),
-            None,
-        ),
+    opened = f"groups/{group['id']}/alerts?status=OPEN"
+    alerts = eventually(
+        lambda: [alert for alert in made.results(opened) if alert["alertConfigId"] == config["id"]],
         message="the alert of the project's configuration",
     )
     hosts = {host["hostname"]: host["id"] for host in made.results(f"groups/{group['id']}/hosts")}
@@ -86,7 +80,7 @@ def scene(owner: Caller, client: OpsManagerClient) -> Scene:
         key=keys[0]["id"],
         entry=made.results("admin/whitelist")[0]["id"],
         config=config["id"],
-        alert=alert["id"],
+        alert=alerts[0]["id"],
         global_alert=global_alerts[0]["id"],
         event=made.results(f"groups/{group['id']}/events?eventType=GROUP_CREATED")[0]["id"],
         window=windows[0]["id"],
