@@ -88,7 +88,10 @@ def test_no_page_reads_what_it_does_not_show(project: Project, of_project: bool,
 
 
 def _read(statement: str) -> int:
-    """How many rows it takes out of the table or an index."""
+    """How many rows it takes out of the table.
+
+    Not counted are the entries of a bitmap index scan: they include rows of tests that were rolled back.
+    """
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
         ((plans,),) = cursor.fetchall()
@@ -97,6 +100,6 @@ def _read(statement: str) -> int:
 
 def _of_plan(plan: dict[str, Any]) -> int:
     inner = sum(_of_plan(one) for one in plan.get("Plans", ()))
-    is_scan = "Scan" in plan["Node Type"]
+    is_scan = "Scan" in plan["Node Type"] and plan["Node Type"] != "Bitmap Index Scan"
     own = plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) if is_scan else 0
     return int(own) + inner
