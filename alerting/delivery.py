@@ -484,7 +484,7 @@ def send(job: Job, *, now: datetime) -> Outcome:
     if job.outcome is not None or job.message is None:
         return job.outcome or Outcome(DeliveryStatus.FAILED, DropReason.NOTIFICATION_REMOVED.value, 0)
     if job.notification.lease_until and now > job.notification.lease_until - LONGEST_ATTEMPT:
-        # The worker stood still: before the answer arrives, another worker may send the next message.
+        # The lease may end before the answer arrives, and then another worker sends the next message.
         return Outcome(DeliveryStatus.RETRY, HELD_UP, 0)
     return deliver(ChannelType(str(job.notification.channel)), job.config, job.message, now=now)
 
@@ -561,7 +561,7 @@ def _what_follows(job: Job, alerts: Mapping[str, Alert], outcome: Outcome, now: 
         jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
         again = next_attempt(one.attempts, one.first_attempt or now, now, outcome.retry_after, jitter)
         if again is not None and outcome.reason == HELD_UP:
-            again = now  # the receiver refused nothing, so nothing speaks for a pause
+            again = now  # no request reached the receiver, so it needs no pause
     if again is None:
         return {**kept, "status": NotificationStatus.FAILED.value}
     return {**kept, "status": NotificationStatus.PENDING.value, "due": again}

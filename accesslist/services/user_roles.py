@@ -95,7 +95,7 @@ def role_changes(user: User, place: Scope, *, old: Sequence[Grant], new: Sequenc
 
 
 def _events_of(user: User, place: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
-    """The events of the change; a user who has never logged in is also invited to the project."""
+    """Return the events of a role change, with INVITED_TO_GROUP for a user without a login so far."""
     recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
     if place != INSTALLATION and not (before and after):
         in_group = place.group_id is not None

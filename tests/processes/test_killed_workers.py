@@ -32,7 +32,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 pytestmark = pytest.mark.processes
 
 ROUNDS = 4 if LONG else 1
-"""Of each step: 24 in all in `make faults`."""
+"""How often a worker is killed at each step: `make faults` kills 24 workers in all."""
 SECONDS = 60.0
 LONG_BEFORE_THE_LEASE_ENDS = 10.0
 """It lasts 30 s; without load the next worker has it within 2."""
