@@ -35,20 +35,23 @@ _TYPES = (*["OUTSIDE_METRIC_THRESHOLD"] * 5, *["HOST_DOWN"] * 3, "NO_PRIMARY", "
 
 
 def main() -> None:
-    """Takes a Size and the receiver's URL as arguments, writes what was made to stdout, as JSON."""
-    size, receiver = Size(**json.loads(sys.argv[1])), sys.argv[2]
-    sys.stdout.write(json.dumps(asdict(fill(size, receiver, clock.now()))))
+    """Takes a Size and two receivers' URLs as arguments, writes what was made to stdout, as JSON."""
+    size, receiver, secure = Size(**json.loads(sys.argv[1])), sys.argv[2], sys.argv[3]
+    sys.stdout.write(json.dumps(asdict(fill(size, receiver, secure, clock.now()))))
 
 
-def fill(size: Size, receiver: str, now: datetime) -> Filled:
-    """The measured project and its neighbours, and one for reports whose alerts go to `receiver`."""
+def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Filled:
+    """The measured project and its neighbours, and a project for reports for each receiver of alerts."""
     measured, reports, *others = (ProjectFactory.create() for _ in range(size.projects))
     _fill_project(measured, size.hosts, size.alerts, size.events, now)
     for project in others:
         _fill_project(project, 20, size.alerts // 100, size.events // 100, now)
-    make_config(reports, notifications=[{"typeName": "WEBHOOK", "webhookUrl": receiver, "delayMin": 0}])
+    secure = ProjectFactory.create()
+    for project, url in ((reports, receiver), (secure, secure_receiver)):
+        make_config(project, notifications=[{"typeName": "WEBHOOK", "webhookUrl": url, "delayMin": 0}])
     reader = make_key(Grant(Role.GROUP_READ_ONLY, group_id=measured.id))
     agent = make_key(Grant(Role.GROUP_AGENT, group_id=reports.id))
+    secure_agent = make_key(Grant(Role.GROUP_AGENT, group_id=secure.id))
     fleet = ProjectFactory.create()
     _make_configs(fleet, size.fleet_configs, receiver)
     fleet_agent = make_key(Grant(Role.GROUP_AGENT, group_id=fleet.id))
@@ -59,6 +62,8 @@ def fill(size: Size, receiver: str, now: datetime) -> Filled:
         reader=(reader.public_key, reader.private_key),
         report_group_id=reports.id,
         agent=(agent.public_key, agent.private_key),
+        secure_group_id=secure.id,
+        secure_agent=(secure_agent.public_key, secure_agent.private_key),
         fleet_group_id=fleet.id,
         fleet_agent=(fleet_agent.public_key, fleet_agent.private_key),
     )

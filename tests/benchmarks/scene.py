@@ -2,11 +2,14 @@
 
 import json
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import requests
 
@@ -16,6 +19,7 @@ from tests.benchmarks.signer import Key
 from tests.benchmarks.size import Filled, Pace, Size
 from tests.eventually import eventually
 from tests.plugin import FOREIGN
+from tests.processes.certificates import make_certificate
 from tests.processes.platform import ROOT, Platform, free_port, installation
 from tests.receivers import HttpReceiver
 
@@ -40,6 +44,7 @@ class Scene:
     bare_port: int
     bare_pid: int
     receiver: HttpReceiver
+    secure_receiver: HttpReceiver
     filled: Filled
     size: Size
     pace: Pace
@@ -74,12 +79,27 @@ class Scene:
 def scene(size: Size, pace: Pace) -> Iterator[Scene]:
     """Starts everything, and leaves nothing behind."""
     forget_foreign_settings()
-    with HttpReceiver(keeps_alive=True).running() as receiver, installation(**_ENVIRONMENT) as platform:
+    with (
+        TemporaryDirectory() as directory,
+        HttpReceiver(keeps_alive=True).running() as receiver,
+        _secure_receiver(Path(directory)) as (secure_receiver, certificate),
+        installation(**_ENVIRONMENT, OPSAPI_OUTBOUND_CA_FILE=str(certificate)) as platform,
+    ):
         platform.start()
-        filled = _fill(platform, size, receiver.url())
+        filled = _fill(platform, size, receiver.url(), secure_receiver.url())
         with _bare(platform, size, filled) as (port, pid):
-            yield Scene(platform, port, pid, receiver, filled, size, pace)
+            yield Scene(platform, port, pid, receiver, secure_receiver, filled, size, pace)
         platform.stop()
+
+
+@contextmanager
+def _secure_receiver(directory: Path) -> Iterator[tuple[HttpReceiver, Path]]:
+    """A receiver over TLS and the certificate that the platform has to trust."""
+    certificate, key = make_certificate(directory)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with HttpReceiver(context, keeps_alive=True).running() as receiver:
+        yield receiver, certificate
 
 
 def forget_foreign_settings() -> None:
@@ -88,8 +108,8 @@ def forget_foreign_settings() -> None:
         del os.environ[name]
 
 
-def _fill(platform: Platform, size: Size, receiver: str) -> Filled:
-    command = [sys.executable, "-c", _FILL, json.dumps(asdict(size)), receiver]
+def _fill(platform: Platform, size: Size, *receivers: str) -> Filled:
+    command = [sys.executable, "-c", _FILL, json.dumps(asdict(size)), *receivers]
     done = subprocess.run(command, env=platform.environment, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return Filled(**json.loads(done.stdout))
 

@@ -43,6 +43,8 @@ class Filled:
     reader: tuple[str, str]
     report_group_id: str
     agent: tuple[str, str]
+    secure_group_id: str
+    secure_agent: tuple[str, str]
     fleet_group_id: str
     fleet_agent: tuple[str, str]
 
