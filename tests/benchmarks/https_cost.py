@@ -35,30 +35,30 @@ def measure(scene: Scene) -> list[Line]:
 def _cost(scene: Scene, per_report: int) -> float:
     target = f"/agents/v1.0/groups/{scene.filled.secure_group_id}/reports"
     signer = Signer(scene.address, Key(*scene.filled.secure_agent))
-    with closing(Connection(scene.address)) as connection:
 
-        def report(*, reachable: bool) -> None:
-            for first in range(0, _HOSTS, per_report):
-                hosts = [_host(number, reachable=reachable) for number in range(first, first + per_report)]
-                body = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": hosts}
+    def report(*, reachable: bool) -> None:
+        for first in range(0, _HOSTS, per_report):
+            hosts = [_host(number, reachable=reachable) for number in range(first, first + per_report)]
+            body = {"agentType": "MONITORING", "hostname": "agent1", "version": "1.0", "hosts": hosts}
+            with closing(Connection(scene.address)) as connection:  # the platform closes idle connections
                 answer = connection.exchange(signer.signed("POST", target, orjson.dumps(body)))
-                if answer.status != 202:
-                    raise UnexpectedAnswer(f"status {answer.status}: {answer.body[:300]!r}")
+            if answer.status != 202:
+                raise UnexpectedAnswer(f"status {answer.status}: {answer.body[:300]!r}")
 
-        received = scene.secure_receiver.requests
+    received = scene.secure_receiver.requests
 
-        def down_and_up() -> None:
-            for reachable in (False, True):
-                expected = len(received) + _HOSTS
-                report(reachable=reachable)
-                eventually(partial(_has, received, expected), _WAIT_SECONDS, message="all webhooks")
+    def down_and_up() -> None:
+        for reachable in (False, True):
+            expected = len(received) + _HOSTS
+            report(reachable=reachable)
+            eventually(partial(_has, received, expected), _WAIT_SECONDS, message="all webhooks")
 
-        report(reachable=True)
-        down_and_up()  # connections, caches and plans are made
-        before = cpu_seconds([scene.platform.pid])
-        for _ in range(_ROUNDS):
-            down_and_up()
-        return (cpu_seconds([scene.platform.pid]) - before) * 1000 / (2 * _HOSTS * _ROUNDS)
+    report(reachable=True)
+    down_and_up()  # connections, caches and plans are made
+    before = cpu_seconds([scene.platform.pid])
+    for _ in range(_ROUNDS):
+        down_and_up()
+    return (cpu_seconds([scene.platform.pid]) - before) * 1000 / (2 * _HOSTS * _ROUNDS)
 
 
 def _has(received: Sequence[object], count: int) -> bool:

@@ -546,6 +546,42 @@ def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -
         assert "Seq Scan on alerting_notification" not in plan, plan
 
 
+def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project: Project) -> None:
+    def scans() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'alerting_notification'"
+            )
+            row = cursor.fetchone()
+        return int(row[0]) if row else 0
+
+    destination = make_destination(project)
+    rows = [
+        Notification(
+            group=project,
+            setting_id=destination.id,
+            type_name="WEBHOOK",
+            channel="WEBHOOK",
+            kind="alert.open",
+            destination=destination.id,
+            subject=f"host {number}",
+            status="PENDING",
+            created=START,
+            due=START,
+        )
+        for number in range(60)
+    ]
+    Notification.objects.bulk_create(rows)
+    with connection.cursor() as cursor:
+        # As if the statistics were of a time when the table was almost empty.
+        cursor.execute("SET LOCAL seq_page_cost = 0")
+        cursor.execute("SET LOCAL cpu_tuple_cost = 0")
+        cursor.execute("SET LOCAL cpu_operator_cost = 0.000001")
+    before = scans()
+    assert len(delivery.claim(worker=1, slots=8, now=START)) == 1
+    assert scans() - before < 10
+
+
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:
     set_up(project, *[f"http://127.0.0.1:9/{number}" for number in range(8)])
     down(project)
