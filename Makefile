@@ -49,7 +49,7 @@ format: install-dev ## format the code and sort the imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-openapi: install ## write docs/openapi.json anew
+openapi: install ## write opsapi/api/openapi.json anew
 	$(BIN)/python manage.py openapi
 
 reference: install ## write docs/reference anew

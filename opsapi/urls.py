@@ -9,7 +9,7 @@ from opsapi.api.health import HealthViewSet
 from opsapi.api.metrics_page import metrics_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
-from opsapi.api.schema import SchemaViewSet
+from opsapi.api.schema_page import schema_page
 from opsapi.api.views import UnknownPath
 from opsapi.console.path import CONSOLE_PATH
 
@@ -32,7 +32,7 @@ urlpatterns = [
     # [\s\S] and not (?s), with which Django could reverse no path at all.
     re_path(r"^(?:api/public/v1\.0|agents/v1\.0|prometheus/v1\.0)(?:/[\s\S]*)?\Z", _unknown),
     path("api/docs", docs_page),
-    route("api/schema", SchemaViewSet, name="openapi", get="retrieve"),
+    path("api/schema", schema_page, name="openapi"),
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
     path("metrics", metrics_page),

@@ -12,8 +12,6 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from opsapi.api.components import HEADERS, SECURITY, refusal, refusal_headers, responses, success_headers
 from opsapi.api.documents import Document, LinkDocument
@@ -235,15 +233,3 @@ def openapi_document() -> dict[str, Any]:
     """The document of this build; it depends on nothing else."""
     document: dict[str, Any] = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document
-
-
-class SchemaViewSet(ApiViewSet):
-    """`/api/schema/`."""
-
-    schema = None
-    authentication_classes = []
-    access = {"retrieve": OPEN}
-
-    def retrieve(self, request: Request) -> Response:
-        """The OpenAPI 3.1 document of exactly the routes that exist."""
-        return Response(openapi_document())

@@ -1,22 +1,21 @@
-"""`manage.py openapi`: writes docs/openapi.json, or says whether it is current."""
+"""`manage.py openapi`: writes opsapi/api/openapi.json, or says whether it is current."""
 
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.validation import validate_schema
 
 from opsapi.api.renderers import render
 from opsapi.api.schema import openapi_document
+from opsapi.api.schema_page import DOCUMENT
 
 
 class Command(BaseCommand):
     """The document of exactly the routes that exist; warnings of the generator are errors."""
 
-    help = "Write docs/openapi.json; with --check only say whether it is current."
+    help = "Write opsapi/api/openapi.json; with --check only say whether it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """`--check` writes nothing."""
@@ -30,9 +29,8 @@ class Command(BaseCommand):
         if faults:
             raise CommandError("\n".join(sorted(faults)))
         validate_schema(document)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-        path: Path = settings.BASE_DIR / "docs" / "openapi.json"
         written = render(document, pretty=True) + b"\n"
         if not options["check"]:
-            path.write_bytes(written)
-        elif not path.exists() or path.read_bytes() != written:
-            raise CommandError("docs/openapi.json is not current: make openapi")
+            DOCUMENT.write_bytes(written)
+        elif not DOCUMENT.exists() or DOCUMENT.read_bytes() != written:
+            raise CommandError(f"{DOCUMENT.name} is not current: make openapi")

@@ -4,20 +4,26 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django import Settings
+
+from opsapi.management.commands import openapi
 
 
-def test_it_writes_a_document_that_is_then_current(tmp_path: Path, settings: Settings) -> None:
-    (tmp_path / "docs").mkdir()
-    settings.BASE_DIR = tmp_path
+@pytest.fixture
+def document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the command writes."""
+    path = tmp_path / "openapi.json"
+    monkeypatch.setattr(openapi, "DOCUMENT", path)
+    return path
+
+
+def test_it_writes_a_document_that_is_then_current(document: Path) -> None:
     call_command("openapi")
+    assert document.exists()
     call_command("openapi", "--check")
 
 
-def test_it_tells_an_outdated_document(tmp_path: Path, settings: Settings) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "openapi.json").write_text("{}")
-    settings.BASE_DIR = tmp_path
+def test_it_tells_an_outdated_document(document: Path) -> None:
+    document.write_text("{}")
     with pytest.raises(CommandError, match="not current"):
         call_command("openapi", "--check")
-    assert (tmp_path / "docs" / "openapi.json").read_text() == "{}"
+    assert document.read_text() == "{}"
