@@ -105,8 +105,8 @@ class UserAdmin(WithRoles):
             access=UserViewSet.access["destroy"],
         ),
     }
-    list_display = ["username", "first_name", "last_name", "roles"]
-    list_filter = ["created"]
+    list_display = ["username", "first_name", "last_name", "self_registered", "roles"]
+    list_filter = ["self_registered", "created"]
     search_fields = ["username", "first_name", "last_name", "email_address", "id__exact"]
     ordering = ["username_key"]
     fields = [
@@ -117,6 +117,7 @@ class UserAdmin(WithRoles):
         "email_address",
         "mobile_number",
         "teams_shown",
+        "self_registered",
         "created",
     ]
     empty_text = "No user yet."

@@ -9,9 +9,10 @@ from accesslist.models.holders import (
     SecondFactor,
     Team,
     User,
-    username_key,
+    username_forms,
 )
 from accesslist.models.remembered import DigestEpoch, DigestUse, RateWindow
+from accesslist.rules.usernames import username_key
 
 __all__ = [
     "AccessListEntry",
@@ -25,5 +26,6 @@ __all__ = [
     "SecondFactor",
     "Team",
     "User",
+    "username_forms",
     "username_key",
 ]

@@ -1,6 +1,5 @@
 """Organizations, projects, users, teams, API keys, the roles they hold, and the access lists."""
 
-import unicodedata
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
 from accesslist.rules.second_factor import NEVER
+from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
 from opsapi.fields import CidrField, PrimaryIdField, SealedField
 from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
 
@@ -73,9 +73,14 @@ class Project(models.Model):
         return self.name
 
 
-def username_key(username: str) -> str:
-    """The form under which usernames are unique: NFKC, without regard to case (decisions 3)."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
+def username_forms(username: str) -> dict[str, str]:
+    """The columns that no two users share: the name's key, and what it and its key look like."""
+    key = username_key(username)
+    return {
+        "username_key": key,
+        "username_skeleton": skeleton(username),
+        "username_key_skeleton": skeleton(key),
+    }
 
 
 class UserManager(BaseUserManager["User"]):
@@ -92,11 +97,21 @@ class User(AbstractBaseUser):
     id = PrimaryIdField()
     username = models.CharField(max_length=254)
     username_key = models.CharField(max_length=1000, unique=True, editable=False)
+    # Absent where a user from before migration 0008 has a name that looks like an older one.
+    username_skeleton = models.CharField(
+        max_length=LONGEST_SKELETON, unique=True, null=True, editable=False, db_collation="C"
+    )
+    username_key_skeleton = models.CharField(
+        max_length=LONGEST_SKELETON, unique=True, null=True, editable=False, db_collation="C"
+    )
     first_name = models.CharField(max_length=100)
     last_name = models.CharField(max_length=100)
     email_address = models.CharField(max_length=254, null=True)
     mobile_number = models.CharField(max_length=40, null=True)
     created = models.DateTimeField()
+    self_registered = models.BooleanField(
+        "registered itself", default=False, db_default=False, help_text="Made without a key (endpoint 5)."
+    )
     sessions_ended = models.DateTimeField(null=True, editable=False)
 
     USERNAME_FIELD = "username"

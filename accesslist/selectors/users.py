@@ -28,6 +28,7 @@ def user_rows(orgs: Orgs = None) -> QuerySet[User, Any]:
         "last_name",
         "email_address",
         "mobile_number",
+        "self_registered",
         roles=roles_of(_held_in(orgs), user_id=OuterRef("id")),
         team_ids=ArraySubquery(teams.order_by("team__created", "team_id").values("team_id")),
     )

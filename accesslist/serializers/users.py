@@ -43,6 +43,9 @@ class UserDocument(Document):
     mobileNumber = serializers.CharField(required=False)
     roles = serializers.ListField(child=RoleDocument())
     teamIds = serializers.ListField(child=serializers.CharField())
+    selfRegistered = serializers.BooleanField(
+        required=False, help_text="true for a user made without a key after the first; absent for others."
+    )
     links = LinkDocument(many=True)
 
 
@@ -66,6 +69,7 @@ class UserInput(Document):
     mobileNumber = MobileNumber(required=False)
     roles = ListOf(RoleField(), max_length=100, required=False)
     teamIds = serializers.ListField(child=serializers.CharField(), read_only=True)
+    selfRegistered = serializers.BooleanField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -119,7 +123,8 @@ def _known_of(values: Mapping[str, Any]) -> User:
 def present_user(row: UserRow, links: Links) -> dict[str, Any]:
     """A user."""
     path = f"/users/{row['id']}"
-    return {**user_facts(row), "teamIds": row["team_ids"], "links": links.self_only(path)}
+    marked = {"selfRegistered": True} if row["self_registered"] else {}
+    return {**user_facts(row), "teamIds": row["team_ids"], **marked, "links": links.self_only(path)}
 
 
 def new_user(body: Mapping[str, Any]) -> NewUser:

@@ -9,6 +9,7 @@ from django.core.validators import validate_email
 
 from accesslist.models import User, username_key
 from accesslist.rules.administering import resetter_of
+from accesslist.rules.usernames import character_fault
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.roles import INSTALLATION, Grant, satisfies
@@ -17,7 +18,9 @@ _LONGEST_KEY = 600
 
 
 def username_fault(username: str) -> BadField | None:
-    """What keeps a name from being taken: OPSAPI_USERNAME_VALIDATION, or its length (decisions 3)."""
+    """What keeps a name from being taken: its characters, its length, the setting (decisions 3)."""
+    if reason := character_fault(username):
+        return _bad_username(reason)
     # A few characters become many under NFKC; the unique index has to hold the result.
     if len(username_key(username)) > _LONGEST_KEY:
         return _bad_username("it is too long in its canonical form")

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from accesslist.hooks import user_deleting
-from accesslist.models import User, username_key
+from accesslist.models import User, username_forms
 from accesslist.rules.granting import RoleRequest, asked_roles, grants_asked
 from accesslist.rules.listing import AccessList, ListWriter, NewEntry
 from accesslist.selectors.users import any_user_exists, user_facts, user_rows
@@ -62,7 +62,7 @@ def unauth_user_create(
     advisory_lock(FIRST_USER_LOCK)
     first = not any_user_exists()
     grants = [Grant(Role.GLOBAL_OWNER)] if first else _grants_of_a_stranger(new.roles)
-    user = _insert(new, grants, now)
+    user = _insert(new, grants, now, self_registered=not first)
     # Nobody else acted: the event names the user who was made.
     is_owner = Grant(Role.GLOBAL_OWNER) in grants
     actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
@@ -126,15 +126,16 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     user.delete()
 
 
-def _insert(new: NewUser, grants: Sequence[Grant], now: datetime) -> User:
-    """Make the row and its roles; refuses a bad name, a weak password, a name that is taken."""
+def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
+    """Make the row and its roles; refuses a bad name, a weak password, a name that is or looks taken."""
     user = User(
         username=new.username,
-        username_key=username_key(new.username),
+        **username_forms(new.username),
         first_name=new.first_name,
         last_name=new.last_name,
         email_address=new.email_address or as_email(new.username),
         mobile_number=new.mobile_number,
+        self_registered=self_registered,
         created=now,
     )
     check_new_user(new.password, user)

@@ -254,7 +254,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
         409, "The address {0} is on the access list already, as entry {1}."
     ),
     ErrorCode.ORG_NOT_EMPTY: ErrorSpec(409, "The organization {0} still has projects: {1}."),
-    ErrorCode.USER_ALREADY_EXISTS: ErrorSpec(409, "A user with the name {0} exists already."),
+    ErrorCode.USER_ALREADY_EXISTS: ErrorSpec(
+        409, "A user with the name {0}, or with a name that looks like it, exists already."
+    ),
     ErrorCode.GROUP_ALREADY_EXISTS: ErrorSpec(409, "A project with the name {0} exists already."),
     ErrorCode.HOST_ALREADY_EXISTS: ErrorSpec(409, "The host {0} exists already in this project."),
     ErrorCode.INTEGRATION_ALREADY_CONFIGURED: ErrorSpec(

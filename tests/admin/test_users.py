@@ -50,6 +50,8 @@ def test_a_user_is_made_with_roles(console: Client, operator: User, project: Pro
     [
         ({"username": ""}, "username", "required"),
         ({"username": "ADA"}, "username", "exists already"),
+        ({"username": "\u0430da"}, "username", "looks like"),
+        ({"username": "a\u200bda"}, "username", "U+200B"),
         ({"password": "12345"}, "password", "too short"),
         ({"emailAddress": "nobody"}, "emailAddress", "e-mail address"),
         ({"mobileNumber": "call me"}, "mobileNumber", "number"),
@@ -227,3 +229,13 @@ def test_how_an_account_is_guarded_is_shown_to_who_administers_it(
 def test_everybody_sees_how_their_own_account_is_guarded(project: Project) -> None:
     user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
     assert "Second factor" in browser.get(page_of(user)).content.decode()
+
+
+def test_the_list_tells_who_registered_and_can_be_narrowed_to_them(console: Client, grace: User) -> None:
+    stranger = UserFactory.create(username="stranger", self_registered=True)
+    page = console.get("/admin/accesslist/user/").content.decode()
+    assert "Registered itself" in page
+    narrowed = console.get("/admin/accesslist/user/?self_registered__exact=1").content.decode()
+    assert stranger.username in narrowed
+    assert page_of(grace) not in narrowed
+    assert "Registered itself" in console.get(page_of(stranger)).content.decode()

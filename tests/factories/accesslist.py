@@ -14,7 +14,7 @@ from accesslist.models import (
     RoleGrant,
     Team,
     User,
-    username_key,
+    username_forms,
 )
 from opsapi import clock
 from opsapi.encryption import encrypt
@@ -52,7 +52,11 @@ class UserFactory(factory.django.DjangoModelFactory):
         model = User
 
     username = factory.Sequence(lambda number: f"user{number}")
-    username_key = factory.LazyAttribute(lambda user: username_key(user.username))
+    username_key = factory.LazyAttribute(lambda user: username_forms(user.username)["username_key"])
+    username_skeleton = factory.LazyAttribute(lambda user: username_forms(user.username)["username_skeleton"])
+    username_key_skeleton = factory.LazyAttribute(
+        lambda user: username_forms(user.username)["username_key_skeleton"]
+    )
     first_name = "Ada"
     last_name = "Lovelace"
     password = factory.django.Password(PASSWORD)

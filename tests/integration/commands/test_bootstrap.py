@@ -51,6 +51,12 @@ def test_it_refuses_a_bad_range_in_one_line_and_makes_nothing() -> None:
     assert not User.objects.exists()
 
 
+def test_it_names_what_a_username_hides_and_makes_nothing() -> None:
+    with pytest.raises(CommandError, match=r"U\+200B"):
+        run("ada\u200b")
+    assert not User.objects.exists()
+
+
 def test_it_refuses_when_a_user_exists() -> None:
     run("ada")
     with pytest.raises(CommandError, match="exists already"):

@@ -1,0 +1,18 @@
+"""Users who were made without a key are marked; of those from before it is not known."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('accesslist', '0008_look_alike_names'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='user',
+            name='self_registered',
+            field=models.BooleanField(db_default=False, default=False, help_text='Made without a key (endpoint 5).', verbose_name='registered itself'),
+        ),
+    ]

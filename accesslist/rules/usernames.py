@@ -1,0 +1,62 @@
+"""Usernames: how they are compared, what none may hold, and which look alike (RFC 8265, UTS 39). Pure."""
+
+import re
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+
+LONGEST_SKELETON = 600
+"""More would not fit into an index of PostgreSQL."""
+
+_CONFUSABLES = Path(__file__).with_name("confusables.txt")
+# Controls, formats (zero width, bidi), surrogates, private and unassigned characters, all separators.
+_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# Of other categories: what Unicode calls default-ignorable, and the empty Braille pattern.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def username_key(username: str) -> str:
+    """The form under which usernames are unique: NFKC, without regard to case (decisions 3)."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
+
+
+def character_fault(username: str) -> str | None:
+    """What a username holds that nobody can see; None when all of it can be seen.
+
+    RFC 8265 refuses symbols as well. They stay: they can be seen, and decisions 3 allows them.
+    """
+    if username != username.strip():
+        return "it must not begin or end with a blank"
+    for char in username:
+        if char != " " and (unicodedata.category(char) in _UNSEEN_CATEGORIES or _UNSEEN.match(char)):
+            name = unicodedata.name(char, "no name")
+            return f"it must not hold U+{ord(char):04X} ({name}): it cannot be seen or told from a space"
+    return None
+
+
+def skeleton(text: str) -> str:
+    """What a name looks like (UTS 39, 4), without regard to case; names that share it look alike.
+
+    Looked at twice: `aIi` looks like `ali` as it is typed, and `M` like `rn` only once it is an `m`.
+    """
+    seen = _prototypes(username_key(_prototypes(text)))
+    return " ".join(seen.split())[:LONGEST_SKELETON]
+
+
+def _prototypes(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text).translate(_confusables())
+    return unicodedata.normalize("NFD", decomposed)
+
+
+@lru_cache(maxsize=1)
+def _confusables() -> dict[int, str]:
+    """Each character that looks like another one or several, and that."""
+    with _CONFUSABLES.open(encoding="utf-8") as lines:
+        rows = (line.split(";") for line in lines if not line.startswith("#"))
+        return {int(char, 16): _text(looks_like) for char, looks_like in rows}
+
+
+def _text(points: str) -> str:
+    return "".join(chr(int(point, 16)) for point in points.split())
