@@ -1,37 +1,44 @@
-"""Attempts to show who one is, by name and by address: those that fail count (decisions 3 "throttles").
+"""Attempts to show who one is: those that fail count (decisions 3 "throttles").
 
+A browser that logged in with the name before has a count of its own (`accesslist.devices`). All others are
+counted by address and, far higher, by name: somebody who keeps trying a name does not keep its owner out.
 An attempt is taken before anything is checked, so that however many come at once, no more are checked than
-the limit allows; one that succeeds is given back.
+the limits allow; one that succeeds is given back.
 """
 
-import hashlib
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
 
+from accesslist.devices import known_device
 from accesslist.metrics import FailedAuthentication, count_failure
-from accesslist.models import username_key
+from accesslist.rules.usernames import username_digest
 from accesslist.throttles import give_back, hit
 from opsapi import clock
 from opsapi.api.addresses import Address, client_address
 from opsapi.console.doorkeeper import Attempt, LoginRefusedError, RefusalCode
 
 LOGIN_WINDOW = timedelta(minutes=5)
+ADDRESSES_A_NAME = 10
+"""So many times OPSAPI_LOGIN_ATTEMPTS may fail for one name, from however many addresses."""
 # Whoever has one IPv6 address has at least so large a network of them.
 _IPV6_PREFIX = 64
+_NAME = "login name "
 
 
-def attempt_take(request: HttpRequest, username: str) -> Attempt:
-    """Take one attempt of those left to the name and to the address.
+def attempt_take(request: HttpRequest, username: str, *, after_password: bool = False) -> Attempt:
+    """Take one attempt of those left to the browser, or to the address and the name.
+
+    `after_password`: the caller gave the right password before, and may be guessing at the rest.
 
     Raises:
-        LoginRefusedError: OPSAPI_LOGIN_ATTEMPTS failed in LOGIN_WINDOW; then none is taken.
+        LoginRefusedError: as many as allowed failed in LOGIN_WINDOW; then none is taken.
     """
     taken: Attempt = {}
-    for bucket in _buckets(client_address(request), username):
-        counted = hit(bucket, limit=settings.OPSAPI_LOGIN_ATTEMPTS, window=LOGIN_WINDOW, now=clock.now())
+    for bucket in _buckets(request, username, after_password=after_password):
+        counted = hit(bucket, limit=_limit(bucket), window=LOGIN_WINDOW, now=clock.now())
         if counted.wait is not None:
             attempt_give_back(taken)
             raise _refused(counted.wait)
@@ -42,7 +49,7 @@ def attempt_take(request: HttpRequest, username: str) -> Attempt:
 def attempt_give_back(attempt: Attempt) -> None:
     """Count it no longer: it succeeded, or nothing was checked."""
     for bucket, started in attempt.items():
-        give_back(bucket, started=datetime.fromisoformat(started), limit=settings.OPSAPI_LOGIN_ATTEMPTS)
+        give_back(bucket, started=datetime.fromisoformat(started), limit=_limit(bucket))
 
 
 def _refused(wait: int) -> LoginRefusedError:
@@ -51,13 +58,23 @@ def _refused(wait: int) -> LoginRefusedError:
     return LoginRefusedError(message, RefusalCode.THROTTLED, wait)
 
 
-def _buckets(address: Address | None, username: str) -> list[str]:
+def _buckets(request: HttpRequest, username: str, *, after_password: bool) -> list[str]:
     """The address comes first: one that is refused leaves no rows of names.
 
     Names are hashed: people type passwords into the wrong field, and rows can be read.
     """
-    name = hashlib.sha256(username_key(username).encode()).hexdigest()[:32]
-    return [*([f"login address {_place(address)}"] if address else []), f"login name {name}"]
+    if device := known_device(request, username):
+        return [f"login device {device}"]
+    name = username_digest(username)
+    address = client_address(request)
+    place = f"login address {_place(address)}" if address else f"login without address {name}"
+    # Six digits are guessed sooner than a password, and few get as far.
+    return [place, f"login code {name}" if after_password else f"{_NAME}{name}"]
+
+
+def _limit(bucket: str) -> int:
+    attempts: int = settings.OPSAPI_LOGIN_ATTEMPTS
+    return attempts * ADDRESSES_A_NAME if bucket.startswith(_NAME) else attempts
 
 
 def _place(address: Address) -> str:

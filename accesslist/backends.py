@@ -3,9 +3,10 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from accesslist.attempts import attempt_give_back, attempt_take
+from accesslist.devices import device_remember
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.models import Project, User, username_key
 from accesslist.principal import UserPrincipal
@@ -33,9 +34,10 @@ class OperatorBackend(Doorkeeper):
             )
         return attempt_take(request, username)
 
-    def let_in(self, attempt: Attempt) -> None:
-        """See `opsapi.console.doorkeeper.Doorkeeper`."""
+    def let_in(self, request: HttpRequest, response: HttpResponse, attempt: Attempt) -> None:
+        """See `opsapi.console.doorkeeper.Doorkeeper`; the browser has a count of its own from now on."""
         attempt_give_back(attempt)
+        device_remember(request, response)
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any
@@ -54,7 +56,7 @@ class OperatorBackend(Doorkeeper):
 
     def take_code(self, request: HttpRequest, user: User, code: str) -> None:
         """See `opsapi.console.doorkeeper.Doorkeeper`; one that fails counts as one with a wrong password."""
-        attempt = attempt_take(request, user.username)
+        attempt = attempt_take(request, user.username, after_password=True)
         address = client_address(request)
         actor = UserPrincipal(user, str(address) if address else None).actor()
         try:

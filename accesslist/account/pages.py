@@ -72,7 +72,7 @@ def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> list
     """Whatever fails but the proof itself is no failure to show who one is."""
     if not action.proof:
         return action.run(request, form.cleaned_data)
-    attempt = attempt_take(request, request.user.get_username())
+    attempt = attempt_take(request, request.user.get_username(), after_password=True)
     try:
         codes = action.run(request, form.cleaned_data)
     except ApiError as refusal:

@@ -1,5 +1,6 @@
 """Usernames: how they are compared, what none may hold, and which look alike (RFC 8265, UTS 39). Pure."""
 
+import hashlib
 import re
 import unicodedata
 from functools import lru_cache
@@ -20,6 +21,11 @@ _UNSEEN = re.compile(
 def username_key(username: str) -> str:
     """The form under which usernames are unique: NFKC, without regard to case (decisions 3)."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
+
+
+def username_digest(username: str) -> str:
+    """What stands for a typed name where it must not be read; the same for each way to type it."""
+    return hashlib.sha256(username_key(username).encode()).hexdigest()[:32]
 
 
 def character_fault(username: str) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth import get_backends
 from django.contrib.auth.backends import BaseBackend
 from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 Attempt = dict[str, str]
 """An attempt that was taken: where it was counted, and since when. A session can hold it."""
@@ -42,8 +42,8 @@ class Doorkeeper(BaseBackend):
         """
         raise NotImplementedError
 
-    def let_in(self, attempt: Attempt) -> None:
-        """Give an attempt back: the whole log-in succeeded."""
+    def let_in(self, request: HttpRequest, response: HttpResponse, attempt: Attempt) -> None:
+        """Give an attempt back, and let the answer remember the browser: the whole log-in succeeded."""
         raise NotImplementedError
 
     def wants_code(self, user: Any) -> bool:

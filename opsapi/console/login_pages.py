@@ -84,7 +84,7 @@ class PasswordPage(LoginView):
         session.flush()
         if not doorkeeper().wants_code(user):
             answer = super().form_valid(form)
-            doorkeeper().let_in(form.attempt)
+            doorkeeper().let_in(self.request, answer, form.attempt)
             return answer
         marker = {"user": str(user.pk), "hash": user.get_session_auth_hash(), "attempt": form.attempt}
         session[_PENDING] = marker
@@ -116,7 +116,7 @@ class CodePage(LoginView):
         ended = session.end()
         answer = super().form_valid(form)
         if ended:
-            doorkeeper().let_in(attempt)
+            doorkeeper().let_in(self.request, answer, attempt)
         return answer
 
 

@@ -8,7 +8,8 @@ import time_machine
 from django.conf import LazySettings
 from django.test import Client
 
-from accesslist.attempts import LOGIN_WINDOW
+from accesslist.attempts import ADDRESSES_A_NAME, LOGIN_WINDOW
+from accesslist.devices import COOKIE, DEVICE_LASTS
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
 from tests.admin.moments import NOON
@@ -30,8 +31,9 @@ def _log_in(password: str = PASSWORD, browser: Client | None = None, **options: 
 
 
 def _counted() -> set[int]:
-    """How many attempts are counted, by name and by address."""
-    return set(RateWindow.objects.values_list("count", flat=True))
+    """How many attempts are counted by address: all of them, but those of browsers that logged in before."""
+    by_address = RateWindow.objects.filter(bucket__startswith="login address ")
+    return set(by_address.values_list("count", flat=True))
 
 
 def test_right_log_ins_count_nothing(operator: User, project: Project, settings: LazySettings) -> None:
@@ -62,15 +64,128 @@ def test_who_logs_in_as_themselves_cannot_guess_on_at_others(
     assert _log_in(username="mallory") == 429
 
 
+def _spread(limit: int, typed: str = "wrong", **options: Any) -> list[int]:
+    """What one name is answered that is tried from as many addresses as it takes."""
+    addresses = [f"198.51.100.{number}" for number in range(ADDRESSES_A_NAME)]
+    return [_log_in(typed, REMOTE_ADDR=address, **options) for address in addresses for _ in range(limit)]
+
+
+def test_who_keeps_trying_a_name_does_not_keep_its_owner_out_elsewhere(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    assert [_log_in("wrong", REMOTE_ADDR="192.0.2.1") for _ in range(5)] == [403, 403, 429, 429, 429]
+    assert _log_in(REMOTE_ADDR="192.0.2.2") == 302
+
+
+def test_attempts_on_one_name_from_many_addresses_are_bounded(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    assert _spread(2) == [403] * 2 * ADDRESSES_A_NAME
+    assert _log_in(REMOTE_ADDR="192.0.2.2", username="ADA") == 429
+
+
+def test_a_browser_that_logged_in_before_is_let_in_while_its_name_is_tried(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    browser = Client()
+    assert _log_in(browser=browser, REMOTE_ADDR="198.51.100.0") == 302
+    browser.post("/admin/logout/")
+    _spread(3)
+    assert _log_in(REMOTE_ADDR="192.0.2.2") == 429
+    assert _log_in(browser=browser, REMOTE_ADDR="198.51.100.0") == 302
+
+
+def test_a_browser_that_logged_in_before_has_a_count_of_its_own(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    browser = Client()
+    told = [_log_in(typed, browser) for typed in (PASSWORD, "wrong", PASSWORD, "wrong", PASSWORD)]
+    assert told == [302, 403, 302, 403, 429]
+    assert _log_in() == 302
+
+
+def test_what_a_browser_knows_of_one_name_helps_with_no_other(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    make_operator(username="mallory")
+    browser = Client()
+    assert _log_in(browser=browser, username="mallory") == 302
+    assert [_log_in("wrong", browser) for _ in range(3)] == [403, 403, 429]
+    _spread(2, username="mallory")
+    assert _log_in(browser=browser, username="mallory") == 302
+
+
+@pytest.mark.parametrize("change", ["", "x", "forged.name:1:signature", '"\\000aaa"'], ids=ascii)
+def test_a_cookie_that_is_not_ours_is_none(
+    change: str, operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 1
+    browser = Client()
+    _log_in(browser=browser)
+    signed = browser.cookies[COOKIE].value
+    _log_in("wrong")
+    browser.cookies[COOKIE] = signed[1:] + change if len(change) < 2 else change
+    assert _log_in(browser=browser) == 429
+
+
+def test_a_browser_is_known_for_as_long_as_its_cookie_lasts(
+    operator: User, project: Project, settings: LazySettings, noon: time_machine.Traveller
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 1
+    browsers = [Client(), Client()]
+    for browser, waits in zip(browsers, (timedelta(seconds=-1), timedelta(seconds=1)), strict=True):
+        noon.move_to(NOON)
+        _log_in(browser=browser)
+        signed = browser.cookies[COOKIE].value
+        noon.move_to(NOON + DEVICE_LASTS + waits)
+        _log_in("wrong", REMOTE_ADDR="192.0.2.9")
+        browser.cookies[COOKIE] = signed
+        answer = _log_in(browser=browser, REMOTE_ADDR="192.0.2.9")
+        assert answer == (302 if waits < timedelta() else 429)
+
+
+def test_the_cookie_says_no_name_and_goes_to_the_console_alone(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.SESSION_COOKIE_SECURE = True
+    browser = Client()
+    _log_in(browser=browser)
+    cookie = browser.cookies[COOKIE]
+    assert (cookie["httponly"], cookie["secure"], cookie["samesite"]) == (True, True, "Lax")
+    assert (cookie["path"], cookie["max-age"]) == ("/admin/", DEVICE_LASTS.total_seconds())
+    assert "ada" not in cookie.value
+
+
+def test_a_password_alone_makes_no_browser_known(operator: User, project: Project) -> None:
+    secret, _ = make_second_factor(operator, NOON - timedelta(hours=1))
+    browser = Client()
+    _log_in(browser=browser)
+    assert COOKIE not in browser.cookies
+    browser.post(CODE, {"code": code_at(secret, NOON)})
+    assert COOKIE in browser.cookies
+
+
 def test_an_attempt_refused_for_the_name_is_not_counted_for_the_address(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
     make_operator(username="grace")
-    for _ in range(2):
-        _log_in("wrong", REMOTE_ADDR="192.0.2.1")
+    _spread(2)
     assert [_log_in(REMOTE_ADDR="192.0.2.2") for _ in range(5)] == [429] * 5
     assert _log_in(username="grace", REMOTE_ADDR="192.0.2.2") == 302
+
+
+def test_without_an_address_a_name_is_counted_in_its_place(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 2
+    assert [_log_in("wrong", REMOTE_ADDR="") for _ in range(3)] == [403, 403, 429]
+    assert _log_in("wrong", REMOTE_ADDR="", username="grace") == 403
 
 
 def test_an_address_that_is_refused_leaves_no_rows_of_names(project: Project, settings: LazySettings) -> None:
@@ -106,6 +221,7 @@ def test_a_right_password_counts_until_the_code_is_right(operator: User, project
     assert _counted() == {2}
     assert browser.post(CODE, {"code": code_at(secret, NOON)}).status_code == 302
     assert _counted() == {1}
+    browser = Client()
     _log_in(browser=browser)
     assert browser.post(CODE, {"code": recovery_codes[0]}).status_code == 302
     assert _counted() == {1}
@@ -122,6 +238,19 @@ def test_who_knows_the_password_guesses_no_more_codes_for_it(
         _log_in(browser=browser)
         guessed += browser.post(CODE, {"code": "000000"}).status_code == 403
     assert guessed == 5
+
+
+def test_codes_are_bounded_however_many_addresses_they_come_from(
+    operator: User, project: Project, settings: LazySettings
+) -> None:
+    settings.OPSAPI_LOGIN_ATTEMPTS = 4
+    make_second_factor(operator, NOON - timedelta(hours=1))
+    guessed = []
+    for number in range(6):
+        browser = Client()
+        _log_in(browser=browser, REMOTE_ADDR=f"192.0.2.{number}")
+        guessed.append(browser.post(CODE, {"code": "000000"}, REMOTE_ADDR=f"192.0.2.{number}").status_code)
+    assert guessed == [403] * 4 + [429] * 2
 
 
 def test_nothing_is_given_back_to_a_window_that_ended(
