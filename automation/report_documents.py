@@ -17,6 +17,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, ListOf, Moment, Number, OneOf, Text, Whole
+from opsapi.redaction import redact_urls
 
 OLDEST = timedelta(hours=1)
 NEWEST = timedelta(minutes=5)
@@ -244,11 +245,12 @@ def _event(values: Mapping[str, Any]) -> EventReport:
 
 
 def _process(values: Mapping[str, Any]) -> ProcessReport:
+    # An agent's error can quote a URL of the automation document, which readers must not see in full.
     return ProcessReport(
         name=values["name"],
         hostname=values["hostname"],
         goal_version=values["lastGoalVersionAchieved"],
-        error=values.get("errorString"),
+        error=redact_urls(values.get("errorString") or "") or None,
     )
 
 

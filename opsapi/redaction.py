@@ -1,10 +1,18 @@
 """How secrets look on the way out (contract 2.1, decisions 5 "redaction"). Pure."""
 
+import re
+from typing import Final
 from urllib.parse import urlsplit
 
 MASK = "******"
 _SHOWN = 4
 _SHORT = 8
+_AUTHORITY: Final = "://"
+_WORD = re.compile(r"\S+")
+# All before the last @ of the authority. Where the authority is neither `host` nor `host:port`, a password
+# has a slash, a question mark or a # in it: then all before the last @.
+_USER_INFO = re.compile(r"(?:[^/?#]*|[^/?#@:\[]*:(?!\d+(?:[/?#,]|$)).*)@")
+_PARAMETER = re.compile(r"\?[^?=/]+=")
 
 
 def redact_token(value: str) -> str:
@@ -22,3 +30,33 @@ def redact_url(value: str) -> str:
     parts = urlsplit(value)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}/{MASK}{parts.path.strip('/')[-_SHOWN:]}"
+
+
+def redact_urls(text: str) -> str:
+    """The text with `******` for the user info and the query of every URL in it.
+
+    A URL ends at white space. A path with a query of `name=value` is a URL too, without any scheme.
+    """
+    return _WORD.sub(lambda word: _redact_word(word[0]), text) if "/" in text else text
+
+
+def holds_redacted_url(text: str) -> bool:
+    """Whether `******` stands for the user info or the query of a URL in the text."""
+    redacted_user = f"{_AUTHORITY}{MASK}@"
+    return MASK in text and any(
+        redacted_user in word or ("/" in word and word.endswith(f"?{MASK}")) for word in text.split()
+    )
+
+
+def _redact_word(word: str) -> str:
+    scheme, *parts = word.split(_AUTHORITY)
+    if parts:
+        word = _AUTHORITY.join([scheme, *map(_redact_user_info, parts)])
+    path, mark, query = word.partition("?")
+    has_query = query and (parts or ("/" in path and _PARAMETER.match(mark + query)))
+    return f"{path}?{MASK}" if has_query else word
+
+
+def _redact_user_info(part: str) -> str:
+    found = _USER_INFO.match(part)
+    return f"{MASK}@{part[found.end() :]}" if found else part

@@ -10,6 +10,7 @@ from automation.document.pointers import shortened
 from automation.document.secrets import redacted
 from automation.document.text import canonical, write
 from events.choices import DiffStatus, DiffType
+from opsapi.redaction import redact_urls
 
 _LONGEST_PATH = 200  # characters of a path that is followed further down: it stands before every field below
 
@@ -67,7 +68,7 @@ def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Proc
         room -= len(told)
         params = (*told, ParamChange(f"… and {more} more", None, None)) if more else tuple(told)
         if params:
-            changes.append(ProcessChange(name, status(before, after), params))
+            changes.append(ProcessChange(redact_urls(name), status(before, after), params))
     return changes
 
 

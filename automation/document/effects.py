@@ -14,6 +14,7 @@ from automation.document.pointers import shortened
 from automation.rules.versions import version_event
 from events.types import EventType
 from opsapi.clock import wire_time
+from opsapi.redaction import redact_urls
 
 
 class Action(StrEnum):
@@ -93,7 +94,8 @@ def version(pair: Pair) -> Iterator[Effect]:
     before, after = text(pair.old, "version"), text(pair.new, "version")
     if before and after and before != after:
         action = _VERSION_ACTIONS.get(version_event(before, after), Action.CHANGE_VERSION)
-        yield _effect(pair, action, f"runs version {shortened(after)} instead of {shortened(before)}")
+        new, old = (shortened(redact_urls(name)) for name in (after, before))
+        yield _effect(pair, action, f"runs version {new} instead of {old}")
 
 
 def settings(pair: Pair) -> Iterator[Effect]:
@@ -157,7 +159,8 @@ def _at_moment(pair: Pair, name: str, action: Action, detail: str, warning: str 
 def _effect(
     pair: Pair, action: Action, detail: str, *, at: datetime | None = None, warning: str | None = None
 ) -> Effect:
-    return Effect(process=pair.name, action=action, detail=detail, at=at, warning=warning)
+    name = redact_urls(pair.name)
+    return Effect(process=name, action=action, detail=detail, at=at, warning=warning)
 
 
 _MOST_NAMES = 10

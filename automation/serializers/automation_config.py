@@ -17,6 +17,7 @@ from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.examples import ANOTHER_ID, self_link
 from opsapi.api.links import Links
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
+from opsapi.redaction import redact_urls
 
 _EXAMPLE: Final[Mapping[str, Any]] = {
     **NEW_PROJECT,
@@ -171,7 +172,8 @@ def present_status(
 
 
 def _present_process(one: ProcessState) -> dict[str, Any]:
-    shown = {"name": one.name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
+    name = redact_urls(one.name)
+    shown = {"name": name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
     return shown | ({"errorString": one.error} if one.error else {})
 
 

@@ -32,6 +32,18 @@ def test_a_change_outside_processes_stands_beside_what_was_there(console: Client
     assert "secret" not in page
 
 
+def test_no_secret_of_any_kind_is_shown(console: Client, project: Project) -> None:
+    for version, secret in enumerate(["4711471147", "5822582258"]):
+        url = f"https://ada:{secret}@example.com/?t={secret}"
+        page = compared(
+            publish(project, version, agentVersion={"directoryUrl": url}, env={"DB_PASS": int(secret)}),
+            console,
+        )
+        assert '"directoryUrl": "https://******@example.com/?******"' in page
+        assert "4711471147" not in page
+        assert "5822582258" not in page
+
+
 def test_the_first_one_stands_beside_what_a_project_starts_from(console: Client, project: Project) -> None:
     page = compared(publish(project, 0), console)
     assert '<th scope="col">Version 0</th><th scope="col">Version 1</th>' in page

@@ -41,7 +41,10 @@ _NOTIFICATIONS = [
 _CONFIG = bodies.alert_config(notifications=_NOTIFICATIONS)
 _GLOBAL_CONFIG = {**_CONFIG, "forAllGroups": True}
 
-DOCUMENT_SECRETS = ("key", "newKey", "initPwd", "bindPassword", "sharedSecret", "accessToken", "apiKey")
+DOCUMENT_SECRETS = (
+    *("key", "newKey", "initPwd", "bindPassword", "DB_PASS", "passphrase", "sharedSecret", "accessToken"),
+    *("apiKey", "private_key", "credentials"),
+)
 """Names of secrets in automation documents, one of each kind (decisions 9)."""
 
 PLANTED: Mapping[str, Any] = {

@@ -213,6 +213,16 @@ class TestStatus:
             {"name": "c", "hostname": "c.example.com", "lastGoalVersionAchieved": 0},
         ]
 
+    def test_urls_in_the_error_of_an_agent_are_redacted(
+        self, publisher: ApiClient, agent: ApiClient, project: Project, path: str
+    ) -> None:
+        said = {"name": "a", "hostname": "a", "lastGoalVersionAchieved": 1}
+        error = "cannot read https://ada:s3cret@example.com/x?token=s3cret"
+        report = bodies.report(agentType="AUTOMATION", processes=[{**said, "errorString": error}])
+        assert agent.report(project.id, report).status_code == 202
+        (shown,) = publisher.get(status_of(path)).json()["processes"]
+        assert shown["errorString"] == "cannot read https://******@example.com/x?******"
+
     def test_one_that_no_document_names_is_there_while_it_is_reported(
         self,
         publisher: ApiClient,

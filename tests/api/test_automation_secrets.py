@@ -8,6 +8,7 @@ import pytest
 
 from accesslist.models import Project
 from automation.models import AutomationRevision
+from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import path, published, publisher
@@ -20,11 +21,20 @@ __all__ = ["path", "publisher"]
 
 pytestmark = pytest.mark.django_db
 
+NUMBER = 902384772
+URL = f"https://ada:{bodies.SECRET}@restore.example.com/1?token={bodies.SECRET}"
 SENT = document(
     version=0,
+    agentVersion={"name": "1.0", "directoryUrl": URL},
     auth={"key": bodies.SECRET, "usersWanted": [{"user": "mms", "initPwd": bodies.SECRET}]},
-    processes=[process(args2_6={"security": {"clusterPassword": bodies.SECRET}})],
+    processes=[
+        process(
+            backupRestoreUrl=URL,
+            args2_6={"security": {"clusterPassword": bodies.SECRET, "DB_PASS": NUMBER, "api_keys": [NUMBER]}},
+        )
+    ],
 )
+REDACTED = 9  # in `SENT`: two of them in each URL
 
 
 def test_who_may_publish_sees_them(publisher: ApiClient, path: str) -> None:
@@ -35,7 +45,10 @@ def test_who_may_publish_sees_them(publisher: ApiClient, path: str) -> None:
 
 def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, project: Project) -> None:
     published(publisher, path, SENT)
-    changed = json.loads(json.dumps(SENT).replace(bodies.SECRET, f"{bodies.SECRET}-changed"))
+    text = (
+        json.dumps(SENT).replace(bodies.SECRET, f"{bodies.SECRET}-changed").replace(f"{NUMBER}", f"{NUMBER}1")
+    )
+    changed = json.loads(text)
     plan = publisher.put(f"{path}?dryRun=true", {**changed, "version": 1})
     published(publisher, path, {**changed, "version": 1})
     watcher = ApiClient(make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=project.id)))
@@ -46,8 +59,12 @@ def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, proj
         f"/groups/{project.id}/events?includeRaw=true",
     )
     shown = [watcher.get(page).content.decode() for page in pages] + [plan.content.decode()]
-    assert [page for page in shown if bodies.SECRET in page] == []
-    assert shown[0].count("******") == shown[2].count("******") == 3
+    assert [page for page in shown if bodies.SECRET in page or str(NUMBER) in page] == []
+    assert shown[0].count("******") == shown[2].count("******") == REDACTED
+    assert watcher.get(path).json()["agentVersion"] == {
+        "name": "1.0",
+        "directoryUrl": "https://******@restore.example.com/1?******",
+    }
     assert watcher.get(path).json()["auth"]["usersWanted"] == [{"user": "mms", "initPwd": "******"}]
 
 
@@ -72,7 +89,7 @@ def test_a_redacted_document_can_be_written_back(publisher: ApiClient, reader: A
 
 def secret_parts() -> dict[str, Any]:
     """What stands in the next version although it was redacted."""
-    return {"version": 2, "auth": SENT["auth"], "processes": SENT["processes"]}
+    return {"version": 2} | {name: SENT[name] for name in ("agentVersion", "auth", "processes")}
 
 
 def test_a_redacted_one_below_an_object_that_should_be_an_array_is_refused(
@@ -81,6 +98,19 @@ def test_a_redacted_one_below_an_object_that_should_be_an_array_is_refused(
     published(publisher, path, SENT)
     answer = publisher.put(path, document(version=1, processes={"x": {"password": "******"}}))
     assert answer.status_code == 400
+    assert publisher.get(path).json() == {**SENT, "version": 1}
+
+
+def test_a_redacted_url_for_another_host_is_refused_by_its_field(publisher: ApiClient, path: str) -> None:
+    published(publisher, path, SENT)
+    sent = {
+        **SENT,
+        "version": 1,
+        "agentVersion": {"directoryUrl": "https://******@evil.example.com/1?******"},
+    }
+    answer = publisher.put(path, sent)
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "REDACTED_VALUE_UNKNOWN")
+    assert [fault["field"] for fault in answer.json()["badFields"]] == ["/agentVersion/directoryUrl"]
     assert publisher.get(path).json() == {**SENT, "version": 1}
 
 
@@ -98,4 +128,6 @@ def test_they_are_sealed_at_rest(publisher: ApiClient, path: str) -> None:
     published(publisher, path, SENT)
     (kept,) = AutomationRevision.objects.values()
     assert bodies.SECRET not in str(kept)
+    assert str(NUMBER) not in f"{kept} {list(Event.objects.values())}"
+    assert bodies.SECRET not in str(list(Event.objects.values()))
     assert "clusterPassword" not in str(kept["document"])

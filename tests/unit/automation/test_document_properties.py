@@ -1,6 +1,7 @@
 """Whatever a valid automation document holds, it comes through reading, completing, showing and writing."""
 
 import json
+from random import Random
 from typing import Any
 
 from hypothesis import given
@@ -21,14 +22,30 @@ NAMES = st.sampled_from(["a", "b", "c"])
 TIMES = st.sampled_from(["2099-11-21T07:26:14Z", "2099-11-21T07:26:14+02:00", "2099-11-21T07:26"])
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
-SECRETS = st.fixed_dictionaries(
-    {}, optional={"pwd": st.text("xyz"), "key": st.text("xyz"), "token": st.lists(st.text("xyz"), max_size=2)}
+CANARY, CANARY_NUMBER = "c4n4ry", 902384772
+SECRETS = st.dictionaries(
+    st.sampled_from(["pwd", "DB_PASS", "passphrase", "tokens", "credentials", "private-key", "api_keys"]),
+    st.recursive(
+        st.sampled_from([CANARY, CANARY_NUMBER, CANARY_NUMBER + 0.5, True, None]),
+        lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(["x", "name"]), below),
+        max_leaves=4,
+    ),
+    max_size=2,
+)
+URLS = st.builds(
+    "{}://{}{}{}".format,
+    st.sampled_from(["http", "mongodb+srv", "jdbc:postgresql"]),
+    st.sampled_from(["", f"{CANARY}@", f"ada:{CANARY}@", f"ada:/{CANARY}@", f"{CANARY}:?x#/@@"]),
+    st.sampled_from(["a", "a:80", "[::1]:80/x", "a/@x", "a:1,b:2/x"]),
+    st.sampled_from(["", "?", f"?{CANARY}", f"?a=b&token={CANARY}#x", f"?to=http://x:{CANARY}@y"]),
 )
 EXTRA = st.recursive(
     st.none()
     | st.booleans()
     | NUMBERS
     | st.text(st.characters(exclude_characters="\0", codec="utf-8"))
+    | st.lists(URLS, max_size=2).map(" ".join)
+    | st.fixed_dictionaries({"auth": st.fixed_dictionaries({"key": st.just(CANARY)})})
     | SECRETS,
     lambda below: (
         st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(["x", "auth", "list"]), below)
@@ -51,7 +68,7 @@ PROCESS = st.fixed_dictionaries(
     {},
     optional={
         "alias": st.text("abc") | st.none(),
-        "backupRestoreUrl": st.sampled_from(["CANCEL", "https://restore.example.com/1"]),
+        "backupRestoreUrl": st.sampled_from(["CANCEL", f"https://ada:{CANARY}@example.com/1?t={CANARY}"]),
         "cluster": NAMES,
         "defaultRWConcern": st.fixed_dictionaries({"defaultWriteConcern": CONCERN}),
         "disabled": st.booleans() | st.none(),
@@ -78,6 +95,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         databaseVersions=[version(name="7.0.2", builds=[build(bits=draw(st.sampled_from([None, 64])))])],
         processes=[process(**{**draw(PROCESS), "name": name}) for name in names],
         monitoringVersions=[agent(**{**one, "hostname": str(place)}) for place, one in enumerate(agents)],
+        agentVersion={"directoryUrl": draw(URLS)},
         auth=draw(EXTRA),
         other=draw(EXTRA),
     )
@@ -115,6 +133,31 @@ def test_what_is_shown_can_be_written_back_and_changes_nothing(sent: dict[str, A
     assert write(found) == write(kept)
     assert process_changes(kept, completed(found, kept)) == []
     assert effects(kept, completed(found, kept), NOW) == []
+
+
+@given(documents(), documents())
+def test_no_secret_is_shown(one: dict[str, Any], other: dict[str, Any]) -> None:
+    old, new = stored(one), stored(other)
+    assert redacted(redacted(old)) == redacted(old)
+    ways_out = [
+        redacted(old),
+        redacted(new),
+        *(change.document() for change in process_changes(old, new)),
+        *(effect.document() for effect in effects(old, new, NOW)),
+    ]
+    shown = json.dumps(ways_out, default=str)
+    assert CANARY not in shown
+    assert str(CANARY_NUMBER) not in shown
+
+
+@given(documents(), st.randoms(use_true_random=False))
+def test_processes_that_moved_keep_their_secrets(sent: dict[str, Any], random: Random) -> None:
+    kept = stored(sent)
+    shown = redacted(kept)
+    order = random.sample(range(len(kept["processes"])), len(kept["processes"]))
+    found, faults = restored({**shown, "processes": [shown["processes"][at] for at in order]}, kept)
+    assert faults == []
+    assert write(found["processes"]) == write([kept["processes"][at] for at in order])
 
 
 @given(documents(), documents())

@@ -17,22 +17,51 @@ OTHER = "another-Value"
 
 SECRET_PATHS = [
     "password",
+    "passwords",
     "queryPassword",
     "PASSWORD",
+    "passwd",
+    "passphrase",
+    "passwordHash",
+    "passSalt",
+    "DB_PASS",
+    "db.pass",
     "pwd",
     "autoPwd",
     "secret",
     "clientSecret",
+    "client_secrets",
+    "secretName",
     "token",
     "accessToken",
+    "refresh-token",
+    "tokenUrl",
     "apiKey",
+    "apiKeys",
+    "apiKeyId",
+    "api_key",
+    "api-key",
+    "API KEY",
     "agentAPIKEY",
+    "privateKey",
+    "PRIVATE_KEY",
+    "ssh_private_keys",
+    "privateKeyFileContents",
+    "accessKey",
+    "awsAccessKeyId",
+    "credentials",
+    "credentials.user",
+    "awsCreds",
+    "keyFilePassword",
     "processes.password",
     "ldap.bind.queryPassword",
     "token.value",
     "token.values.deep",
+    "passwords.ada.0",
     "auth.key",
+    "auth.keys",
     "auth.newKey",
+    "auth.new_key",
     "auth.NEWKEY",
     "Auth.key",
     "auth.keyfile",
@@ -48,17 +77,51 @@ OPEN_PATHS = [
     "key",
     "newKey",
     "keyfile",
-    "credentials",
-    "passwords",
-    "tokenUrl",
-    "secretName",
-    "apiKeyId",
+    "keyFile",
+    "certificateKeyFile",
+    "privateKeyFile",
+    "private_key_path",
     "monkey",
+    "apiVersion",
+    "accessControl",
+    "private",
     "auth.monkey",
-    "auth.keys",
+    "auth.mechanisms",
     "auth.mechanism",
     "authentication.key",
     "args.keyFile",
+    "gitVersion",
+    "lastKmipMasterKeyRotation",
+]
+URLS = [
+    ("https://ada:pa55@db.example.com/x", "https://******@db.example.com/x"),
+    ("https://pa55@db.example.com:8443", "https://******@db.example.com:8443"),
+    ("https://db.example.com/x?token=pa55&region=eu", "https://db.example.com/x?******"),
+    ("https://db.example.com?pa55", "https://db.example.com?******"),
+    ("https://ada:pa55@db.example.com/x?y=pa55#pa55", "https://******@db.example.com/x?******"),
+    ("mongodb://ada:pa55@a:1,b:2/admin?authSource=pa55", "mongodb://******@a:1,b:2/admin?******"),
+    ("HTTPS://ada:pa:55@[::1]:80/", "HTTPS://******@[::1]:80/"),
+    ("jdbc:postgresql://db/x?password=pa55", "jdbc:postgresql://db/x?******"),
+    ("postgres://ada:p/a55@db/x", "postgres://******@db/x"),
+    ("postgres://ada:p#a55@db/x", "postgres://******@db/x"),
+    ("postgres://ada:p?a55@db/x", "postgres://******@db/x"),
+    ("from https://ada:pa55@a to http://b/?c=pa55 now", "from https://******@a to http://b/?****** now"),
+    ("https://ada:pa55@a,https://ada:pa55@b", "https://******@a,https://******@b"),
+    ("/agents?token=pa55", "/agents?******"),
+    ("downloads.example.com/agents?x&token=pa55", "downloads.example.com/agents?******"),
+    ("/go?to=https://ada:pa55@a", "/go?******"),
+]
+PLAIN_TEXTS = [
+    "https://downloads.example.com:8443/7.0.2.tgz#part",
+    "https://example.com/@scope/package@1.0",
+    "https://[::1]:8080/@x",
+    "https://example.com:8080/a@b",
+    "ada@example.com",
+    "what is this? a=b",
+    "is/it/so?",
+    "^colou?r=",
+    "CANCEL",
+    "",
 ]
 
 
@@ -95,9 +158,47 @@ def test_what_is_no_secret_is_shown(path: str) -> None:
     assert redacted(at(path, SECRET)) == at(path, SECRET)
 
 
-@pytest.mark.parametrize("value", [5, True, None, {}, []], ids=repr)
-def test_only_strings_are_secrets(value: Any) -> None:
+@pytest.mark.parametrize("value", [5, 0.5, True, False], ids=repr)
+def test_numbers_and_booleans_are_secrets_too(value: Any) -> None:
+    stored = {"password": value, "pins": {"pass": [value, {"x": value}]}}
+    shown = {"password": MASK, "pins": {"pass": [MASK, {"x": MASK}]}}
+    assert redacted(stored) == shown
+    assert write(put_back(shown, stored)) == write(stored)
+
+
+@pytest.mark.parametrize("value", [None, {}, []], ids=repr)
+def test_nothing_is_shown_as_it_is(value: Any) -> None:
     assert redacted({"password": value}) == {"password": value}
+    assert unknown({"password": MASK}, {"password": value}) == ["/password"]
+
+
+@pytest.mark.parametrize(("url", "shown"), URLS)
+def test_user_info_and_query_of_urls_are_not_shown(url: str, shown: str) -> None:
+    stored = {"directoryUrl": url, "args": [url, {"x": url}]}
+    assert redacted(stored) == {"directoryUrl": shown, "args": [shown, {"x": shown}]}
+    assert redacted(redacted(stored)) == redacted(stored)
+    assert put_back(redacted(stored), stored) == stored
+
+
+@pytest.mark.parametrize("text", PLAIN_TEXTS)
+def test_other_texts_are_shown(text: str) -> None:
+    assert redacted({"x": text}) == {"x": text}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    ["https://******@elsewhere/x?******", "https://******@db/x?y=1", "https://db/x?******", "/x?******"],
+)
+def test_a_redacted_url_stands_for_nothing_but_itself(sent: str) -> None:
+    stored = {"url": "https://ada:pa55@db/x?y=pa55"}
+    assert unknown({"url": sent}, stored) == ["/url"]
+    assert unknown({"other": sent}, stored) == ["/other"]
+
+
+def test_long_texts_take_no_longer_than_their_length() -> None:
+    for part in ("://", "://a:b", "?", "/?a", "@", "://a:b@", "apikey", "a"):
+        long = part * (2**20 // len(part))
+        redacted({"x": long, long: 1})
 
 
 def test_what_comes_in_is_not_touched() -> None:
@@ -125,7 +226,7 @@ def test_a_new_value_is_taken(path: str) -> None:
 
 @pytest.mark.parametrize("path", SECRET_PATHS)
 @pytest.mark.parametrize(
-    "stored", [{}, {"password": 5}, {"auth": 5, "token": {}}], ids=["empty", "number", "other"]
+    "stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"]
 )
 def test_a_redacted_value_that_stands_for_nothing_is_refused_and_named(
     path: str, stored: dict[str, Any]
@@ -180,18 +281,38 @@ def test_a_renamed_process_is_another_one() -> None:
 def test_those_that_share_a_name_are_found_in_their_order() -> None:
     stored = {"list": [{"name": "a", "pwd": "1"}, {"name": "a", "pwd": "2"}]}
     assert put_back(redacted(stored), stored) == stored
+    assert unknown({"list": [{"name": "a", "pwd": MASK}]}, stored) == ["/list/0/pwd"]
 
 
-def test_what_is_known_by_nothing_is_found_by_its_index_in_an_array_of_the_same_length() -> None:
+def test_what_is_known_by_nothing_is_found_by_what_is_shown_of_it() -> None:
+    one, other = {"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET, "list": [["x"], ["y"]]}
+    for sent in ([one, other], [other, one], [other], [other, {"host": "c"}, one]):
+        assert put_back(redacted({"list": sent}), {"list": [one, other]}) == {"list": sent}
+    urls = ["https://ada:1@a", "https://ada:2@b", "https://c"]
+    assert put_back(redacted({"list": urls[::-1]}), {"list": urls}) == {"list": urls[::-1]}
+
+
+def test_what_was_edited_is_found_by_its_index_while_nothing_else_moved() -> None:
+    stored = {"list": [{"host": "a", "pwd": "1"}, {"host": "b", "pwd": SECRET}, {"host": "c", "pwd": "3"}]}
+    shown = redacted(stored)["list"]
+    edited = {**shown[1], "host": "new"}
+    found = put_back({"list": [shown[0], edited, shown[2]]}, stored)
+    assert found["list"][1] == {"host": "new", "pwd": SECRET}
+    assert unknown({"list": [shown[2], edited, shown[0]]}, stored) == ["/list/1/pwd"]
+    assert unknown({"list": [edited, shown[2]]}, stored) == ["/list/0/pwd"]
+
+
+def test_what_looks_alike_is_found_while_none_is_gone() -> None:
     stored = {"list": [{"pwd": "1"}, {"pwd": SECRET}]}
     assert put_back(redacted(stored), stored) == stored
     assert unknown({"list": [{"pwd": MASK}]}, stored) == ["/list/0/pwd"]
+    assert unknown({"list": [{"pwd": MASK}] * 3}, stored) == [f"/list/{at}/pwd" for at in range(3)]
 
 
 def test_secrets_in_a_list_are_found_by_their_index_in_a_list_of_the_same_length() -> None:
-    stored = {"tokens": {"token": ["1", SECRET]}}
-    assert put_back({"tokens": {"token": [MASK, "new"]}}, stored) == {"tokens": {"token": ["1", "new"]}}
-    assert unknown({"tokens": {"token": [MASK]}}, stored) == ["/tokens/token/0"]
+    stored = {"tokens": ["1", SECRET]}
+    assert put_back({"tokens": [MASK, "new"]}, stored) == {"tokens": ["1", "new"]}
+    assert unknown({"tokens": [MASK]}, stored) == ["/tokens/0"]
 
 
 def test_not_more_faults_are_told_than_the_most() -> None:

@@ -1,0 +1,83 @@
+"""Which stored item of an array each item that is sent stands for, by what is shown of them. Pure."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from automation.document.parts import process_name, text
+from automation.document.text import canonical
+
+_IDENTITIES = ("_id", "id", "name", "hostname")
+
+Items = list[tuple[int, Any]]
+"""Items of an array, each with its index."""
+
+
+def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> list[int | None]:
+    """For each item that is sent the index of the stored item it stands for; None where that is uncertain.
+
+    `shown`: the stored items, secrets redacted. `array`: the name of the array.
+    An item stands for the stored one of the same identity. Where several items share an identity, or have
+    none, it stands for the one that looks the same, wherever it is now. An item that was edited stands for
+    the one at its place, as long as no other was added, removed or moved.
+    """
+    found: list[int | None] = [None] * len(sent)
+    stored = _by_identity(shown, array)
+    for identity, items in _by_identity(sent, array).items():
+        for index, partner in _pairs(items, stored.get(identity, [])):
+            found[index] = partner
+    return found
+
+
+def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
+    """The indexes of items that share an identity and of their partners."""
+    if len(sent) != len(shown):
+        return _lookalikes(sent, shown)
+    side_by_side = list(zip(sent, shown, strict=True))
+    if len(side_by_side) == 1:
+        return [(sent[0][0], shown[0][0])]
+    edited = [pair for pair in side_by_side if pair[0][1] != pair[1][1]]
+    moved = _lookalikes([one for one, _ in edited], [other for _, other in edited])
+    same_place = [(one[0], other[0]) for one, other in side_by_side]
+    if not moved:
+        return same_place
+    places = {index for (index, _), _ in edited}
+    return moved + [pair for pair in same_place if pair[0] not in places]
+
+
+def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
+    """Pairs that look the same; none of those that fewer or more items look like than before."""
+    before, now = _by_looks(shown), _by_looks(sent)
+    return [
+        pair
+        for looks, indexes in now.items()
+        if len(indexes) == len(before.get(looks, ()))
+        for pair in zip(indexes, before[looks], strict=True)
+    ]
+
+
+def _by_looks(items: Items) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for index, item in items:
+        found[canonical(item)].append(index)
+    return found
+
+
+def _by_identity(items: Sequence[Any], array: str | int) -> dict[Hashable, Items]:
+    found: dict[Hashable, Items] = defaultdict(list)
+    for index, item in enumerate(items):
+        found[_identity(item, array)].append((index, item))
+    return found
+
+
+def _identity(item: Any, array: str | int) -> Hashable:
+    """What an item of that array is known by; None when nothing names it."""
+    if not isinstance(item, dict):
+        return None
+    if array == "processes":
+        return process_name(item)
+    if array in {"monitoringVersions", "backupVersions"}:
+        return text(item, "hostname")
+    if text(item, "user") is not None:
+        return text(item, "user"), text(item, "db")
+    return next((found for name in _IDENTITIES if (found := text(item, name)) is not None), None)
