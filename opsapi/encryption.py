@@ -12,6 +12,7 @@ from functools import lru_cache
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 _NONCE_BYTES = 12
 KEY_ID_LENGTH = 8
@@ -27,9 +28,22 @@ def _cipher(key: str) -> tuple[str, AESGCM]:
     return hashlib.sha256(digest).hexdigest()[:KEY_ID_LENGTH], AESGCM(digest)
 
 
+def newest_key() -> str:
+    """The key that seals.
+
+    Raises:
+        ImproperlyConfigured: there is none yet.
+    """
+    if not settings.OPSAPI_ENCRYPTION_KEYS:
+        file = settings.OPSAPI_ENCRYPTION_KEY_FILE
+        raise ImproperlyConfigured(f"{file}: is missing; manage.py prepare makes it for a new installation")
+    key: str = settings.OPSAPI_ENCRYPTION_KEYS[0]
+    return key
+
+
 def encrypt(plaintext: str, *, owner: str) -> str:
     """Seal a text for its owner (the id of the row it stands in)."""
-    key_id, cipher = _cipher(settings.OPSAPI_ENCRYPTION_KEYS[0])
+    key_id, cipher = _cipher(newest_key())
     nonce = os.urandom(_NONCE_BYTES)
     sealed = nonce + cipher.encrypt(nonce, plaintext.encode(), owner.encode())
     return f"{key_id}.{base64.urlsafe_b64encode(sealed).decode()}"
@@ -59,4 +73,4 @@ def known_key_ids() -> list[str]:
 
 def is_current(sealed: str) -> bool:
     """Whether the newest key sealed it."""
-    return sealed.partition(".")[0] == _cipher(settings.OPSAPI_ENCRYPTION_KEYS[0])[0]
+    return sealed.partition(".")[0] == _cipher(newest_key())[0]

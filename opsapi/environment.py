@@ -16,6 +16,10 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from opsapi.secret_files import existing_secret
+
+SHORTEST_KEY = 32
+
 _env = environ.Env()
 _OF_URL = re.compile(r"[A-Za-z0-9._~:/\[\]@!$&'()*+,;=%-]+")
 
@@ -54,6 +58,19 @@ def words(name: str, default: Sequence[str] = (), *, allowed: str) -> list[str]:
     """A list, separated by commas."""
     declare(name, ",".join(default), f"{allowed}, by comma")
     return list(_env.list(name, default=list(default)))
+
+
+def keys(name: str, file: Path) -> list[str]:
+    """Encryption keys, newest first: those of the setting, else the key in the file, else none."""
+    named = words(name, allowed=f"keys, the first of at least {SHORTEST_KEY} characters")
+    in_file = None if named else existing_secret(file)
+    found = named or ([] if in_file is None else [in_file])
+    if found and len(found[0]) < SHORTEST_KEY:
+        source = f"{name}: the first key" if named else f"{file}: the key"
+        raise ImproperlyConfigured(
+            f"{source} has {len(found[0])} characters, at least {SHORTEST_KEY} are needed"
+        )
+    return found
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:

@@ -5,18 +5,25 @@ installation: `gunicorn -c python:opsapi.gunicorn_conf opsapi.wsgi`.
 import os
 import signal
 import ssl
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
+from opsapi.encryption import newest_key
 from opsapi.hostport import host_and_port
 from opsapi.supervisor import metric_files
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
 from opsapi.supervisor.parent_death import die_with
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
+try:
+    newest_key()
+except ImproperlyConfigured as error:
+    sys.exit(str(error))
 if READY_VARIABLE not in os.environ:  # else `manage.py serve` has done it, for the worker too
     os.environ.update(metric_files.prepare(settings.OPSAPI_DATA_DIR))
 

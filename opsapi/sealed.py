@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
-from django.db import models
+from django.db import connection, models
 from django.db.models.functions import Left
 
 from opsapi.encryption import KEY_ID_LENGTH, known_key_ids
@@ -28,9 +28,16 @@ class SealedColumn:
 
     def count_without_key(self) -> int:
         """How many values a key sealed that is not configured; none is opened for it."""
-        by_key = self.rows().annotate(key_id=Left(self.name, KEY_ID_LENGTH))
-        count: int = by_key.exclude(key_id__in=known_key_ids()).count()
+        count: int = self._by_key().exclude(key_id__in=known_key_ids()).count()
         return count
+
+    def has_values_of_known_keys(self) -> bool:
+        """Whether a configured key sealed any value; none is opened for it."""
+        return self._by_key().filter(key_id__in=known_key_ids()).exists()
+
+    def _by_key(self) -> models.QuerySet[Any, Any]:
+        rows: models.QuerySet[Any, Any] = self.rows().annotate(key_id=Left(self.name, KEY_ID_LENGTH))
+        return rows
 
 
 def sealed_columns() -> Iterator[SealedColumn]:
@@ -39,3 +46,20 @@ def sealed_columns() -> Iterator[SealedColumn]:
         for field in model._meta.get_fields():
             if isinstance(field, SealedField):
                 yield SealedColumn(model, field.name)
+
+
+def is_key_lost() -> bool:
+    """Whether values are sealed and no configured key sealed any of them; before migrations, too."""
+    filled = [column for column in sealed_columns() if _is_in_database(column) and column.rows().exists()]
+    return bool(filled) and not any(column.has_values_of_known_keys() for column in filled)
+
+
+def _is_in_database(column: SealedColumn) -> bool:
+    """A column of a newer version is not there before its migration."""
+    table = column.model._meta.db_table
+    with connection.cursor() as cursor:
+        if table not in connection.introspection.table_names(cursor):
+            return False
+        return column.name in {
+            found.name for found in connection.introspection.get_table_description(cursor, table)
+        }

@@ -37,6 +37,16 @@ def secret_from_file(path: Path) -> str:
         raise ImproperlyConfigured(f"{path}: cannot be made or read: {error.strerror}") from None
 
 
+def existing_secret(path: Path) -> str | None:
+    """The secret in `path`; None where there is no such file. Raises as `secret_from_file`."""
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ImproperlyConfigured(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def _make(path: Path) -> None:
     make_private_directory(path.parent)
     # Written whole under a name of its own (0600), then linked: the first link wins, none is half there.
@@ -48,6 +58,7 @@ def _make(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         _link(draft, path)
+        _sync_directory(path.parent)
     finally:
         draft.unlink()
 
@@ -57,6 +68,15 @@ def _link(draft: Path, path: Path) -> None:
         os.link(draft, path)
     except FileExistsError:
         return  # another process was faster: its secret counts
+
+
+def _sync_directory(path: Path) -> None:
+    """The database may keep what was sealed through a power failure: so must the key's name."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _read(path: Path) -> str:

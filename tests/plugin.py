@@ -20,6 +20,7 @@ import pytest
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
+from opsapi.secret_files import secret_from_file
 
 MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
@@ -101,6 +102,7 @@ def _set_environment(data_dir: Path) -> None:
     kept.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.clear()
     os.environ.update(kept)
+    secret_from_file(data_dir / "encryption_key")  # as `manage.py prepare` does
     os.environ.update({MARK: str(data_dir), "OPSAPI_DATA_DIR": str(data_dir), "OPSAPI_ENV_FILE": os.devnull})
 
 

@@ -15,7 +15,7 @@ from opsapi.embedded.layout import Layout
 from tests.documents import ROOT, shell_blocks
 from tests.integration.embedded.sql import tell
 from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, installation
+from tests.processes.platform import Platform, assert_one_line, installation
 from tests.processes.terminal import Terminal
 
 SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
@@ -121,6 +121,10 @@ def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal)
     _restart(platform)
     assert owner.get("/groups")["totalCount"] == 1
     assert _key_in(terminal.run(make), platform).get("/groups")["totalCount"] == 1
+    platform.environment["OPSAPI_ENCRYPTION_KEYS"] = "w" * 64
+    refused = platform.manage("prepare")
+    assert refused.returncode == 1
+    assert_one_line(refused.stderr, "no key in OPSAPI_ENCRYPTION_KEYS", "put the key back")
 
 
 def _restart(platform: Platform) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from alerting.worker import Worker
+from opsapi.encryption import newest_key
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
@@ -19,6 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until told to stop; what is in hand is finished."""
+        newest_key()  # without a key it ends with one line
         # Blocked before threads start, and waited for: a handler could run while its own thread holds
         # the lock that stopping needs.
         signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -15,7 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.faults import first_line
 from opsapi.first_steps import BOOTSTRAP
-from opsapi.sealed import sealed_columns
+from opsapi.sealed import is_key_lost, sealed_columns
+from opsapi.secret_files import secret_from_file
 
 log = logging.getLogger("opsapi.prepare")
 
@@ -39,6 +41,7 @@ class Command(BaseCommand):
         """Raises CommandError, one line, when the database cannot be reached or used."""
         _wait_for_database()
         with _migration_lock():
+            _check_encryption_keys()
             _migrate()
         _tell_of_missing_keys()
         if not get_user_model()._default_manager.exists():
@@ -76,6 +79,24 @@ def _migration_lock() -> Iterator[None]:
         holder.close()
 
 
+def _check_encryption_keys() -> None:
+    """Refuse a database whose key is not here, before anything is changed; make a key for a new database.
+
+    A new key beside the secrets of another one would open none of them, and seal the next ones.
+    """
+    file = settings.OPSAPI_ENCRYPTION_KEY_FILE
+    if is_key_lost() and not settings.OPSAPI_ENCRYPTION_KEY_LOST:
+        if settings.OPSAPI_ENCRYPTION_KEYS:
+            fault = f"no key in OPSAPI_ENCRYPTION_KEYS, or else in {file}, opens any secret of the database"
+        else:
+            fault = f"{file} is missing, and the database holds secrets that a key sealed"
+        raise CommandError(
+            f"{fault}: put the key back; docs/how-to/rotate-keys.md says what to do when it is lost"
+        )
+    if not settings.OPSAPI_ENCRYPTION_KEYS:
+        settings.OPSAPI_ENCRYPTION_KEYS = [secret_from_file(file)]
+
+
 def _migrate() -> None:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -85,7 +106,7 @@ def _migrate() -> None:
 
 
 def _tell_of_missing_keys() -> None:
-    """It starts all the same: what is sealed by other keys works, and the missing one may yet be found."""
+    """It starts all the same: what is sealed by known keys works, and the missing one may yet be found."""
     for column in sealed_columns():
         if count := column.count_without_key():
             log.error("%s: %d cannot be read, sealed by a key not in OPSAPI_ENCRYPTION_KEYS", column, count)

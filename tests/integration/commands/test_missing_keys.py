@@ -1,18 +1,34 @@
 """What `manage.py prepare` says of stored values whose encryption key is not configured."""
 
+from pathlib import Path
+
 import pytest
-from django.core.management import call_command
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.db import models
 from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project
 from alerting.models import NotificationSetting
+from opsapi import sealed
+from opsapi.management.commands import prepare
 from opsapi.roles import Role
-from opsapi.sealed import sealed_columns
+from opsapi.sealed import SealedColumn, sealed_columns
 from tests.factories.accesslist import make_key
 from tests.factories.alerting import make_config
 from tests.factories.lost_keys import lose_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class NotYet(models.Model):
+    """A model whose table is not there."""
+
+    class Meta:
+        app_label = "not_yet"
+
+    def __str__(self) -> str:
+        return str(self.pk)
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -40,6 +56,69 @@ def test_an_older_key_that_is_configured_is_none_that_is_missing(
     make_key(Role.GLOBAL_OWNER)
     settings.OPSAPI_ENCRYPTION_KEYS = ["new key", *settings.OPSAPI_ENCRYPTION_KEYS]
     assert said(caplog) == []
+
+
+@pytest.fixture
+def _no_migration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of a database is changed whose key is not here."""
+
+    def fail() -> None:
+        raise AssertionError("it migrates")
+
+    monkeypatch.setattr(prepare, "_migrate", fail)
+
+
+@pytest.mark.usefixtures("_no_migration")
+@pytest.mark.parametrize("keys", [[], ["another key"]], ids=["missing", "wrong"])
+def test_a_database_whose_key_is_not_here_is_refused_and_not_touched(
+    settings: Settings, tmp_path: Path, keys: list[str]
+) -> None:
+    make_key(Role.GLOBAL_OWNER)
+    sealed = list(ApiKey.objects.values())
+    settings.OPSAPI_ENCRYPTION_KEY_FILE = tmp_path / "encryption_key"
+    settings.OPSAPI_ENCRYPTION_KEYS = keys
+    with pytest.raises(CommandError) as refusal:
+        call_command("prepare")
+    assert str(tmp_path / "encryption_key") in str(refusal.value)
+    assert ("is missing" in str(refusal.value)) is (not keys)
+    assert "\n" not in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+    assert list(ApiKey.objects.values()) == sealed
+
+
+def test_a_database_without_secrets_gets_a_key(settings: Settings, tmp_path: Path) -> None:
+    settings.OPSAPI_ENCRYPTION_KEY_FILE = tmp_path / "encryption_key"
+    settings.OPSAPI_ENCRYPTION_KEYS = []
+    call_command("prepare")
+    assert [(tmp_path / "encryption_key").read_text().strip()] == settings.OPSAPI_ENCRYPTION_KEYS
+    assert make_key(Role.GLOBAL_OWNER)
+    call_command("prepare")
+
+
+def test_a_key_that_is_lost_for_good_can_be_given_up(
+    settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_key(Role.GLOBAL_OWNER)
+    settings.OPSAPI_ENCRYPTION_KEY_FILE = tmp_path / "encryption_key"
+    settings.OPSAPI_ENCRYPTION_KEYS = []
+    settings.OPSAPI_ENCRYPTION_KEY_LOST = True
+    assert len(said(caplog)) == 1
+    make_key(Role.GLOBAL_OWNER)
+    settings.OPSAPI_ENCRYPTION_KEY_LOST = False
+    assert len(said(caplog)) == 1
+
+
+def test_nothing_is_sealed_without_a_key(settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = []
+    with pytest.raises(ImproperlyConfigured, match="encryption_key: is missing"):
+        make_key(Role.GLOBAL_OWNER)
+    assert not ApiKey.objects.exists()
+
+
+def test_a_column_that_a_migration_has_yet_to_make_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [SealedColumn(ApiKey, "no_such"), SealedColumn(NotYet, "secret")]
+    monkeypatch.setattr(sealed, "sealed_columns", lambda: iter(columns))
+    assert not sealed.is_key_lost()
 
 
 def test_every_sealed_column_is_looked_at() -> None:

@@ -56,6 +56,49 @@ def test_a_setting_is_read(
     assert set(environment.READ) == {NAME}
 
 
+LONG = "k" * 32
+
+
+@pytest.mark.parametrize(
+    ("named", "in_file", "keys"),
+    [
+        (None, None, []),
+        (None, LONG, [LONG]),
+        (f"{LONG},{LONG}2", None, [LONG, f"{LONG}2"]),
+        (f"{LONG},older", "unused", [LONG, "older"]),
+    ],
+)
+def test_encryption_keys_are_those_of_the_setting_or_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str | None, in_file: str | None, keys: list[str]
+) -> None:
+    assert read_keys(monkeypatch, tmp_path, named, in_file) == keys
+    assert (tmp_path / "key").exists() is (in_file is not None)
+
+
+@pytest.mark.parametrize(("named", "in_file"), [(LONG[1:], None), (f"short,{LONG}", LONG), (None, LONG[1:])])
+def test_an_encryption_key_that_is_too_short_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: str | None, in_file: str | None
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"characters, at least 32 are needed") as refusal:
+        read_keys(monkeypatch, tmp_path, named, in_file)
+    assert str(refusal.value).startswith(f"{NAME if named else tmp_path / 'key'}: ")
+    assert LONG[1:] not in str(refusal.value)
+
+
+def read_keys(
+    monkeypatch: pytest.MonkeyPatch, directory: Path, named: str | None, in_file: str | None
+) -> list[str]:
+    """The keys of the setting, beside a file that holds one."""
+    file = directory / "key"
+    if in_file is not None:
+        file.touch(0o600)
+        file.write_text(in_file)
+    if named is not None:
+        monkeypatch.setenv(NAME, named)
+    found: list[str] = read("keys", file)
+    return found
+
+
 @pytest.mark.parametrize(
     ("reader", "args", "given", "fault"),
     [
