@@ -174,6 +174,7 @@ INSTALLED_APPS = [
     "alerting",
 ]
 MIDDLEWARE = [
+    "opsapi.api.middleware.client_scheme",
     "opsapi.api.middleware.request_log",
     "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
@@ -239,6 +240,7 @@ SILENCED_SYSTEM_CHECKS = [
 SESSION_ENGINE = "opsapi.console.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
+# Always with these settings; else by request, as `client_scheme` decides.
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = OPSAPI_PUBLIC_URL.startswith("https://") or bool(OPSAPI_TLS_CERT)
 CSRF_FAILURE_VIEW = "opsapi.console.error_pages.csrf_failure"
 SESSION_COOKIE_AGE = OPSAPI_SESSION_HOURS * 3600

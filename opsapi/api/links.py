@@ -1,7 +1,8 @@
 """Links: absolute URLs of this installation (decisions 1 "entity links").
 
 `OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts,
-and its scheme; of X-Forwarded-Host and -Proto only what trusted proxies wrote counts.
+and its scheme; of X-Forwarded-Host only what trusted proxies wrote counts, and so does the scheme
+(`opsapi.api.middleware.client_scheme`).
 """
 
 from collections.abc import Mapping
@@ -61,9 +62,7 @@ def base_url(request: HttpRequest) -> str:
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
         message = "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
         raise ApiError.of_fields([BadField("Host", ErrorCode.INVALID_ATTRIBUTE, message)])
-    forwarded_scheme = forwarded_value(request, "X-Forwarded-Proto").lower()
-    scheme = forwarded_scheme if forwarded_scheme in {"http", "https"} else request.scheme
-    return f"{scheme}://{host}"
+    return f"{request.scheme}://{host}"
 
 
 def _bound_to(request: HttpRequest) -> str:

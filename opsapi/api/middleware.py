@@ -9,7 +9,7 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import client_address, forwarded_value
 from opsapi.api.handler import as_api_error, is_unavailable
 from opsapi.api.links import AGENTS, API_BASES, DISCOVERY, PUBLIC
 from opsapi.console.error_pages import refused
@@ -65,6 +65,25 @@ def request_count(get_response: Handler) -> Handler:
         response = get_response(request)
         method = request.method if request.method in _COUNTED_METHODS else "other"
         _REQUESTS.labels(method, f"{response.status_code // 100}xx").inc()
+        return response
+
+    return handle
+
+
+def client_scheme(get_response: Handler) -> Handler:
+    """Take the request's scheme from a trusted proxy, and let cookies that leave by TLS return by TLS only.
+
+    Where a proxy ends TLS, all else sees the request as the client made it: links, the CSRF check, cookies.
+    """
+
+    def handle(request: HttpRequest) -> HttpResponse:
+        forwarded = forwarded_value(request, "X-Forwarded-Proto").lower()
+        if forwarded in {"http", "https"}:
+            request.META["wsgi.url_scheme"] = forwarded
+        response = get_response(request)
+        if request.is_secure():
+            for cookie in response.cookies.values():
+                cookie["secure"] = True
         return response
 
     return handle
