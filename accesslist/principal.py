@@ -19,7 +19,16 @@ _FIRST_GROUPS = 200
 class GrantsPrincipal:
     """A caller with roles as they were when the request came."""
 
-    def __init__(self, grants: Sequence[Grant], *, kind: ActorKind, id: str, name: str, address: str | None):
+    def __init__(
+        self,
+        grants: Sequence[Grant],
+        *,
+        kind: ActorKind,
+        id: str,
+        name: str,
+        address: str | None,
+        revocations: int | None,
+    ):
         self.grants = tuple(grants)
         self._actor = Actor(
             kind=kind,
@@ -27,6 +36,7 @@ class GrantsPrincipal:
             name=name,
             is_global_admin=self.holds(Role.GLOBAL_OWNER, INSTALLATION),
             remote_address=address,
+            revocations=revocations,
         )
 
     def actor(self) -> Actor:
@@ -107,7 +117,12 @@ class KeyPrincipal(GrantsPrincipal):
         self, record: CallerRecord, public_key: str, remote_address: str | None, *, is_exempt: bool
     ) -> None:
         super().__init__(
-            record.grants, kind=ActorKind.KEY, id=record.key_id or "", name=public_key, address=remote_address
+            record.grants,
+            kind=ActorKind.KEY,
+            id=record.key_id or "",
+            name=public_key,
+            address=remote_address,
+            revocations=record.revocations,
         )
         self.is_exempt = is_exempt
         """Whether no access list applies where the caller is (OPSAPI_ACCESS_LIST_EXEMPT)."""
@@ -121,8 +136,14 @@ class UserPrincipal(GrantsPrincipal):
     """A user who has logged in to the console, with their own roles and those of their teams."""
 
     def __init__(self, user: User, remote_address: str | None) -> None:
+        # The user was read before the roles: what is taken in between counts.
         super().__init__(
-            user.grants_held, kind=ActorKind.USER, id=user.id, name=user.username, address=remote_address
+            user.grants_held,
+            kind=ActorKind.USER,
+            id=user.id,
+            name=user.username,
+            address=remote_address,
+            revocations=user.revocations,
         )
         self._groups: dict[str, Group | None] = {}
 

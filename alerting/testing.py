@@ -10,6 +10,7 @@ from threading import BoundedSemaphore
 from django.conf import settings
 from django.db import transaction
 
+from accesslist.services.locks import actor_hold
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
@@ -127,6 +128,7 @@ def _tested(
 @transaction.atomic
 def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
     """Written down before anything is sent: whatever happens then, it is known who made it happen."""
+    actor_hold(actor)
     config_found(AlertConfig.objects.filter(id=config.id, deleted=None).first(), config.id, config.group_id)
     return event_record(
         event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,

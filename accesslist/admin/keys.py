@@ -19,6 +19,7 @@ from accesslist.rules.granting import RoleRequest, scope_of
 from accesslist.selectors.access_lists import held_by
 from accesslist.selectors.users import orgs_of_groups
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_lock, api_key_update
+from accesslist.services.locks import actor_in_line
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.model_admin import Section
@@ -53,6 +54,7 @@ def _describe(call: Call) -> None:
 
 def _change_roles(call: Call) -> None:
     """Door by door, each with all roles behind it; none is behind two."""
+    actor_in_line(call.actor)
     held = held_by(api_key_lock(call.row.id))
     taken, given = call.values["taken"], call.values["given"]
     orgs = orgs_of_groups(given)

@@ -14,7 +14,8 @@ from accesslist.forms.people import TeamChangeForm, TeamForm
 from accesslist.models import Team, username_key
 from accesslist.selectors.users import organizations_of
 from accesslist.serializers.teams import members_named
-from accesslist.services.teams import team_create, team_delete, team_lock, team_update
+from accesslist.services.locks import actor_in_line
+from accesslist.services.teams import team_create, team_delete, team_update
 from accesslist.views.teams import TeamViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
@@ -38,12 +39,12 @@ def _make(call: Call) -> Outcome:
 
 
 def _change(call: Call) -> None:
-    team = team_lock(team_id=call.row.id, org_id=call.row.org_id)
+    actor_in_line(call.actor)
     gone = {username_key(name) for name in call.values["go"]}
-    members = team.members.order_by("username_key").values_list("username", flat=True)
+    members = call.row.members.order_by("username_key").values_list("username", flat=True)
     staying = [name for name in members if username_key(name) not in gone]
     team_update(
-        team_id=team.id,
+        team_id=call.row.id,
         org_id=call.row.org_id,
         name=call.values["name"],
         members=members_named(list(dict.fromkeys([*staying, *call.values["come"]]))),

@@ -21,6 +21,7 @@ from accesslist.selectors.second_factors import has_second_factor
 from accesslist.selectors.users import organizations_of, orgs_of_groups, visible_user_rows
 from accesslist.serializers.users import new_user
 from accesslist.services.grants import grants_of
+from accesslist.services.locks import actor_in_line
 from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import user_create, user_delete
 from accesslist.views.users import UserViewSet
@@ -40,6 +41,7 @@ def _make(call: Call) -> Outcome:
 
 
 def _change_roles(call: Call) -> None:
+    actor_in_line(call.actor)
     by, taken = call.operator.grants, call.values["taken"]
     held = grants_of(user_lock(call.row.id))
     orgs = orgs_of_groups(held)

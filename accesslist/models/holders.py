@@ -113,6 +113,7 @@ class User(AbstractBaseUser):
         "registered itself", default=False, db_default=False, help_text="Made without a key (endpoint 5)."
     )
     sessions_ended = models.DateTimeField(null=True, editable=False)
+    revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 
     USERNAME_FIELD = "username"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
@@ -193,6 +194,7 @@ class ApiKey(models.Model):
     ha1 = SealedField()
     private_last4 = models.CharField(max_length=4)
     created = models.DateTimeField()
+    revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 
     class Meta:
         verbose_name = "API key"

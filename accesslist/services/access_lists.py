@@ -7,12 +7,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from accesslist.models import AccessListEntry, ApiKey
+from accesslist.models import AccessListEntry, ApiKey, RoleGrant
 from accesslist.rules.listing import AccessList, ListWriter, NewEntry
 from accesslist.rules.ranges import covers
 from accesslist.services.access_list_events import added_record, changed_record, entry_facts, removed_record
-from accesslist.services.locks import GLOBAL_LIST_LOCK, advisory_lock
+from accesslist.services.locks import actor_in_line, holders_alone
+from accesslist.services.revoking import keys_revoke
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 
@@ -29,6 +31,7 @@ def access_list_entries_create(
     Raises:
         ApiError: ADDRESS_ALREADY_IN_ACCESS_LIST, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
+    actor_in_line(by.actor)
     blocks = _lock(of)
     wanted = [one.cidr_block for one in new]
     for block in wanted:
@@ -55,6 +58,7 @@ def access_list_entry_update(
     Raises:
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, and those of `access_list_entries_create`.
     """
+    actor_in_line(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
     old = entry_facts(entry)
@@ -75,6 +79,7 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
     Raises:
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
+    actor_in_line(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
     del blocks[entry.cidr_block]
@@ -90,6 +95,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
+    actor_in_line(by.actor)
     _lock(of)
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
@@ -100,12 +106,23 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
 
 
 def _lock(of: AccessList) -> Blocks:
-    """Wait until nobody else writes the list, and read it."""
-    if of.key_id is None:
-        advisory_lock(GLOBAL_LIST_LOCK)
-    elif not list(ApiKey.objects.select_for_update(no_key=True).filter(id=of.key_id).values_list("id")):
+    """Wait for what the keys that the list holds for are writing, and read the list.
+
+    Changed or not, it may let them in no more: what they do next is let in anew.
+    """
+    keys = list(_held_to(of).values_list("id", flat=True))
+    if of.key_id is not None and not keys:
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
+    holders_alone(keys)
+    keys_revoke(ids=keys)
     return dict(AccessListEntry.objects.filter(api_key_id=of.key_id).values_list("cidr_block", "id"))
+
+
+def _held_to(of: AccessList) -> QuerySet[ApiKey]:
+    """The key of the list; for the global one those with a global role."""
+    if of.key_id is not None:
+        return ApiKey.objects.filter(id=of.key_id)
+    return ApiKey.objects.filter(id__in=RoleGrant.objects.filter(org=None, project=None).values("api_key_id"))
 
 
 def _find(of: AccessList, entry_id: str) -> AccessListEntry:

@@ -5,13 +5,16 @@ Global Owner is kept.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from accesslist.models import ApiKey, RoleGrant, Team, User
 from accesslist.rules.granting import Places, RoleRequest, refuse_roles_not_held, refuse_unknown_places
 from accesslist.selectors.keys import within
-from accesslist.services.locks import OWNERS_LOCK, advisory_lock, places_hold
+from accesslist.services.locks import places_hold
+from accesslist.services.revoking import keys_revoke, member_ids, users_revoke
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.api.principal import Actor
 from opsapi.roles import INSTALLATION, Grant, Role, Scope
 
 Holder = ApiKey | User | Team
@@ -52,8 +55,17 @@ def grants_admit(request: RoleRequest, *, added: Collection[Grant]) -> None:
     refuse_unknown_places(request.asked, places=places, here=request.here)
 
 
-def grants_replace(*, holder: Holder, current: Collection[Grant], wanted: Collection[Grant]) -> None:
+def grants_replace(
+    *,
+    holder: Holder,
+    current: Collection[Grant],
+    wanted: Collection[Grant],
+    actor: Actor,
+    now: datetime,
+) -> None:
     """Make the holder's `current` roles the `wanted` ones; roles in neither are not touched.
+
+    The caller began with `actor_in_line`, and called `holders_alone` for the key, the user or the members.
 
     Raises:
         ApiError: CANNOT_DEMOTE_LAST_OWNER.
@@ -62,6 +74,7 @@ def grants_replace(*, holder: Holder, current: Collection[Grant], wanted: Collec
     if held - asked:
         _keep_an_owner(holder, held - asked)
         _delete(holder, held - asked)
+        _revoke(holder, actor, now)
     grants_create([grant for grant in wanted if grant not in held], holder=holder)
 
 
@@ -78,11 +91,19 @@ def _delete(holder: Holder, removed: Collection[Grant]) -> None:
     rows.filter(id__in=gone).delete()
 
 
+def _revoke(holder: Holder, actor: Actor, now: datetime) -> None:
+    if isinstance(holder, ApiKey):
+        keys_revoke(ids=[holder.id])
+    elif isinstance(holder, User):
+        users_revoke(ids=[holder.id], actor=actor, now=now)
+    else:
+        users_revoke(ids=member_ids(holder.id), actor=actor, now=now)
+
+
 def _keep_an_owner(holder: Holder, removed: Collection[Grant]) -> None:
-    """Refuse to take GLOBAL_OWNER from the last user, or the last key, that has it; races are in line."""
+    """Refuse to take GLOBAL_OWNER from the last user, or the last key, that has it."""
     if Grant(Role.GLOBAL_OWNER) not in removed:
         return
-    advisory_lock(OWNERS_LOCK)
     column = _column(holder)
     owners = RoleGrant.objects.filter(role=Role.GLOBAL_OWNER.value, **{f"{column}__isnull": False})
     if not owners.exclude(**{column: holder}).exists():

@@ -10,7 +10,8 @@ from accesslist.models import Team
 from accesslist.rules.granting import refuse_roles_not_held
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.services.grants import grants_of, grants_replace
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import actor_in_line, project_hold
+from accesslist.services.revoking import members_alone
 from accesslist.services.team_events import team_roles_changed
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -39,6 +40,8 @@ def group_teams_add(
         ApiError: GROUP_NOT_FOUND, ROLE_NOT_HELD, INVALID_ATTRIBUTE for teams the organization does not
             have or that are named twice.
     """
+    actor_in_line(actor)
+    members_alone(*(one.team_id for one in asked))
     project_hold(group_id=group.id)
     teams = _locked(group, [one.team_id for one in asked])
     held = {team.id: grants_of(team, Scope(group_id=group.id)) for team in teams.values()}
@@ -66,6 +69,7 @@ def group_team_update(
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND, ROLE_NOT_HELD.
     """
+    actor_in_line(actor)
     team, held = _in_project(group, team_id)
     wanted = _grants(group, roles)
     _refuse(wanted, held, group, by)
@@ -79,12 +83,14 @@ def group_team_remove(*, group: Group, team_id: str, actor: Actor, now: datetime
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND.
     """
+    actor_in_line(actor)
     team, held = _in_project(group, team_id)
     _replace(team=team, group=group, held=held, wanted=(), actor=actor, now=now)
 
 
 def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
     """The team, locked, and what it holds in the project."""
+    members_alone(team_id)
     project_hold(group_id=group.id)
     team = _locked(group, [team_id]).get(team_id)
     held = grants_of(team, Scope(group_id=group.id)) if team else []
@@ -111,5 +117,5 @@ def _refuse(wanted: Sequence[Grant], held: Sequence[Grant], group: Group, by: Se
 def _replace(
     *, team: Team, group: Group, held: Sequence[Grant], wanted: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
-    grants_replace(holder=team, current=held, wanted=wanted)
+    grants_replace(holder=team, current=held, wanted=wanted, actor=actor, now=now)
     team_roles_changed(team=team, group_id=group.id, old=held, new=wanted, actor=actor, now=now)

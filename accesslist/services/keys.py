@@ -1,6 +1,6 @@
 """API keys (decisions 3 "key shape", "keys").
 
-Who changes a key or its roles locks the key's row first, then the places of the roles.
+Who changes a key or its roles locks the key first, then the places of the roles.
 """
 
 import secrets
@@ -17,6 +17,7 @@ from accesslist.rules.granting import AskedRole, RoleRequest
 from accesslist.selectors.keys import KeyRow, key_rows
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.key_events import key_changed, key_created, key_deleted
+from accesslist.services.locks import actor_hold, actor_in_line, holders_alone
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor, ActorKind
@@ -60,6 +61,7 @@ def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime)
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
     """
+    actor_hold(actor)
     grants = roles.grants()
     grants_admit(roles, added=grants)
     return api_key_create(desc=desc, grants=grants, actor=actor, now=now)
@@ -84,10 +86,11 @@ def api_key_update(
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and those of
             `api_key_issue` for roles that are added.
     """
+    actor_in_line(actor)
     key = api_key_lock(key_id, here)
     before, old_desc = grants_of(key), key.desc
     if asked is not None:
-        _replace_roles(key, RoleRequest(asked, here, by), actor)
+        _replace_roles(key, RoleRequest(asked, here, by), actor, now)
     if desc is not None and desc != old_desc:
         key.desc = desc
         key.save(update_fields=["desc"])
@@ -103,10 +106,11 @@ def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
     """
+    actor_in_line(actor)
     key = api_key_lock(key_id, here)
     _refuse_own(key, actor)
     before = grants_of(key)
-    grants_replace(holder=key, current=grants_of(key, here), wanted=())
+    grants_replace(holder=key, current=grants_of(key, here), wanted=(), actor=actor, now=now)
     api_key_roles_taken(key=key, before=before, actor=actor, now=now)
 
 
@@ -124,11 +128,14 @@ def api_key_roles_taken(*, key: ApiKey, before: Sequence[Grant], actor: Actor, n
 
 
 def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
-    """The key, which has to hold a role there; whoever else writes it waits until the transaction ends.
+    """The key, which has to hold a role there; nobody else writes it, or by it, until the transaction ends.
+
+    To be called after `accesslist.services.locks.actor_in_line`.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
+    holders_alone([key_id])
     row = ApiKey.objects.select_for_update().filter(id=key_id).first()
     key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
     if here != INSTALLATION and not grants_of(key, here):
@@ -136,14 +143,14 @@ def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
     return key
 
 
-def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor) -> None:
+def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime) -> None:
     current, wanted = grants_of(key, roles.here), roles.grants()
     if frozenset(current) == frozenset(wanted):
         return
     _refuse_own(key, actor)
     held = frozenset(current)
     grants_admit(roles, added=[grant for grant in wanted if grant not in held])
-    grants_replace(holder=key, current=current, wanted=wanted)
+    grants_replace(holder=key, current=current, wanted=wanted, actor=actor, now=now)
 
 
 def _refuse_own(key: ApiKey, actor: Actor) -> None:

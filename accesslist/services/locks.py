@@ -1,22 +1,46 @@
-"""Locks that hold until the transaction ends: on projects and organizations, and on what has no row.
+"""Locks that hold until the transaction ends: on who acts, on projects and organizations, on what has no row.
+
+They are taken in this order. `actor_hold` is the first statement of every service that a key or a user
+reaches: a write after a revocation is refused, and a revocation waits for the writes before it (decisions 2
+"revoked"). Services that revoke something, or lock keys or users, begin with `actor_in_line` instead, and
+lock those they revoke something of with `holders_alone`.
 
 A foreign key alone does not keep a project in place: a deleted one keeps its row until the worker has
 emptied it. The weakest lock is enough and is what foreign keys take anyway, so that writers do not wait
 for each other, only for the deletion, and it for them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db import connection
 
 from accesslist.rules.granting import Places
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, unavailable
+from opsapi.api.principal import Actor, ActorKind
+from opsapi.postgresql.base import this_connection
 
 # One advisory lock each for the whole installation.
 FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst"
-GLOBAL_LIST_LOCK = 0x6F70736C69737473  # "opslists"
-OWNERS_LOCK = 0x6F70736F776E6572  # "opsowner"
+REVOCATIONS_LOCK = 0x6F70737265766F6B  # "opsrevok"
+
+# Each key and user has one of so many locks: a team of thousands must not exhaust the server's table of them.
+_HOLDERS_CLASS = 0x6F68  # "oh": keeps them apart from other advisory locks
+_HOLDERS_LOCKS = 256
+
+# One statement, because every report makes it. Advisory locks are granted in the order they are asked for;
+# with row locks a stream of writes could keep a revocation waiting for ever. The statement may have begun
+# before a revocation that it waits for: FOR KEY SHARE then reads the row again.
+_HOLD_ACTOR = """
+SELECT FROM {table}
+ WHERE id = %s AND revocations = %s AND (SELECT pg_advisory_xact_lock_shared(%s, %s)) IS NOT NULL
+   FOR KEY SHARE
+"""
+_HOLDERS: Mapping[ActorKind, str] = {
+    ActorKind.KEY: _HOLD_ACTOR.format(table="accesslist_apikey"),
+    ActorKind.USER: _HOLD_ACTOR.format(table="accesslist_user"),
+}
+_HAVE_HOLDERS = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest(%s::int[]) AS held"
 
 # After waiting for a deletion PostgreSQL looks at the row again, and does not find it.
 _HOLD_PROJECTS = """
@@ -32,6 +56,52 @@ def advisory_lock(key: int) -> None:
     """Wait until nobody else has the lock, and keep it until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+
+
+def actor_hold(actor: Actor) -> None:
+    """Keep what the actor may do as it was when they were let in, until the transaction ends.
+
+    To be called before any other lock is taken. An actor without `revocations` is not looked at.
+
+    Raises:
+        ApiError: SERVICE_UNAVAILABLE, when something of theirs was revoked since. The request is repeated
+            (`opsapi.api.middleware`), and let in or refused by what they hold then.
+    """
+    statement = _HOLDERS.get(actor.kind)
+    if statement is None or actor.id is None or actor.revocations is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [actor.id, actor.revocations, _HOLDERS_CLASS, _lock_of(actor.id)])
+        if cursor.rowcount:
+            return
+    this_connection().repeats = True
+    raise unavailable("what you may do has changed meanwhile")
+
+
+def actor_in_line(actor: Actor) -> None:
+    """As `actor_hold`, for a service that revokes something, or locks keys or users: one at a time.
+
+    So these services never deadlock, and of two actors who revoke each other's roles exactly one does.
+
+    Raises:
+        ApiError: as `actor_hold`.
+    """
+    advisory_lock(REVOCATIONS_LOCK)
+    actor_hold(actor)
+
+
+def holders_alone(ids: Iterable[str]) -> None:
+    """Wait for the transactions of these keys and users, and keep new ones waiting until this one ends.
+
+    To be called after `actor_in_line`, before anything is locked that they could wait for.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_HAVE_HOLDERS, [_HOLDERS_CLASS, sorted({_lock_of(holder) for holder in ids})])
+
+
+def _lock_of(holder_id: str) -> int:
+    """The last digits of an id are random."""
+    return int(holder_id, 16) % _HOLDERS_LOCKS
 
 
 def places_hold(*, groups: Collection[str] = (), orgs: Collection[str] = ()) -> Places:

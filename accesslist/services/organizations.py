@@ -8,6 +8,7 @@ from django.db import transaction
 
 from accesslist.models import Organization, Project
 from accesslist.selectors.organizations import organization_facts
+from accesslist.services.locks import actor_hold, actor_in_line
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
 from accesslist.services.teams import teams_delete
 from events.choices import DiffType
@@ -23,6 +24,7 @@ from opsapi.roles import Scope
 @transaction.atomic
 def organization_create(*, name: str, actor: Actor, now: datetime) -> Organization:
     """Make an organization; names need not be unique."""
+    actor_hold(actor)
     org = Organization.objects.create(name=name, created=now)
     _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=_facts(org))
     return org
@@ -35,6 +37,7 @@ def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
     """
+    actor_hold(actor)
     org = _locked(org_id)
     if org.name == name:
         return
@@ -51,6 +54,7 @@ def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     Raises:
         ApiError: ORG_NOT_EMPTY, or ORG_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_in_line(actor)
     keys_lock(here=Scope(org_id=org_id))
     org = _locked(org_id)
     projects = Project.objects.filter(org=org).count()

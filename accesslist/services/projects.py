@@ -13,10 +13,10 @@ from accesslist.models import ApiKey, Project, User
 from accesslist.selectors.projects import project_facts, project_row
 from accesslist.services.grants import grants_create
 from accesslist.services.key_events import key_changed
-from accesslist.services.locks import organization_hold
+from accesslist.services.locks import actor_hold, actor_in_line, organization_hold
 from accesslist.services.organizations import organization_create
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
-from accesslist.services.user_roles import role_changes_record, user_lock
+from accesslist.services.user_roles import role_changes_record
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
@@ -45,7 +45,7 @@ def project_create(
         ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, when they were
             deleted meanwhile.
     """
-    # The maker before the organization, as everybody who locks both.
+    actor_hold(actor)
     maker = _maker(actor) if owned_by_maker else None
     if org_id:
         organization_hold(org_id=org_id)
@@ -66,6 +66,7 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
     Raises:
         ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     if "tags" in changes:
         # First, as in deleting.
         project, tags = _live(group_id), changes["tags"]
@@ -89,10 +90,11 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
+    actor_in_line(actor)
     project = _live(group_id)
-    # First, because what reacts takes locks that are held by those who wait for the project's own.
-    group_deleting.send(sender=Project, project=project, actor=actor, now=now)
     keys_lock(here=Scope(group_id=group_id))
+    # Before the project: what reacts takes locks that are held by those who wait for the project's own.
+    group_deleting.send(sender=Project, project=project, actor=actor, now=now)
     project = _live(group_id, lock=True)
     old = _facts(project)
     _record(project, EventType.GROUP_DELETED_AUDIT, actor, now, old=old)
@@ -130,10 +132,11 @@ def _live(group_id: str, *, lock: bool = False) -> Project:
 
 
 def _maker(actor: Actor) -> ApiKey | User:
-    """The acting key or user, kept from being deleted until the transaction ends."""
+    """The acting key or user, which is held until the transaction ends."""
     if actor.kind is ActorKind.USER:
-        return user_lock(actor.id or "")
-    key = ApiKey.objects.select_for_update(no_key=True).filter(id=actor.id).first()
+        user = User.objects.filter(id=actor.id).first()
+        return found(user, ErrorCode.USER_NOT_FOUND, actor.id or "")
+    key = ApiKey.objects.filter(id=actor.id).first()
     return found(key, ErrorCode.API_KEY_NOT_FOUND, actor.id or "")
 
 

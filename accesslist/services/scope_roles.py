@@ -7,16 +7,15 @@ from django.db.models import Q, QuerySet
 from accesslist.models import ApiKey, RoleGrant
 from accesslist.services.grants import grants_of
 from accesslist.services.keys import api_key_roles_taken
+from accesslist.services.locks import holders_alone
+from accesslist.services.revoking import keys_revoke, member_ids, users_revoke
 from opsapi.api.principal import Actor
 from opsapi.roles import Scope
 
 
 def keys_lock(*, here: Scope) -> None:
-    """Lock the keys with roles there, which has to come before the lock on the place itself.
-
-    Who changes a key's roles locks the key, then holds the places: in one order nobody waits for
-    somebody who waits for them.
-    """
+    """Lock the keys with roles there, before anything else: they may be writing there."""
+    holders_alone(_keys(here).values_list("id", flat=True))
     list(_keys(here).select_for_update().values_list("id"))
 
 
@@ -26,7 +25,12 @@ def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
     In the caller's transaction.
     """
     before = {key: grants_of(key) for key in _keys(here)}
-    RoleGrant.objects.filter(_held(here)).delete()
+    rows = RoleGrant.objects.filter(_held(here))
+    teams = rows.filter(team__isnull=False).values_list("team_id", flat=True)
+    users = {*rows.filter(user__isnull=False).values_list("user_id", flat=True), *member_ids(*teams)}
+    rows.delete()
+    keys_revoke(ids=[key.id for key in before])
+    users_revoke(ids=users, actor=actor, now=now)
     for key, grants in before.items():
         api_key_roles_taken(key=key, before=grants, actor=actor, now=now)
 

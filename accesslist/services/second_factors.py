@@ -9,6 +9,7 @@ from django.db import transaction
 from accesslist.models import SecondFactor, User
 from accesslist.rules.second_factor import new_recovery_codes, new_secret, recovery_hash
 from accesslist.selectors.second_factors import has_second_factor
+from accesslist.services.locks import actor_in_line
 from accesslist.services.own_accounts import (
     own_password_check,
     own_user_lock,
@@ -115,6 +116,7 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
         ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin where the user holds a role that
             they do not: that takes a Global Owner; INVALID_ATTRIBUTE for one's own, and where there is none.
     """
+    actor_in_line(actor)
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:

@@ -1,6 +1,7 @@
 """Teams of an organization and who is in them (decisions 3 "users, teams").
 
-Locked in this order: the organization, the team, its users; then nobody waits for each other in a ring.
+Locked in this order: users who leave, the organization, the team, users who join; then nobody waits for each
+other in a ring.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,7 +17,8 @@ from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.selectors.teams import team_facts, team_rows
 from accesslist.selectors.users import Membership, Orgs, visible_user_rows
 from accesslist.services.grants import grants_create, grants_of
-from accesslist.services.locks import organization_hold
+from accesslist.services.locks import actor_in_line, holders_alone, organization_hold
+from accesslist.services.revoking import member_ids, members_alone, users_revoke
 from accesslist.services.team_events import (
     member_added,
     member_removed,
@@ -60,6 +62,7 @@ def team_create(
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
             named twice, or that are too many.
     """
+    actor_in_line(actor)
     organization_hold(org_id=org_id)
     users = _joining(members, _users(members, seen_in))
     team = Team.objects.create(org_id=org_id, name=name, created=now)
@@ -85,6 +88,9 @@ def team_update(
     Raises:
         ApiError: TEAM_NOT_FOUND, and those of `team_create`.
     """
+    actor_in_line(actor)
+    if members is not None:
+        members_alone(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
     before = team_facts(team_rows(org_id).get(id=team_id))
     current = list(team.members.order_by("username_key"))
@@ -94,9 +100,11 @@ def team_update(
     team.name = name or team.name
     team.save(update_fields=["name"])
     team.members.set(wanted)
+    left = [user for user in current if user not in staying]
+    users_revoke(ids=[user.id for user in left], actor=actor, now=now)
     after = team_facts(team_rows(org_id).get(id=team_id))
     team_changed(team=team, old=before, new=after, actor=actor, now=now)
-    _left(team, [user for user in current if user not in staying], actor, now)
+    _left(team, left, actor, now)
     _joined(team, joining, actor, now)
 
 
@@ -107,7 +115,10 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
     Raises:
         ApiError: TEAM_NOT_FOUND.
     """
+    actor_in_line(actor)
+    members_alone(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
+    members = member_ids(team_id)
     facts, grants = team_facts(team_rows(org_id).get(id=team_id)), grants_of(team)
     team_deleting.send(sender=Team, team=team, actor=actor, now=now)
     for group_id in dict.fromkeys(grant.group_id for grant in grants if grant.group_id):
@@ -115,11 +126,12 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
         team_roles_changed(team=team, group_id=group_id, old=held, new=(), actor=actor, now=now)
     team_changed(team=team, old=facts, actor=actor, now=now)
     team.delete()
+    users_revoke(ids=members, actor=actor, now=now)
 
 
 @transaction.atomic
 def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
-    """Delete every team of an organization that is locked and has no project left to hold roles in.
+    """Delete every team of an organization that is locked and has no project left, so no team holds a role.
 
     As `team_delete`, with as many statements for all of them as for one.
     """
@@ -146,6 +158,7 @@ def team_users_add(
     Raises:
         ApiError: TEAM_NOT_FOUND, and those of `team_create`.
     """
+    actor_in_line(actor)
     team = team_lock(team_id=team_id, org_id=org_id)
     added = _joining(members, _users(members, seen_in), set(team.members.all()))
     team.members.add(*added)
@@ -159,9 +172,12 @@ def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, n
     Raises:
         ApiError: TEAM_NOT_FOUND, USER_NOT_FOUND.
     """
+    actor_in_line(actor)
+    holders_alone([user_id])
     team = team_lock(team_id=team_id, org_id=org_id)
     user = found(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
     team.members.remove(user)
+    users_revoke(ids=[user_id], actor=actor, now=now)
     _left(team, [user], actor, now)
 
 
@@ -180,7 +196,8 @@ def _users(asked: Sequence[AskedMember], seen_in: Orgs) -> list[User]:
     """The users named, in the order they were; nobody else writes them until the transaction ends."""
     keys = [username_key(one.username) for one in asked if one.username is not None]
     ids = [one.user_id for one in asked if one.user_id is not None]
-    rows = User.objects.select_for_update().filter(Q(username_key__in=keys) | Q(id__in=ids))
+    # The weaker lock: what they are doing themselves goes on.
+    rows = User.objects.select_for_update(no_key=True).filter(Q(username_key__in=keys) | Q(id__in=ids))
     users = _known(list(rows.order_by("id")), seen_in)
     by_id, by_key = {user.id: user for user in users}, {user.username_key: user for user in users}
     named = [

@@ -11,6 +11,7 @@ from accesslist.rules.granting import RoleRequest, scope_of
 from accesslist.selectors.keys import present_grants
 from accesslist.selectors.users import Orgs, orgs_of_groups
 from accesslist.services.grants import grants_admit, grants_of, grants_replace
+from accesslist.services.locks import actor_in_line, holders_alone
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -54,6 +55,8 @@ def user_roles_replace(
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
             and those of `accesslist.services.grants.grants_admit`.
     """
+    actor_in_line(actor)
+    holders_alone([user_id])
     user, wanted = user_lock(user_id), roles.grants()
     current = grants_of(user)
     orgs = orgs_of_groups([*current, *wanted])
@@ -66,7 +69,7 @@ def user_roles_replace(
         return
     refuse_own_roles(user, actor)
     grants_admit(roles, added=[grant for grant in after if grant not in current])
-    grants_replace(holder=user, current=before, wanted=after)
+    grants_replace(holder=user, current=before, wanted=after, actor=actor, now=now)
     role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
 
 

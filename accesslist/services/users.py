@@ -16,7 +16,7 @@ from accesslist.selectors.users import any_user_exists, user_facts, user_rows
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.keys import NewKey, api_key_create
-from accesslist.services.locks import FIRST_USER_LOCK, advisory_lock
+from accesslist.services.locks import FIRST_USER_LOCK, actor_hold, actor_in_line, advisory_lock, holders_alone
 from accesslist.services.team_events import team_left
 from accesslist.services.user_checks import as_email, check_new_user
 from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
@@ -86,6 +86,7 @@ def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetim
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
     """
+    actor_hold(actor)
     roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
     grants = roles.grants()
     grants_admit(roles, added=grants)
@@ -105,6 +106,8 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
             USER_UNAUTHORIZED, also for a user admin where the user holds a global role: that takes a Global
             Owner.
     """
+    actor_in_line(actor)
+    holders_alone([user_id])
     user = user_lock(user_id)
     refuse_own_roles(user, actor)
     grants, facts = grants_of(user), user_facts(user_rows().get(id=user_id))
@@ -112,7 +115,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
         raise ApiError(ErrorCode.USER_UNAUTHORIZED, Role.GLOBAL_OWNER.value)
     user_deleting.send(sender=User, user=user, actor=actor, now=now)
-    grants_replace(holder=user, current=grants, wanted=())
+    grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
     role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
     for team in user.teams.order_by("created", "id"):
         team_left(team=team, user=user, actor=actor, now=now)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from accesslist.services.locks import actor_hold
 from alerting.choices import ACTIVE
 from alerting.models import Alert
 from alerting.rules.acknowledging import Acknowledgement, acknowledged
@@ -30,6 +31,7 @@ def alert_acknowledge(
     Raises:
         ApiError: INVALID_ALERT_STATUS, when the alert is over; ALERT_NOT_FOUND, when it is gone.
     """
+    actor_hold(actor)
     # Whoever ends the alert holds this lock too: it is acknowledged before that, or refused after.
     alert = Alert.objects.select_for_update().filter(id=alert_id, group_id=group_id).first()
     alert = found(alert, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)

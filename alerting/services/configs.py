@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import actor_hold, project_hold
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.selectors.configs import config_found
@@ -61,6 +61,7 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; INVALID_ATTRIBUTE, when
             `groupIds` names no project there is.
     """
+    actor_hold(actor)
     if group_id is None:
         global_configs_lock()
     else:
@@ -79,6 +80,7 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
         ApiError: those of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
+    actor_hold(actor)
     stored = _locked(config)
     _change(stored, {**_LEFT_OUT, **read(stored)}, actor, now)
 
@@ -90,6 +92,7 @@ def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: d
     Raises:
         ApiError: as `alert_config_replace`.
     """
+    actor_hold(actor)
     stored = _locked(config)
     _change(stored, read(stored), actor, now)
 
@@ -111,6 +114,7 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
             meantime.
     """
+    actor_hold(actor)
     config = _locked(config)
     facts = stored_facts(config)
     config.deleted = now

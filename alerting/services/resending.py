@@ -5,6 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accesslist.services.locks import actor_hold
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting
 from alerting.rules.delivery_policy import drop_reason
@@ -37,6 +38,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
             has nothing left to be sent with;
             NOTIFICATION_NOT_FOUND, when it is gone.
     """
+    actor_hold(actor)
     # Whoever ends the alert or records a delivery of it holds this lock too.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     row = Notification.objects.select_for_update().filter(id=notification.id).first()

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from accesslist.services.locks import actor_hold
 from alerting.models import Destination, UnreachableHost
 from alerting.services.notifications import notifications_retry_now
 from events.choices import DiffType
@@ -26,6 +27,7 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
     Raises:
         ApiError: RESOURCE_NOT_FOUND, when it was forgotten meanwhile.
     """
+    actor_hold(actor)
     row = Destination.objects.select_for_update().filter(id=destination_id).first()
     row = found(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
     before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import actor_hold, project_hold
 from alerting.models import MaintenanceWindow
 from alerting.selectors.windows import window_facts, window_rows
 from alerting.services.locks import project_lock
@@ -42,6 +42,7 @@ def window_create(
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
+    actor_hold(actor)
     _hold(group_id)
     window = MaintenanceWindow.objects.create(
         group_id=group_id, created=now, updated=now, **_by_column(values)
@@ -60,6 +61,7 @@ def window_change(
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime;
             MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, when another change moved the other date.
     """
+    actor_hold(actor)
     window = _locked(group_id, window_id)
     old = _facts(window)
     wanted = _by_column(changes)
@@ -84,6 +86,7 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
+    actor_hold(actor)
     window = _locked(group_id, window_id)
     old = _facts(window)
     MaintenanceWindow.objects.filter(id=window_id).delete()

@@ -16,8 +16,7 @@ from automation.models import (
 from automation.rules.processes import ProcessState, process_states
 from automation.rules.silence import SILENCE
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
-from opsapi.api.handler import UNAVAILABLE_RETRY_SECONDS
+from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS, ApiError
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import Among, WireTime
 

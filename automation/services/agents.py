@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accesslist.services.locks import project_alone
+from accesslist.services.locks import actor_hold, project_alone
 from automation.choices import AgentType
 from automation.hooks import agent_deleting
 from automation.models import Agent, Host
@@ -51,6 +51,7 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
     Raises:
         ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND when the project was deleted in the meantime.
     """
+    actor_hold(actor)
 
     def named() -> Agent:
         agent = agents_named(group_id, agent_type, hostname).first()

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import actor_hold, project_hold
 from automation.document.parts import addresses, items, process_host, process_name
 from automation.document.publishing import Publication, publication
 from automation.document.text import write
@@ -41,6 +41,7 @@ def automation_config_publish(
     Raises:
         ApiError: those of `publication`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     project_hold(group_id=group_id)
     made = publication(sent, goal_document(group_id), if_match=if_match, unkept=unkept)
     if not dry_run:
@@ -67,6 +68,7 @@ def automation_config_restore(
         ApiError: those of `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND when
             it was deleted in the meantime.
     """
+    actor_hold(actor)
     project_hold(group_id=group_id)
     stored = goal_document(group_id)
     code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.locks import advisory_lock, project_alone, project_hold
+from accesslist.services.locks import actor_hold, advisory_lock, project_alone, project_hold
 from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
 from automation.models import Database, Host, Measurement
@@ -39,6 +39,7 @@ def host_create(*, group_id: str, address: Address, actor: Actor, now: datetime)
     Raises:
         ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND when the project was deleted in the meantime.
     """
+    actor_hold(actor)
     project_hold(group_id=group_id)
     with _address_once(address):
         host = Host.objects.create(
@@ -74,6 +75,7 @@ def host_change(
     Raises:
         ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     _one_at_a_time(host_id)
     host = _live(group_id, host_id)
     wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
@@ -101,6 +103,7 @@ def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> 
     Raises:
         ApiError: HOST_NOT_FOUND, when it was deleted in the meantime.
     """
+    actor_hold(actor)
     _one_at_a_time(host_id)
     # First, because what reacts takes locks that are held by those who wait for the project's own.
     host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import project_hold
+from accesslist.services.locks import actor_hold, project_hold
 from automation.choices import HostType
 from automation.models import Host, Measurement, ProcessStatus
 from automation.reports import Address, EventReport, HostReport, Report, Samples
@@ -43,6 +43,7 @@ def report_ingest(*, group_id: str, report: Report, actor: Actor, now: datetime)
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
+    actor_hold(actor)
     project_hold(group_id=group_id)
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import Project
+from accesslist.services.locks import actor_hold
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
@@ -40,6 +41,7 @@ def integration_create(
     Raises:
         ApiError: INTEGRATION_ALREADY_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     if _locked(group_id, integration_type):
         raise ApiError(ErrorCode.INTEGRATION_ALREADY_CONFIGURED, integration_type.value, group_id)
     return _create(group_id, integration_type, values, actor, now)
@@ -57,6 +59,7 @@ def integration_put(
     Raises:
         ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     stored = _locked(group_id, integration_type)
     if stored is None:
         return _create(group_id, integration_type, read({}), actor, now)
@@ -76,6 +79,7 @@ def integration_delete(
     Raises:
         ApiError: INTEGRATION_NOT_CONFIGURED, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
+    actor_hold(actor)
     stored = _locked(group_id, integration_type)
     integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type.value, group_id)
     facts = integration_facts(_row(integration))

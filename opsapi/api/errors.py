@@ -14,6 +14,8 @@ _LONGEST_ECHO = 200
 MOST_FAULTS = 100
 """So many faults are named at the most: an answer must not be many times its question."""
 
+UNAVAILABLE_RETRY_SECONDS = 5
+
 WHOLE_BODY = "body"
 """What a fault of the whole body names: it has no path, and a fault without a name helps nobody."""
 
@@ -80,6 +82,12 @@ class ApiError(Exception):
         if self.bad_fields:
             shown["badFields"] = [bad.document() for bad in self.bad_fields]
         return shown
+
+
+def unavailable(reason: str) -> ApiError:
+    """The 503 with its Retry-After."""
+    headers = {"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)}
+    return ApiError(ErrorCode.SERVICE_UNAVAILABLE, reason, headers=headers)
 
 
 def found(row: T | None, code: ErrorCode, *parameters: str) -> T:

@@ -10,14 +10,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField
+from opsapi.api.errors import ApiError, BadField, unavailable
 from opsapi.api.renderers import render
+from opsapi.postgresql.base import IN_EACH_OTHERS_WAY
 
 logger = logging.getLogger("opsapi.errors")
 
-UNAVAILABLE_RETRY_SECONDS = 5
-# SQLSTATE: a transaction that could not be put in line with others, a deadlock.
-_IN_EACH_OTHERS_WAY = frozenset({"40001", "40P01"})
 _UNAUTHORIZED_CONTENT_TYPE = "application/json;charset=ISO-8859-1"
 
 
@@ -44,12 +42,10 @@ def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
 
 def _unavailable(error: Exception) -> ApiError:
     """The database is away, or two requests waited for each other and one had to give way."""
-    in_each_others_way = getattr(error.__cause__, "sqlstate", None) in _IN_EACH_OTHERS_WAY
+    in_each_others_way = getattr(error.__cause__, "sqlstate", None) in IN_EACH_OTHERS_WAY
     logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
-    return ApiError(
-        ErrorCode.SERVICE_UNAVAILABLE,
-        "another request was in the way" if in_each_others_way else "the database cannot be reached",
-        headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+    return unavailable(
+        "another request was in the way" if in_each_others_way else "the database cannot be reached"
     )
 
 

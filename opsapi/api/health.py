@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from opsapi.api.documents import Document
-from opsapi.api.handler import UNAVAILABLE_RETRY_SECONDS
+from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS
 from opsapi.api.permissions import OPEN
 from opsapi.api.registry import readiness
 from opsapi.api.views import ApiViewSet

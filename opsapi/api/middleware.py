@@ -125,7 +125,9 @@ def trailing_slash(get_response: Handler) -> Handler:
 
 
 class DatabaseUnavailable:
-    """Repeat once what met a dead connection before it wrote; answer 503 when the database is away.
+    """Repeat once what met a passing fault before it wrote; answer 503 when the database is away.
+
+    Passing faults: a dead connection, a deadlock, a revocation between authentication and write.
 
     Who repeats is this side: a client cannot know whether anything was written.
     """
@@ -138,9 +140,9 @@ class DatabaseUnavailable:
         database = this_connection()
         database.forget()
         response = self.get_response(request)
-        if not database.lost or database.wrote:
+        if not database.repeats or database.wrote:
             return response
-        logger.info("the connection to the database was lost before anything was written: begun anew")
+        logger.info("a passing fault was met before anything was written: the request is repeated")
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:

@@ -21,7 +21,8 @@ class ActorKind(StrEnum):
 class Actor:
     """Who did something: what services take and events keep. Never a request.
 
-    `name` is a key's public key or a user's username; the system has neither id nor name.
+    `name` is a key's public key or a user's username; the system has neither id nor name. `revocations` says
+    how often something of the key or user had been revoked when they were let in; None where nothing can be.
     """
 
     kind: ActorKind
@@ -29,6 +30,7 @@ class Actor:
     name: str | None = None
     is_global_admin: bool = False
     remote_address: str | None = None
+    revocations: int | None = None
 
 
 SYSTEM = Actor(ActorKind.SYSTEM)

@@ -20,6 +20,8 @@ from django.db.utils import DatabaseErrorWrapper
 
 # SQLSTATE: connection exceptions, and the server's or an operator's end of a session.
 _ENDS = ("08", "57P")
+IN_EACH_OTHERS_WAY = frozenset({"40001", "40P01"})
+"""SQLSTATE: a transaction that could not be serialized, a deadlock."""
 
 
 def this_connection() -> "DatabaseWrapper":
@@ -69,8 +71,12 @@ class _Cursor(CursorWrapper):
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection of one thread; it is looked at before each use outside of a transaction."""
 
-    lost = False
-    """Whether the connection ended under a statement since `forget`."""
+    repeats = False
+    """Whether a fault was met since `forget` that the same request, repeated, may not meet again.
+
+    The connection ended under a statement, PostgreSQL chose a transaction to end a deadlock, or something of
+    the caller was revoked.
+    """
     wrote = False
     """Whether something may have been written since `forget` that must not be written twice."""
 
@@ -79,8 +85,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.wrap_database_errors = _Errors(self)
 
     def forget(self) -> None:
-        """Begin to note `lost` and `wrote` anew."""
-        self.lost = self.wrote = False
+        """Begin to note `repeats` and `wrote` anew."""
+        self.repeats = self.wrote = False
 
     @contextmanager
     def written_twice_without_harm(self) -> Iterator[None]:
@@ -118,10 +124,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.wrote = True
 
     def note_error(self, error: psycopg.Error) -> None:
-        """One of a connection that was there; that there is none to be had is no loss."""
+        """One of a connection that was there; where there is none, repeating helps nobody."""
         if self.connection is not None:
-            ended = self.connection.closed or (error.sqlstate or "").startswith(_ENDS)
-            self.lost = self.lost or ended
+            code = error.sqlstate or ""
+            ended = self.connection.closed or code.startswith(_ENDS)
+            self.repeats = self.repeats or ended or code in IN_EACH_OTHERS_WAY
 
     def _commit(self) -> None:
         self.wrote = True

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from django.db.models import F
 
+from accesslist.models import ApiKey
 from events.models import Event
+from opsapi.api.permissions import DeclaredAccess
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING, ROUTES, Route
 from tests.client import ApiClient
@@ -360,4 +363,28 @@ def test_what_a_service_refuses_records_nothing(
     body, code = REFUSED[row_of(route)]
     answer = owner.request(route.method, route.path(known), body, base="")
     assert answer.json()["errorCode"] == code
+    assert Event.objects.count() == before
+
+
+def test_every_write_is_refused_when_something_of_the_key_was_revoked_since_it_was_let_in(
+    owner: ApiClient, known: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every service that a route reaches begins with `actor_hold` or `actor_in_line`."""
+    check = DeclaredAccess.has_permission
+
+    def has_permission(*arguments: Any) -> bool:
+        let_in = check(*arguments)
+        ApiKey.objects.update(revocations=F("revocations") + 1)
+        return let_in
+
+    monkeypatch.setattr(DeclaredAccess, "has_permission", has_permission)
+    before = Event.objects.count()
+    statuses = {
+        str(route): owner.request(
+            route.method, path_of(route, known), TOLD[row_of(route)][0], base=""
+        ).status_code
+        for route in WRITES
+        if route.needs_key
+    }
+    assert {route: status for route, status in statuses.items() if status != 503} == {}
     assert Event.objects.count() == before

@@ -14,11 +14,13 @@ from django.db import OperationalError, connection, transaction
 from django.test import Client
 
 from accesslist.models import Organization, Project, RateWindow
+from accesslist.services.locks import actor_hold
 from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from alerting.services.workers import worker_seen
 from events.models import Signal
 from opsapi import clock
+from opsapi.api.principal import Actor
 from opsapi.postgresql.base import this_connection
 from opsapi.roles import Role
 from tests.admin.logging_in import LOGIN
@@ -38,6 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 T = TypeVar("T")
 ADD = "/admin/accesslist/organization/add/"
 _WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+_DEADLOCK = "DO $$ BEGIN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END $$"
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,24 @@ def test_a_request_whose_connection_ends_before_it_wrote_is_begun_anew(table: st
     answer = ended_while_it_waits(lambda: site.api.post("/groups", {"name": "shop"}), lambda: lock(table))
     assert answer.status_code == 201
     assert Project.objects.filter(name="shop").count() == 1
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, 201), (2, 503)])
+def test_a_request_that_postgresql_ends_to_solve_a_deadlock_is_begun_anew_once(
+    times: int, status: int, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = ["another transaction"] * times
+
+    def fails_first(actor: Actor) -> None:
+        if waiting:
+            waiting.pop()
+            with connection.cursor() as cursor:
+                cursor.execute(_DEADLOCK)
+        actor_hold(actor)
+
+    monkeypatch.setattr("accesslist.services.projects.actor_hold", fails_first)
+    assert site.api.post("/groups", {"name": "shop"}).status_code == status
+    assert Project.objects.filter(name="shop").count() == (status == 201)
 
 
 def test_a_page_whose_connection_ends_while_its_session_is_written_is_begun_anew(site: Site) -> None:

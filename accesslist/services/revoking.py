@@ -1,0 +1,45 @@
+"""What follows for keys and users when something of theirs is revoked (decisions 2 "revoked").
+
+All of it in the transaction that revokes it, which began with `accesslist.services.locks.actor_in_line`.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db.models import Exists, F, OuterRef
+
+from accesslist.models import ApiKey, RoleGrant, User
+from accesslist.selectors.users import Membership
+from accesslist.services.locks import holders_alone
+from opsapi.api.principal import Actor
+from opsapi.roles import IMPLIED, READING, Role
+
+_ENTERING = [role.value for role in Role if not IMPLIED[role].isdisjoint(READING)]
+
+
+def keys_revoke(*, ids: Collection[str]) -> None:
+    """Refuse what these keys do with the roles and the access list they had until now."""
+    ApiKey.objects.filter(id__in=ids).update(revocations=F("revocations") + 1)
+
+
+def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:
+    """Refuse what these users do with the roles they had until now; without a role their sessions end.
+
+    An ended session does not come back with the next role. Whoever acts goes on: an action on many rows
+    takes the roles of their own teams too.
+    """
+    users = User.objects.filter(id__in=ids)
+    users.exclude(id=actor.id).update(revocations=F("revocations") + 1)
+    own = RoleGrant.objects.filter(user_id=OuterRef("id"), role__in=_ENTERING)
+    by_team = Membership.objects.filter(user_id=OuterRef("id"), team__grants__role__in=_ENTERING)
+    users.filter(~Exists(own), ~Exists(by_team)).update(sessions_ended=now)
+
+
+def member_ids(*team_ids: str) -> list[str]:
+    """The members of the teams."""
+    return list(User.objects.filter(teams__in=team_ids).distinct().values_list("id", flat=True))
+
+
+def members_alone(*team_ids: str) -> None:
+    """As `accesslist.services.locks.holders_alone`, for the members of the teams."""
+    holders_alone(member_ids(*team_ids))
