@@ -40,6 +40,9 @@ _HOLDERS: Mapping[ActorKind, str] = {
     ActorKind.KEY: _HOLD_ACTOR.format(table="accesslist_apikey"),
     ActorKind.USER: _HOLD_ACTOR.format(table="accesslist_user"),
 }
+_MOST_REVOCATIONS = 5
+"""So often a request is repeated that met a revocation: those who change one list meet each other's."""
+
 _HAVE_HOLDERS = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest(%s::int[]) AS held"
 
 # After waiting for a deletion PostgreSQL looks at the row again, and does not find it.
@@ -74,7 +77,7 @@ def actor_hold(actor: Actor) -> None:
         cursor.execute(statement, [actor.id, actor.revocations, _HOLDERS_CLASS, _lock_of(actor.id)])
         if cursor.rowcount:
             return
-    this_connection().repeats = True
+    this_connection().repeats = _MOST_REVOCATIONS
     raise unavailable("what you may do has changed meanwhile")
 
 

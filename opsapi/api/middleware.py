@@ -125,7 +125,7 @@ def trailing_slash(get_response: Handler) -> Handler:
 
 
 class DatabaseUnavailable:
-    """Repeat once what met a passing fault before it wrote; answer 503 when the database is away.
+    """Repeat what met a passing fault before it wrote; answer 503 when the database is away.
 
     Passing faults: a dead connection, a deadlock, a revocation between authentication and write.
 
@@ -136,14 +136,15 @@ class DatabaseUnavailable:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Pass the request on, twice at most: what is read of it stays with it."""
-        database = this_connection()
-        database.forget()
-        response = self.get_response(request)
-        if not database.repeats or database.wrote:
-            return response
-        logger.info("a passing fault was met before anything was written: the request is repeated")
-        return self.get_response(request)
+        """Pass the request on, as often as what it meets allows: what is read of it stays with it."""
+        database, repeated = this_connection(), 0
+        while True:
+            database.forget()
+            response = self.get_response(request)
+            if database.wrote or repeated >= database.repeats:
+                return response
+            repeated += 1
+            logger.info("a passing fault was met before anything was written: the request is repeated")
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """What the API's own views do not answer; everything but the database's absence goes its way."""

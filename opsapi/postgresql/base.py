@@ -71,11 +71,10 @@ class _Cursor(CursorWrapper):
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection of one thread; it is looked at before each use outside of a transaction."""
 
-    repeats = False
-    """Whether a fault was met since `forget` that the same request, repeated, may not meet again.
+    repeats = 0
+    """How often a request may be repeated that met what this one has met since `forget`.
 
-    The connection ended under a statement, PostgreSQL chose a transaction to end a deadlock, or something of
-    the caller was revoked.
+    Once where the connection ended under a statement, or PostgreSQL ended a transaction to solve a deadlock.
     """
     wrote = False
     """Whether something may have been written since `forget` that must not be written twice."""
@@ -86,7 +85,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def forget(self) -> None:
         """Begin to note `repeats` and `wrote` anew."""
-        self.repeats = self.wrote = False
+        self.repeats, self.wrote = 0, False
 
     @contextmanager
     def written_twice_without_harm(self) -> Iterator[None]:
@@ -128,7 +127,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.connection is not None:
             code = error.sqlstate or ""
             ended = self.connection.closed or code.startswith(_ENDS)
-            self.repeats = self.repeats or ended or code in IN_EACH_OTHERS_WAY
+            if ended or code in IN_EACH_OTHERS_WAY:
+                self.repeats = 1
 
     def _commit(self) -> None:
         self.wrote = True
