@@ -41,6 +41,10 @@ class ListWriter:
     actor: Actor
     is_exempt: bool = False
 
+    def owns(self, of: AccessList) -> bool:
+        """Whether the list is that of the key that writes it."""
+        return self.actor.kind is ActorKind.KEY and of.key_id == self.actor.id
+
     def is_held_by(self, of: AccessList) -> bool:
         """Whether the list holds for them: only keys are held, and whoever writes the global list by it."""
         is_theirs = of.key_id is None or of.key_id == self.actor.id

@@ -29,10 +29,13 @@ def access_list_entries_create(
     """Add entries to the list, all or none.
 
     Raises:
-        ApiError: ADDRESS_ALREADY_IN_ACCESS_LIST, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
+        ApiError: CANNOT_WIDEN_OWN_ACCESS_LIST, ADDRESS_ALREADY_IN_ACCESS_LIST,
+            CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
     actor_in_line(by.actor)
     blocks = _lock(of)
+    if blocks:
+        _refuse_own(of, by)
     wanted = [one.cidr_block for one in new]
     for block in wanted:
         _refuse_present(block, blocks)
@@ -77,12 +80,15 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
     """Remove an entry; with the last one the list holds for nobody any more, and the event says so.
 
     Raises:
-        ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
+        ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, API_KEY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST,
+            CANNOT_WIDEN_OWN_ACCESS_LIST for the last entry.
     """
     actor_in_line(by.actor)
     blocks = _lock(of)
     entry = _find(of, entry_id)
     del blocks[entry.cidr_block]
+    if not blocks:
+        _refuse_own(of, by)
     _keep_caller(of, by, blocks)
     removed_record(of, entry, is_last=not blocks, actor=by.actor, now=now)
     entry.delete()
@@ -93,10 +99,11 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     """Remove every entry, so that the list holds for nobody; answers how many there were.
 
     Raises:
-        ApiError: API_KEY_NOT_FOUND.
+        ApiError: API_KEY_NOT_FOUND, CANNOT_WIDEN_OWN_ACCESS_LIST.
     """
     actor_in_line(by.actor)
     _lock(of)
+    _refuse_own(of, by)
     entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
     gone = list(entries)
     for place, entry in enumerate(gone, start=1):
@@ -141,10 +148,17 @@ def _entry(of: AccessList, new: NewEntry, now: datetime) -> AccessListEntry:
 
 
 def _move(of: AccessList, entry: AccessListEntry, cidr_block: str, blocks: Blocks, by: ListWriter) -> None:
+    _refuse_own(of, by)
     _refuse_present(cidr_block, blocks)
     del blocks[entry.cidr_block]
     _keep_caller(of, by, [*blocks, cidr_block])
     entry.cidr_block = cidr_block
+
+
+def _refuse_own(of: AccessList, by: ListWriter) -> None:
+    """A key cannot let itself in from more addresses: whoever stole it would (decisions 3 "access lists")."""
+    if by.owns(of):
+        raise ApiError(ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST)
 
 
 def _refuse_present(cidr_block: str, blocks: Blocks) -> None:

@@ -14,10 +14,13 @@ from django.db import transaction
 from accesslist import digest
 from accesslist.models import ApiKey
 from accesslist.rules.granting import AskedRole, RoleRequest
+from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.selectors.access_lists import entry_rows
 from accesslist.selectors.keys import KeyRow, key_rows
+from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.key_events import key_changed, key_created, key_deleted
-from accesslist.services.locks import actor_hold, actor_in_line, holders_alone
+from accesslist.services.locks import actor_in_line, holders_alone
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor, ActorKind
@@ -57,14 +60,20 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
 def api_key_issue(*, desc: str, roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
     """Make a key with roles that somebody asks for, who has to be allowed to give them.
 
+    The key of a caller with an access list of its own gets the same list.
+
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
     """
-    actor_hold(actor)
+    actor_in_line(actor)
     grants = roles.grants()
     grants_admit(roles, added=grants)
-    return api_key_create(desc=desc, grants=grants, actor=actor, now=now)
+    made = api_key_create(desc=desc, grants=grants, actor=actor, now=now)
+    if entries := _list_of(actor):
+        of = AccessList(made.key.id, made.key.public_key, roles.here)
+        access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
+    return made
 
 
 @transaction.atomic
@@ -141,6 +150,12 @@ def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
     if here != INSTALLATION and not grants_of(key, here):
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, key_id)
     return key
+
+
+def _list_of(actor: Actor) -> list[NewEntry]:
+    if actor.kind is not ActorKind.KEY:
+        return []
+    return [NewEntry(row["cidr_block"], row["description"]) for row in entry_rows(actor.id)]
 
 
 def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime) -> None:

@@ -40,6 +40,10 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         "create": [KeyAccessListEntryDocument],
     }
     statuses = {"create": 201, "destroy": 204}
+    refusals = {
+        action: (*codes, ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST)
+        for action, codes in AccessListViewSet.refusals.items()
+    }
     identifiers = {
         "key_id": ErrorCode.INVALID_API_KEY_ID,
         "key_entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID,

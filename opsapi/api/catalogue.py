@@ -52,6 +52,7 @@ class ErrorCode(StrEnum):
     USER_UNAUTHORIZED = "USER_UNAUTHORIZED"
     NOT_IN_GROUP = "NOT_IN_GROUP"
     IP_ADDRESS_NOT_ON_ACCESS_LIST = "IP_ADDRESS_NOT_ON_ACCESS_LIST"
+    CANNOT_WIDEN_OWN_ACCESS_LIST = "CANNOT_WIDEN_OWN_ACCESS_LIST"
     CANNOT_ADD_GLOBAL_ROLE = "CANNOT_ADD_GLOBAL_ROLE"
     ROLE_NOT_HELD = "ROLE_NOT_HELD"
     CANNOT_CHANGE_OWN_ROLES = "CANNOT_CHANGE_OWN_ROLES"
@@ -186,6 +187,10 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.USER_UNAUTHORIZED: ErrorSpec(403, "The caller lacks the role for this: {0} would do."),
     ErrorCode.NOT_IN_GROUP: ErrorSpec(403, "The caller has no role in a project with ID {0}."),
     ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST: ErrorSpec(403, "The address {0} is not on {1}."),
+    ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST: ErrorSpec(
+        403,
+        "A key cannot add to or empty its own access list: another key, or a user of the console, can.",
+    ),
     ErrorCode.CANNOT_ADD_GLOBAL_ROLE: ErrorSpec(
         403, "The global role {0} cannot be granted here: a Global Owner grants it."
     ),
