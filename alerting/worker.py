@@ -28,6 +28,7 @@ from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
+from automation.services.repeats import report_answers_trim
 from automation.services.silence import silence_sweep
 from events.services import WAKE_CHANNEL
 from opsapi import clock
@@ -214,6 +215,7 @@ def _keep_house() -> bool:
         or deleted_host_purge()
         or removed_settings_purge()
         or measurements_trim(now=now)
+        or report_answers_trim(now=now)
         or alerts_trim(now=now)
         or events_trim(now=now)
         or failed_signals_trim(now=now)

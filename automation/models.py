@@ -215,6 +215,27 @@ class Measurement(models.Model):
         return f"{self.host_id} {time_words(self.reported)}"
 
 
+class ReportAnswer(models.Model):
+    """The answer to a report that was sent with an Idempotency-Key, kept for repeats (decisions 8).
+
+    `id` is a digest of project, API key and Idempotency-Key, `body` one of the report: one index finds the
+    answer and keeps it unique. Rows live a day.
+    """
+
+    id = models.UUIDField(primary_key=True)
+    body = models.CharField(max_length=64, db_collation="C")
+    # Text, and not JSONField, which keeps no order.
+    answer = models.TextField()
+    created = models.DateTimeField()
+
+    class Meta:
+        # The oldest, which are forgotten.
+        indexes = [models.Index(fields=["created"], name="report_answer_oldest")]
+
+    def __str__(self) -> str:
+        return time_words(self.created)
+
+
 class FleetWatch(models.Model):
     """Since when silence counts, and when it was last looked for: one row for the installation."""
 

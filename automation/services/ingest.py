@@ -3,7 +3,7 @@
 However much a report holds, the number of statements is the same.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -13,9 +13,11 @@ from django.db import transaction
 from accesslist.services.locks import actor_hold, project_hold
 from automation.choices import HostType
 from automation.models import Host, Measurement, ProcessStatus
+from automation.repeats import RepeatableReport
 from automation.reports import Address, EventReport, HostReport, Report, Samples
 from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
+from automation.selectors.repeats import first_answer
 from automation.services.agents import agent_seen
 from automation.services.inventory import (
     ClustersByName,
@@ -26,6 +28,7 @@ from automation.services.inventory import (
     hosts_update,
     known_clusters,
 )
+from automation.services.repeats import report_answer_keep
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.facts import EventFacts
@@ -37,14 +40,43 @@ from opsapi.clock import wire_time
 
 
 @transaction.atomic
-def report_ingest(*, group_id: str, report: Report, actor: Actor, now: datetime) -> None:
-    """Take one report. What it said can be read when this returns; alerts follow from its signals.
+def report_ingest(
+    *,
+    group_id: str,
+    report: Report,
+    repeatable: RepeatableReport | None = None,
+    actor: Actor,
+    now: datetime,
+) -> Mapping[str, Any]:
+    """Take one report and answer how much it held. Then what it said can be read; alerts follow.
+
+    One that is `repeatable` is taken once.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; IDEMPOTENCY_KEY_REUSED.
     """
+    answer = _answer(report)
     actor_hold(actor)
     project_hold(group_id=group_id)
+    if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
+        return first_answer(repeatable, now) or answer
+    _take(group_id, report, actor, now)
+    return answer
+
+
+def _answer(report: Report) -> dict[str, dict[str, int]]:
+    """As the agent is answered."""
+    return {
+        "accepted": {
+            "hosts": len(report.hosts),
+            "measurements": report.sample_count,
+            "events": len(report.events),
+        }
+    }
+
+
+def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
+    """Store what it says."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)

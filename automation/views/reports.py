@@ -3,8 +3,11 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.repeats import IDEMPOTENCY_KEY, RepeatableReport
 from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
+from automation.selectors.repeats import first_answer
 from automation.services.ingest import report_ingest
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import in_group
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
@@ -14,18 +17,28 @@ class ReportViewSet(ApiViewSet):
     """`POST /agents/v1.0/groups/{id}/reports`."""
 
     access = {"create": in_group(Role.GROUP_AGENT, Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN)}
+    parameters = {"create": [IDEMPOTENCY_KEY]}
     bodies = {"create": ReportDocument}
     answers = {"create": ReportAnswerDocument}
     statuses = {"create": 202}
+    refusals = {"create": [ErrorCode.IDEMPOTENCY_KEY_REUSED]}
     max_body = 16 * 1024 * 1024
 
     def create(self, request: Request, group_id: str) -> Response:
-        """Takes one report, all or nothing."""
+        """Takes one report, all or nothing; a repeat with its Idempotency-Key gets the first answer."""
+        repeatable = self._repeatable()
+        # Before the body is read: its times may be too old by now.
+        if repeatable and (first := first_answer(repeatable, self.now)):
+            return Response(first)
         report = read_report(self.body(now=self.now), self.now)
-        report_ingest(group_id=self.group.id, report=report, actor=self.actor, now=self.now)
-        accepted = {
-            "hosts": len(report.hosts),
-            "measurements": report.sample_count,
-            "events": len(report.events),
-        }
-        return Response({"accepted": accepted})
+        answer = report_ingest(
+            group_id=self.group.id, report=report, repeatable=repeatable, actor=self.actor, now=self.now
+        )
+        return Response(answer)
+
+    def _repeatable(self) -> RepeatableReport | None:
+        key = self.query[IDEMPOTENCY_KEY.name]
+        if key is None:
+            return None
+        caller_id = self.actor.id or ""
+        return RepeatableReport.of(key, self._raw_body, group_id=self.group.id, caller_id=caller_id)

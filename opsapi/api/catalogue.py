@@ -107,6 +107,7 @@ class ErrorCode(StrEnum):
     AUTOMATION_CONFIG_CONCURRENT_MODIFICATION = "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION"
     REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE"
     UNSUPPORTED_MEDIA_TYPE = "UNSUPPORTED_MEDIA_TYPE"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     RATE_LIMITED = "RATE_LIMITED"
     UNEXPECTED_ERROR = "UNEXPECTED_ERROR"
     SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
@@ -275,6 +276,9 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ),
     ErrorCode.REQUEST_TOO_LARGE: ErrorSpec(413, "The body is larger than {0} bytes."),
     ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(415, "The body has to be sent as application/json (UTF-8)."),
+    ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorSpec(
+        422, "Another body was sent with the Idempotency-Key {0} within a day: use a new key for each report."
+    ),
     ErrorCode.RATE_LIMITED: ErrorSpec(429, "Too many requests: try again in {0} seconds."),
     ErrorCode.UNEXPECTED_ERROR: ErrorSpec(500, "Something went wrong on our side. The request ID is {0}."),
     ErrorCode.SERVICE_UNAVAILABLE: ErrorSpec(503, "The service is not available right now: {0}."),

@@ -77,6 +77,11 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
         "The body is not sent as JSON.",
         ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE),
     ),
+    422: (
+        "UnprocessableContent",
+        "The Idempotency-Key belongs to another body; nothing was changed.",
+        ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, "8e03978e-40d5-43dd-bc93-6894a57f9324"),
+    ),
     429: ("TooManyRequests", "Too often, from this address.", ApiError(ErrorCode.RATE_LIMITED, "42")),
     500: ("Unexpected", "Our fault; the log has more.", ApiError(ErrorCode.UNEXPECTED_ERROR, "9f3c0a77")),
     503: (

@@ -22,7 +22,7 @@ _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,30}(\.0{0,30})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One query parameter; `read` turns its text into a value or raises ValueError with the reason."""
+    """One query parameter, or one header; `read` turns its text into a value or raises ValueError."""
 
     name: str
     read: Callable[[str], Any]
@@ -33,6 +33,7 @@ class Parameter:
     code: ErrorCode = ErrorCode.INVALID_QUERY_PARAMETER
     deprecated: bool = False
     allowed: Sequence[str] = ()
+    is_header: bool = False
 
 
 def read_flag(text: str) -> bool:
@@ -134,8 +135,12 @@ PAGING = (PAGE_NUM, ITEMS_PER_PAGE)
 LISTING = (*PAGING, INCLUDE_COUNT)
 
 
-def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, Any]:
+def read_query(
+    query: QueryDict, parameters: Sequence[Parameter], headers: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The value of each declared parameter, or its default; repeatable ones are lists.
+
+    Those that are headers are read from `headers`.
 
     Raises:
         ApiError: with every wrong parameter in `badFields`, a repeated one once for each thing that is wrong
@@ -144,7 +149,7 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
     found: dict[str, Any] = {}
     bad: list[BadField] = []
     for parameter in parameters:
-        texts = query.getlist(parameter.name)
+        texts = _sent(headers or {}, parameter.name) if parameter.is_header else query.getlist(parameter.name)
         values, faults = _read_each(parameter, texts if parameter.repeatable else texts[-1:])
         bad.extend(BadField(parameter.name, parameter.code, fault, parameter.allowed) for fault in faults)
         if parameter.repeatable:
@@ -154,6 +159,10 @@ def read_query(query: QueryDict, parameters: Sequence[Parameter]) -> dict[str, A
     if bad:
         raise ApiError.of_fields(bad)
     return found
+
+
+def _sent(headers: Mapping[str, str], name: str) -> list[str]:
+    return [headers[name]] if name in headers else []
 
 
 def _read_each(parameter: Parameter, texts: Sequence[str]) -> tuple[list[Any], Iterable[str]]:

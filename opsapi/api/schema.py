@@ -143,7 +143,7 @@ class DeclaredSchema(AutoSchema):
         return text.partition("\n")[0].rstrip(".")
 
     def get_override_parameters(self) -> list[Any]:
-        """The declared query parameters."""
+        """The declared query parameters and headers."""
         declared = (*EVERYWHERE, *self._api_view.parameters.get(self._action, ()))
         named = _PATH_PARAMETER.findall(self.path)
         return [*[_of_path(name) for name in named], *[_described(one) for one in declared]]
@@ -210,7 +210,11 @@ def _described(parameter: Parameter) -> OpenApiParameter:
     if parameter.repeatable:
         schema = {"type": "array", "items": schema}
     return OpenApiParameter(
-        parameter.name, schema, description=parameter.description, deprecated=parameter.deprecated
+        parameter.name,
+        schema,
+        location=OpenApiParameter.HEADER if parameter.is_header else OpenApiParameter.QUERY,
+        description=parameter.description,
+        deprecated=parameter.deprecated,
     )
 
 

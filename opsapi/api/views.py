@@ -86,7 +86,8 @@ class ApiViewSet(ViewSet):
         if self.linked and self.action in self.answers:
             # Answers hold links, and a Host that is not ours must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
-        self.query = read_query(request.GET, [*EVERYWHERE, *self.looked_at()])
+        parameters = [*EVERYWHERE, *self.looked_at()]
+        self.query = read_query(request.GET, parameters, self.http_request.headers)
 
     def check_throttles(self, request: Request) -> None:
         """Refuse who calls too often (`accesslist.throttles`), before anything else; most views leave it."""

@@ -1,0 +1,37 @@
+"""Keeping the answers to reports for their repeats (decisions 8 "repeats")."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from automation.models import ReportAnswer
+from automation.repeats import REPEATED_WITHIN, RepeatableReport
+from opsapi.batches import ROWS_AT_ONCE, delete_batch
+
+# Of two that are sent at the same time the second waits for the end of the first. An answer that is too old
+# gives way.
+_KEEP = """
+INSERT INTO automation_reportanswer AS kept (id, body, answer, created) VALUES (%s, %s, %s, %s)
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body, answer = excluded.answer, created = excluded.created
+ WHERE kept.created <= %s
+"""
+
+
+def report_answer_keep(*, report: RepeatableReport, answer: Mapping[str, Any], now: datetime) -> bool:
+    """Keep the answer to a report that is about to be taken, in the same transaction.
+
+    False when the key has an answer already: nothing is to be taken.
+    """
+    text, too_old = json.dumps(answer), now - REPEATED_WITHIN
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [report.id, report.body, text, now, too_old])
+        return bool(cursor.rowcount)
+
+
+def report_answers_trim(*, now: datetime) -> bool:
+    """Delete one batch of the answers that are not given again; answers whether there were any."""
+    old = ReportAnswer.objects.filter(created__lte=now - REPEATED_WITHIN)
+    return delete_batch(old, ROWS_AT_ONCE, first=("created",)) > 0
