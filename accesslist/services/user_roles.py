@@ -49,6 +49,8 @@ def user_roles_replace(
 ) -> None:
     """Make the roles in the scopes the caller administers those asked for; the others stay as they are.
 
+    What is wrong with the roles is told of an unknown user too, so that refusals do not tell which ids exist.
+
     `seen_in`: the organizations in which the caller is shown roles of users.
 
     Raises:
@@ -57,18 +59,20 @@ def user_roles_replace(
     """
     actor_in_line(actor)
     holders_alone([user_id])
-    user, wanted = user_lock(user_id), roles.grants()
-    current = grants_of(user)
+    user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
+    current = grants_of(user) if user else []
     orgs = orgs_of_groups([*current, *wanted])
     shown = [grant for grant in current if seen_in is None or scope_of(grant, orgs).org_id in seen_in]
     refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
     before, after = (
         [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)
     )
-    if set(before) == set(after):
+    if user and set(before) == set(after):
         return
-    refuse_own_roles(user, actor)
+    if user:
+        refuse_own_roles(user, actor)
     grants_admit(roles, added=[grant for grant in after if grant not in current])
+    user = found(user, ErrorCode.USER_NOT_FOUND, user_id)
     grants_replace(holder=user, current=before, wanted=after, actor=actor, now=now)
     role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
 

@@ -1,15 +1,11 @@
 """Users, as user admins and those beside them see them (decisions 2, 3)."""
 
-from typing import Any
-
-from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.models import User
 from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.granting import RoleRequest, asked_roles
-from accesslist.selectors.users import Orgs, UserRow, user_rows, visible_user_named, visible_user_rows
+from accesslist.selectors.users import UserRow, user_rows, visible_user_named, visible_user_rows
 from accesslist.serializers.users import (
     UserDocument,
     UserInput,
@@ -65,24 +61,28 @@ class UserViewSet(UserPresentingViewSet):
     identifiers = {"user_id": ErrorCode.INVALID_USER_ID}
 
     user: UserRow
+    changed: UserRow | None
+    """The user to be changed; None where the caller is shown none, and may invite one by the id."""
 
     def load(self) -> None:
-        """The user of the path: one the caller is shown, or whom they may give a role."""
+        """The user of the path."""
         if "username" in self.kwargs:
             name = self.kwargs["username"]
             self.user = found(visible_user_named(name, self.seen_in), ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            row = self._rows().filter(id=user_id).first()
-            self.user = found(row, ErrorCode.USER_NOT_FOUND, user_id)
+            row = visible_user_rows(self.seen_in).filter(id=user_id).first()
+            if self.action == "update":
+                self._load_changed(row, user_id)
+            else:
+                self.user = found(row, ErrorCode.USER_NOT_FOUND, user_id)
 
-    def _rows(self) -> QuerySet[User, Any]:
-        """A user is invited by their id: whoever administers something finds everybody to change them."""
-        if self.action != "update":
-            return visible_user_rows(self.seen_in)
+    def _load_changed(self, row: UserRow | None, user_id: str) -> None:
+        """Whether an id that is not shown is that of a user is told when a role is given, not before."""
         if not administers_somewhere(self.caller.grants):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
-        return user_rows(self.seen_in)
+        shown_all = self.seen_in is None
+        self.changed = found(row, ErrorCode.USER_NOT_FOUND, user_id) if shown_all else row
 
     def index(self, request: Request) -> Response:
         """Those who share an organization with the caller; for holders of a global role all."""
@@ -104,22 +104,19 @@ class UserViewSet(UserPresentingViewSet):
         Of a user they are not shown they learn nothing, unless a role is given: not even by guessing
         what is stored in read-only fields.
         """
-        is_visible = self._is_visible(user_id)
-        body = self.body(stored=self.present(self.user) if is_visible else {"id": user_id})
+        body = self.body(stored=self.present(self.changed) if self.changed else {"id": user_id})
         roles = RoleRequest(asked_roles(body["roles"]), INSTALLATION, self.caller.grants)
         user_roles_replace(user_id=user_id, roles=roles, seen_in=self.seen_in, actor=self.actor, now=self.now)
-        if not (is_visible or self._is_visible(user_id)):
-            raise ApiError(ErrorCode.USER_NOT_FOUND, user_id)
-        return self._answer(user_id, self.seen_in)
+        # A user who was shown is shown once more, with the last role gone.
+        rows = user_rows(self.seen_in) if self.changed else visible_user_rows(self.seen_in)
+        row = rows.filter(id=user_id).first()
+        return Response(self.present(found(row, ErrorCode.USER_NOT_FOUND, user_id)))
 
     def destroy(self, request: Request, user_id: str) -> Response:
         """Deletes the user."""
         user_delete(user_id=user_id, by=self.caller.grants, actor=self.actor, now=self.now)
         return Response()
 
-    def _is_visible(self, user_id: str) -> bool:
-        return visible_user_rows(self.seen_in).filter(id=user_id).exists()
-
-    def _answer(self, user_id: str, orgs: Orgs = None) -> Response:
-        row = user_rows(orgs).filter(id=user_id).first()
+    def _answer(self, user_id: str) -> Response:
+        row = user_rows().filter(id=user_id).first()
         return Response(self.present(found(row, ErrorCode.USER_NOT_FOUND, user_id)))

@@ -10,15 +10,16 @@ from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from accesslist.models import Project, User
+from accesslist.models import Project, RoleGrant, User
 from accesslist.services.housekeeping import traces_trim
 from accesslist.services.own_accounts import user_password_change, user_sessions_end
 from opsapi import clock
 from opsapi.console.sessions import SessionStore
+from opsapi.roles import Role
 from tests.admin.moments import NOON
 from tests.admin.reading import is_in
 from tests.client import ApiClient
-from tests.factories.accesslist import PASSWORD
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team
 from tests.factories.second_factors import acting
 
 SECOND = timedelta(seconds=1)
@@ -209,3 +210,57 @@ class TestRequestsBesideEachOther:
         with pytest.raises(SessionInterrupted):
             slow.cycle_key()
         assert not Session.objects.exists()
+
+
+class TestLastRole:
+    """A session ends with the last role, and does not come back with the next one."""
+
+    @pytest.fixture
+    def user(self, project: Project) -> User:
+        """Project Owner."""
+        user: User = UserFactory.create()
+        user.grants.create(role=Role.GROUP_OWNER.value, project=project)
+        return user
+
+    @pytest.fixture
+    def session(self, user: User) -> Client:
+        """The browser of the user."""
+        made = Client()
+        made.force_login(user)
+        return made
+
+    def give_again(self, user: User, project: Project) -> None:
+        """The role that was taken."""
+        RoleGrant.objects.get_or_create(user=user, role=Role.GROUP_OWNER.value, project=project)
+
+    def test_it_ends_when_the_last_role_is_taken(
+        self, owner: ApiClient, user: User, session: Client, project: Project
+    ) -> None:
+        assert is_in(session)
+        assert owner.patch(f"/users/{user.id}", {"roles": []}).status_code == 200
+        self.give_again(user, project)
+        assert not is_in(session)
+
+    def test_it_ends_when_the_last_team_is_left(
+        self, owner: ApiClient, user: User, session: Client, project: Project
+    ) -> None:
+        team = make_team(project, user)
+        owner.patch(f"/users/{user.id}", {"roles": []})
+        assert is_in(session)
+        assert owner.delete(f"/orgs/{project.org_id}/teams/{team.id}/users/{user.id}").status_code == 204
+        self.give_again(user, project)
+        assert not is_in(session)
+
+    def test_it_ends_when_the_last_project_is_deleted(
+        self, owner: ApiClient, user: User, session: Client, project: Project
+    ) -> None:
+        assert owner.delete(f"/groups/{project.id}").status_code == 204
+        self.give_again(user, ProjectFactory.create())
+        assert not is_in(session)
+
+    def test_it_stays_while_a_role_is_left(
+        self, owner: ApiClient, user: User, session: Client, project: Project
+    ) -> None:
+        user.grants.create(role=Role.ORG_MEMBER.value, org=project.org)
+        owner.patch(f"/users/{user.id}", {"roles": [{"roleName": "ORG_MEMBER", "orgId": project.org_id}]})
+        assert is_in(session)

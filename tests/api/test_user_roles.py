@@ -279,3 +279,28 @@ def test_who_writes_their_own_roles_back_changes_nothing(operator: tuple[User, A
     user_roles_replace(user_id=user.id, roles=same, seen_in=None, actor=actor, now=clock.now())
     assert held(user) == set(by)
     assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        {},
+        {"roles": "GROUP_OWNER"},
+        {"roles": [], "firstName": "Ada"},
+        {"roles": [{"roleName": "GROUP_OWNER"}]},
+        {"roles": [{"roleName": "GLOBAL_OWNER"}]},
+        {"roles": [{"roleName": "ORG_OWNER", "orgId": NOTHING}]},
+        {"roles": [{"roleName": "GROUP_OWNER", "groupId": NOTHING}]},
+        {"roles": []},
+    ],
+)
+def test_an_id_of_nobody_is_answered_as_one_of_a_user_who_is_not_shown(project: Project, body: Any) -> None:
+    stranger, caller = make_user(username="stranger"), client(group(Role.GROUP_OWNER, project))
+    answers = [caller.patch(f"/users/{user_id}", body) for user_id in (stranger.id, NOTHING)]
+    told = [
+        (answer.status_code, answer.content.decode().replace(user_id, "ID"))
+        for answer, user_id in zip(answers, (stranger.id, NOTHING), strict=True)
+    ]
+    assert told[0] == told[1]
+    assert held(stranger) == set()
