@@ -1,6 +1,6 @@
 """The fleet in the console: as agents report it, and what people do to it."""
 
-from automation.admin.agents import AgentAdmin, FleetWatchAdmin
+from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
 from automation.admin.measurements import MeasurementAdmin
 from automation.admin.processes import ProcessStatusAdmin
@@ -17,4 +17,5 @@ __all__ = [
     "MeasurementAdmin",
     "ProcessStatusAdmin",
     "ReplicaSetAdmin",
+    "ReportAnswerAdmin",
 ]

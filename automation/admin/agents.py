@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 
 from automation.admin.shown import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
-from automation.models import Agent, FleetWatch, Host
+from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
 from opsapi.console.actions import Action, Call
@@ -108,3 +108,15 @@ class FleetWatchAdmin(ConsoleAdmin):
     ordering = ["id"]
     fields = ["counting_since", "swept"]
     empty_text = "No worker has looked for silent hosts and agents yet."
+
+
+@admin.register(ReportAnswer)
+class ReportAnswerAdmin(ConsoleAdmin):
+    """The answers that are given again to repeated reports."""
+
+    section = Section.PLATFORM
+    icon = "replay"
+    list_display = ["created", "answer"]
+    ordering = ["-created"]
+    fields = ["created", "answer", "id", "body"]
+    empty_text = "No agent has sent a report with an Idempotency-Key in the last day."

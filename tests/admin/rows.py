@@ -31,7 +31,7 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
-from automation.models import AutomationRevision, Host
+from automation.models import AutomationRevision, Host, ReportAnswer
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
@@ -101,6 +101,7 @@ def fill(project: Project) -> None:
         host_report(f"db-{new_id()}", replica_set_name="rs0", cluster_name="orders", CONNECTIONS=5.0),
         processes=[process_report()],
     )
+    ReportAnswer.objects.create(id=uuid4(), body="0" * 64, answer='{"accepted": {}}', created=now)
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
     _fill_alerting(project, host)

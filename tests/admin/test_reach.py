@@ -30,6 +30,7 @@ OF_THE_INSTALLATION = {
     "alerting.unreachablehost",
     "alerting.workerheartbeat",
     "automation.fleetwatch",
+    "automation.reportanswer",
     "events.signal",
 }
 
