@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from accesslist.forms.roles import told
 from accesslist.models import ApiKey, Project, RoleGrant, Team, User
+from accesslist.selectors.users import Sight, held_in
 from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
@@ -27,10 +28,11 @@ def orgs_seen(reach: Reach) -> set[str]:
     return set(reach.org_ids) | {org_id for org_id in of_projects if org_id}
 
 
-def in_orgs_seen(reach: Reach) -> Q:
-    """Roles in these organizations and their projects: of users one is shown them all (decisions 2)."""
-    orgs = orgs_seen(reach)
-    return Q(org_id__in=orgs) | Q(project__org_id__in=orgs)
+def sight_in(reach: Reach) -> Sight:
+    """Which users somebody of this reach sees, and which of their roles (decisions 2)."""
+    return Sight(
+        everything=reach.everything, orgs=orgs_seen(reach), whole=reach.org_ids, groups=reach.group_ids
+    )
 
 
 def holders(reach: Reach, holder: str) -> QuerySet[Any, Any]:
@@ -43,7 +45,7 @@ def roles_shown(reach: Reach, model: type[Any]) -> Q:
     """Which roles of a key, user or team somebody of this reach is shown: as the API's routes do."""
     if reach.everything:
         return Q()
-    return in_orgs_seen(reach) if model is User else grants_in_reach(reach)
+    return held_in(sight_in(reach)) if model is User else grants_in_reach(reach)
 
 
 class RoleGrantInline(ConsoleInline):

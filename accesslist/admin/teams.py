@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.people import TeamChangeForm, TeamForm
 from accesslist.models import Team, username_key
-from accesslist.selectors.users import organizations_of
+from accesslist.selectors.users import sight_of
 from accesslist.serializers.teams import members_named
 from accesslist.services.locks import actor_in_line
 from accesslist.services.teams import team_create, team_delete, team_update
@@ -31,7 +31,7 @@ def _make(call: Call) -> Outcome:
         org_id=call.values["org_id"],
         name=call.values["name"],
         members=members_named(call.values["usernames"]),
-        seen_in=organizations_of(call.operator.grants),
+        seen_in=sight_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
     )
@@ -48,7 +48,7 @@ def _change(call: Call) -> None:
         org_id=call.row.org_id,
         name=call.values["name"],
         members=members_named(list(dict.fromkeys([*staying, *call.values["come"]]))),
-        seen_in=organizations_of(call.operator.grants),
+        seen_in=sight_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
     )

@@ -1,6 +1,6 @@
 """Users in the console."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -10,7 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.admin.passwords import RESET_PASSWORD
-from accesslist.admin.roles import WithRoles, orgs_seen
+from accesslist.admin.roles import WithRoles, sight_in
 from accesslist.admin.second_factors import RESET_SECOND_FACTOR
 from accesslist.forms.people import UserForm, UserRolesForm
 from accesslist.forms.roles import as_asked
@@ -18,7 +18,7 @@ from accesslist.models import User
 from accesslist.rules.administering import ADMINISTRATORS, administers
 from accesslist.rules.granting import RoleRequest
 from accesslist.selectors.second_factors import has_second_factor
-from accesslist.selectors.users import organizations_of, orgs_of_groups, visible_user_rows
+from accesslist.selectors.users import orgs_of_groups, sight_of, visible_user_rows
 from accesslist.serializers.users import new_user
 from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_in_line
@@ -31,7 +31,9 @@ from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import link
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
-from opsapi.roles import INSTALLATION
+from opsapi.roles import INSTALLATION, Role, satisfies
+
+_CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
 def _make(call: Call) -> Outcome:
@@ -50,7 +52,7 @@ def _change_roles(call: Call) -> None:
     user_roles_replace(
         user_id=call.row.id,
         roles=RoleRequest(as_asked(wanted), INSTALLATION, by),
-        seen_in=organizations_of(by),
+        seen_in=sight_of(by),
         actor=call.actor,
         now=call.now,
     )
@@ -62,8 +64,13 @@ def _delete(call: Call) -> None:
 
 def _sees_guard(request: HttpRequest, user: User | None) -> bool:
     """Who reads everything or administers the user, and the user."""
+    return user is None or operator_of(request).reach().everything or _administers(request, user)
+
+
+def _administers(request: HttpRequest, user: User) -> bool:
+    """Whether the operator is the user, or administers them somewhere."""
     operator = operator_of(request)
-    if user is None or operator.reach().everything or operator.actor().id == user.id:
+    if operator.actor().id == user.id or satisfies(operator.grants, Role.GLOBAL_USER_ADMIN, INSTALLATION):
         return True
     orgs = orgs_of_groups(user.grants_held)
     return any(administers(operator.grants, grant, orgs) for grant in user.grants_held)
@@ -139,14 +146,23 @@ class UserAdmin(WithRoles):
         """Those the operator may see."""
         return format_html_join(", ", "{}", ((one,) for one in user.teams_seen)) or None
 
+    def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
+        """E-mail addresses find users for those who see every address."""
+        fields: Sequence[str] = super().get_search_fields(request)
+        if satisfies(operator_of(request).grants, Role.GLOBAL_USER_ADMIN, INSTALLATION):
+            return fields
+        return [name for name in fields if name not in _CONTACTS]
+
     def get_list_display(self, request: HttpRequest) -> list[str]:
         """When somebody last logged in is shown to who reads everything."""
         everything = operator_of(request).reach().everything
         return [*super().get_list_display(request), *(["last_login"] if everything else [])]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """How an account is guarded is no business of whoever shares an organization with its user."""
-        shown = super().get_fields(request, obj)
+        """Whoever only shares an organization sees neither contact data nor how the account is guarded."""
+        shown = list(super().get_fields(request, obj))
+        if obj is not None and not _administers(request, obj):
+            shown = [name for name in shown if name not in _CONTACTS]
         return [*shown, "last_login", "second_factor"] if _sees_guard(request, obj) else shown
 
     @admin.display(description="second factor", boolean=True)
@@ -158,7 +174,7 @@ class UserAdmin(WithRoles):
         """Those who share an organization with one (decisions 2, row "/users")."""
         if reach.everything:
             return rows
-        return rows.filter(id__in=visible_user_rows(orgs_seen(reach)).values("id"))
+        return rows.filter(id__in=visible_user_rows(sight_in(reach)).values("id"))
 
     def is_shown_to(self, reach: Reach) -> bool:
         """Everybody sees at least themselves."""

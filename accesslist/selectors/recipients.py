@@ -50,7 +50,7 @@ def user_recipient(username: str, *, group_id: str | None) -> Recipients:
     if group_id is None:
         return named
     org_id = _org_of(group_id).first()
-    return named.filter(id__in=org_user_rows(org_id["org_id"], None).values("id")) if org_id else named.none()
+    return named.filter(id__in=org_user_rows(org_id["org_id"]).values("id")) if org_id else named.none()
 
 
 def team_recipients(team_id: str, *, group_id: str | None) -> Recipients:

@@ -1,35 +1,65 @@
 """Users with their roles and teams, and which of them a caller can see (decisions 2, row "/users")."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from accesslist.models import Project, RoleGrant, Team, User, username_key
+from accesslist.rules.administering import GROUP_WRITERS, ORG_WRITERS
 from accesslist.selectors.keys import present_roles, roles_of
 from accesslist.selectors.names import first_named
-from opsapi.roles import Grant, Role
+from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 UserRow = dict[str, Any]
-Orgs = Collection[str] | None
-"""Organizations; None stands for all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a caller sees of users (decisions 2, row "/users").
+
+    `everything`: every user, with every role and team. Else those who belong to one of `orgs`, with their
+    roles in these organizations themselves, in the projects of those that are `whole`, and in `groups`.
+    `contacts`: the contact data of all. Else of those who belong to an administered organization or project.
+    """
+
+    everything: bool = False
+    contacts: bool = False
+    orgs: Collection[str] = frozenset()
+    whole: Collection[str] = frozenset()
+    groups: Collection[str] = frozenset()
+    administered_orgs: Collection[str] = frozenset()
+    administered_groups: Collection[str] = frozenset()
+
+    def shows(self, place: Scope) -> bool:
+        """Whether roles there are shown; a project comes with its organization."""
+        if self.everything:
+            return True
+        if place.group_id is None:
+            return place.org_id in self.orgs
+        return place.group_id in self.groups or place.org_id in self.whole
+
+
+EVERYTHING = Sight(everything=True, contacts=True)
 
 Membership = Team.members.through
 
 
-def user_rows(orgs: Orgs = None) -> QuerySet[User, Any]:
-    """Users in the order they were made, with their roles and teams in these organizations."""
-    teams = Membership.objects.filter(_of_team(orgs), user_id=OuterRef("id"))
+def user_rows(sight: Sight = EVERYTHING) -> QuerySet[User, Any]:
+    """Users in the order they were made, with what is seen of them."""
+    teams = Membership.objects.filter(_of_team(sight), user_id=OuterRef("id"))
+    is_reached, is_name = _is_reached(sight), Q(email_address=F("username"))
     return User.objects.order_by("created", "id").values(
         "id",
         "username",
         "first_name",
         "last_name",
-        "email_address",
-        "mobile_number",
         "self_registered",
-        roles=roles_of(_held_in(orgs), user_id=OuterRef("id")),
+        seen_email=Case(When(is_reached | is_name, then=F("email_address"))),
+        seen_mobile=Case(When(is_reached, then=F("mobile_number"))),
+        roles=roles_of(held_in(sight), user_id=OuterRef("id")),
         team_ids=ArraySubquery(teams.order_by("team__created", "team_id").values("team_id")),
     )
 
@@ -39,15 +69,21 @@ def any_user_exists() -> bool:
     return User.objects.exists()
 
 
-def organizations_of(grants: Iterable[Grant]) -> Orgs:
-    """The organizations in which, or in a project of which, one of the grants is held.
-
-    GROUP_AGENT allows nothing else, so it does not count; a global role sees all of them.
-    """
+def sight_of(grants: Iterable[Grant]) -> Sight:
+    """What these grants let somebody see of users; GROUP_AGENT allows reports alone, and does not count."""
     counted = [grant for grant in grants if grant.role is not Role.GROUP_AGENT]
-    if any(grant.role.is_global for grant in counted):
-        return None
-    return {grant.org_id for grant in counted if grant.org_id} | set(orgs_of_groups(counted).values())
+    whole = {grant.org_id for grant in counted if grant.org_id}
+    return Sight(
+        everything=any(grant.role.is_global for grant in counted),
+        contacts=satisfies(counted, Role.GLOBAL_USER_ADMIN, INSTALLATION),
+        orgs=whole | set(orgs_of_groups(counted).values()),
+        whole=whole,
+        groups={grant.group_id for grant in counted if grant.group_id},
+        administered_orgs={grant.org_id for grant in counted if grant.org_id and grant.role in ORG_WRITERS},
+        administered_groups={
+            grant.group_id for grant in counted if grant.group_id and grant.role in GROUP_WRITERS
+        },
+    )
 
 
 def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
@@ -59,31 +95,32 @@ def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
     return {group_id: org_id for group_id, org_id in rows if org_id}
 
 
-def visible_user_rows(orgs: Orgs) -> QuerySet[User, Any]:
-    """Those who belong to one of these organizations."""
-    return user_rows() if orgs is None else user_rows(orgs).filter(_belongs_to(orgs))
+def visible_user_rows(sight: Sight) -> QuerySet[User, Any]:
+    """Those who are seen."""
+    rows = user_rows(sight)
+    return rows if sight.everything else rows.filter(_belongs_to(sight.orgs))
 
 
-def visible_user_named(name: str, orgs: Orgs) -> UserRow | None:
+def visible_user_named(name: str, sight: Sight) -> UserRow | None:
     """The one of that name, in whatever case it was typed; None when there is none to be seen."""
-    return first_named(visible_user_rows(orgs), name=username_key(name), column="username_key")
+    return first_named(visible_user_rows(sight), name=username_key(name), column="username_key")
 
 
-def org_user_rows(org_id: str, orgs: Orgs) -> QuerySet[User, Any]:
-    """Those who belong to the organization, with what is theirs in `orgs`."""
-    return user_rows(orgs).filter(_belongs_to([org_id]))
+def org_user_rows(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User, Any]:
+    """Those who belong to the organization."""
+    return user_rows(sight).filter(_belongs_to([org_id]))
 
 
-def group_user_rows(group_id: str, orgs: Orgs) -> QuerySet[User, Any]:
-    """Those with a role in the project, directly or by a team, with what is theirs in `orgs`."""
+def group_user_rows(group_id: str, sight: Sight) -> QuerySet[User, Any]:
+    """Those with a role in the project, directly or by a team."""
     direct = RoleGrant.objects.filter(project_id=group_id, user__isnull=False)
     by_team = Membership.objects.filter(team__grants__project_id=group_id)
-    return user_rows(orgs).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
+    return user_rows(sight).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
 
 
-def team_user_rows(team_id: str, orgs: Orgs) -> QuerySet[User, Any]:
-    """The team's members, with what is theirs in `orgs`."""
-    return user_rows(orgs).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
+def team_user_rows(team_id: str, sight: Sight) -> QuerySet[User, Any]:
+    """The team's members."""
+    return user_rows(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
 
 
 def user_facts(row: UserRow) -> dict[str, Any]:
@@ -93,8 +130,8 @@ def user_facts(row: UserRow) -> dict[str, Any]:
         "username": row["username"],
         "firstName": row["first_name"],
         "lastName": row["last_name"],
-        "emailAddress": row["email_address"],
-        "mobileNumber": row["mobile_number"],
+        "emailAddress": row["seen_email"],
+        "mobileNumber": row["seen_mobile"],
         "roles": present_roles(row["roles"]),
     }
     return {name: value for name, value in shown.items() if value is not None}
@@ -102,14 +139,36 @@ def user_facts(row: UserRow) -> dict[str, Any]:
 
 def _belongs_to(orgs: Collection[str]) -> Q:
     """Holds a role in one of them or in one of their projects, or is in one of their teams."""
-    direct = RoleGrant.objects.filter(_held_in(orgs), user__isnull=False)
-    by_team = Membership.objects.filter(_of_team(orgs))
+    direct = RoleGrant.objects.filter(_in_orgs(orgs), user__isnull=False)
+    by_team = Membership.objects.filter(team__org_id__in=orgs)
     return Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id"))
 
 
-def _held_in(orgs: Orgs) -> Q:
-    return Q() if orgs is None else Q(org_id__in=orgs) | Q(project__org_id__in=orgs)
+def _in_orgs(orgs: Collection[str]) -> Q:
+    return Q(org_id__in=orgs) | Q(project__org_id__in=orgs)
 
 
-def _of_team(orgs: Orgs) -> Q:
-    return Q() if orgs is None else Q(team__org_id__in=orgs)
+def held_in(sight: Sight) -> Q:
+    """Which grants of users are shown: those of which `Sight.shows` the place."""
+    if sight.everything:
+        return Q()
+    in_groups = Q(project__org_id__in=sight.whole) | Q(project_id__in=sight.groups)
+    return Q(org_id__in=sight.orgs) | in_groups
+
+
+def _of_team(sight: Sight) -> Q:
+    """Those of whole organizations, and those that hold a role in a project that is seen."""
+    if sight.everything:
+        return Q()
+    here = RoleGrant.objects.filter(project_id__in=sight.groups, team__isnull=False)
+    return Q(team__org_id__in=sight.whole) | Q(team_id__in=here.values("team_id"))
+
+
+def _is_reached(sight: Sight) -> Q:
+    """Whose e-mail address and telephone number are shown."""
+    if sight.contacts:
+        return Q(id__isnull=False)
+    orgs, groups = sight.administered_orgs, sight.administered_groups
+    direct = RoleGrant.objects.filter(_in_orgs(orgs) | Q(project_id__in=groups), user_id=OuterRef("id"))
+    of_teams = Q(team__org_id__in=orgs) | Q(team__grants__project_id__in=groups)
+    return Q(Exists(direct)) | Q(Exists(Membership.objects.filter(of_teams, user_id=OuterRef("id"))))

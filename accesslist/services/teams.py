@@ -15,7 +15,7 @@ from accesslist.hooks import team_deleting
 from accesslist.models import RoleGrant, Team, User, username_key
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.selectors.teams import team_facts, team_rows
-from accesslist.selectors.users import Membership, Orgs, visible_user_rows
+from accesslist.selectors.users import Membership, Sight, visible_user_rows
 from accesslist.services.grants import grants_create, grants_of
 from accesslist.services.locks import actor_in_line, holders_alone, organization_hold
 from accesslist.services.revoking import member_ids, members_alone, users_revoke
@@ -51,12 +51,12 @@ class AskedMember:
 
 @transaction.atomic
 def team_create(
-    *, org_id: str, name: str, members: Sequence[AskedMember], seen_in: Orgs, actor: Actor, now: datetime
+    *, org_id: str, name: str, members: Sequence[AskedMember], seen_in: Sight, actor: Actor, now: datetime
 ) -> Team:
     """Make a team of these users; those without a role in the organization become ORG_MEMBER.
 
-    Names need not be unique. `seen_in`: the organizations in which the caller sees users; a user of
-    others only, whom a team would lay open to them, is unknown to them.
+    Names need not be unique. `seen_in`: what the caller sees of users; a user of
+    other organizations only, whom a team would lay open to them, is unknown to them.
 
     Raises:
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
@@ -79,7 +79,7 @@ def team_update(
     org_id: str,
     name: str | None = None,
     members: Sequence[AskedMember] | None = None,
-    seen_in: Orgs,
+    seen_in: Sight,
     actor: Actor,
     now: datetime,
 ) -> None:
@@ -149,7 +149,7 @@ def team_users_add(
     team_id: str,
     org_id: str,
     members: Sequence[AskedMember],
-    seen_in: Orgs,
+    seen_in: Sight,
     actor: Actor,
     now: datetime,
 ) -> None:
@@ -192,7 +192,7 @@ def team_lock(*, team_id: str, org_id: str) -> Team:
     return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
-def _users(asked: Sequence[AskedMember], seen_in: Orgs) -> list[User]:
+def _users(asked: Sequence[AskedMember], seen_in: Sight) -> list[User]:
     """The users named, in the order they were; nobody else writes them until the transaction ends."""
     keys = [username_key(one.username) for one in asked if one.username is not None]
     ids = [one.user_id for one in asked if one.user_id is not None]
@@ -209,12 +209,12 @@ def _users(asked: Sequence[AskedMember], seen_in: Orgs) -> list[User]:
     return [user for user in named if user is not None]
 
 
-def _known(users: Sequence[User], seen_in: Orgs) -> Sequence[User]:
+def _known(users: Sequence[User], seen_in: Sight) -> Sequence[User]:
     """Those who share an organization with the caller, and those who have no role and no team anywhere.
 
     Asked after the users are locked, so that of two organizations only one takes a new user.
     """
-    if seen_in is None:
+    if seen_in.everything:
         return users
     shared = Q(id__in=visible_user_rows(seen_in).values("id"))
     roles, teams = (model.objects.filter(user_id=OuterRef("id")) for model in (RoleGrant, Membership))

@@ -9,7 +9,7 @@ from accesslist.models import User
 from accesslist.rules.administering import administers, refuse_elsewhere
 from accesslist.rules.granting import RoleRequest, scope_of
 from accesslist.selectors.keys import present_grants
-from accesslist.selectors.users import Orgs, orgs_of_groups
+from accesslist.selectors.users import Sight, orgs_of_groups
 from accesslist.services.grants import grants_admit, grants_of, grants_replace
 from accesslist.services.locks import actor_in_line, holders_alone
 from events.choices import DiffType
@@ -45,13 +45,13 @@ def refuse_own_roles(user: User, actor: Actor) -> None:
 
 @transaction.atomic
 def user_roles_replace(
-    *, user_id: str, roles: RoleRequest, seen_in: Orgs, actor: Actor, now: datetime
+    *, user_id: str, roles: RoleRequest, seen_in: Sight, actor: Actor, now: datetime
 ) -> None:
     """Make the roles in the scopes the caller administers those asked for; the others stay as they are.
 
     What is wrong with the roles is told of an unknown user too, so that refusals do not tell which ids exist.
 
-    `seen_in`: the organizations in which the caller is shown roles of users.
+    `seen_in`: what the caller is shown of users.
 
     Raises:
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
@@ -62,7 +62,7 @@ def user_roles_replace(
     user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
     current = grants_of(user) if user else []
     orgs = orgs_of_groups([*current, *wanted])
-    shown = [grant for grant in current if seen_in is None or scope_of(grant, orgs).org_id in seen_in]
+    shown = [grant for grant in current if seen_in.shows(scope_of(grant, orgs))]
     refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
     before, after = (
         [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from accesslist.principal import KeyPrincipal
-from accesslist.selectors.users import Orgs, UserRow, organizations_of
+from accesslist.selectors.users import Sight, UserRow, sight_of
 from accesslist.serializers.users import present_user
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
@@ -42,12 +42,12 @@ class KeyViewSet(ApiViewSet):
 
 
 class UserPresentingViewSet(KeyViewSet):
-    """Shows users as the caller may see them: with what is theirs in organizations both are in."""
+    """Shows users as the caller may see them."""
 
     @cached_property
-    def seen_in(self) -> Orgs:
-        """The organizations in which the caller sees users."""
-        return organizations_of(self.caller.grants)
+    def seen_in(self) -> Sight:
+        """What the caller sees of users."""
+        return sight_of(self.caller.grants)
 
     def present(self, row: UserRow) -> dict[str, Any]:
         """A user."""

@@ -81,8 +81,8 @@ class UserViewSet(UserPresentingViewSet):
         """Whether an id that is not shown is that of a user is told when a role is given, not before."""
         if not administers_somewhere(self.caller.grants):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
-        shown_all = self.seen_in is None
-        self.changed = found(row, ErrorCode.USER_NOT_FOUND, user_id) if shown_all else row
+        seen_all = self.seen_in.everything
+        self.changed = found(row, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else row
 
     def index(self, request: Request) -> Response:
         """Those who share an organization with the caller; for holders of a global role all."""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from accesslist.models import ApiKey
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
+from accesslist.selectors.users import EVERYTHING
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.group_teams import AskedTeam, group_teams_add
 from accesslist.services.keys import api_key_create
@@ -77,7 +78,12 @@ def _user_make(world: World, one: UserSpec, password: str, now: datetime) -> Act
 def _team_make(world: World, one: TeamSpec, now: datetime) -> None:
     members = [AskedMember(f"usernames[{place}]", username=name) for place, name in enumerate(one.members)]
     team = team_create(
-        org_id=world.orgs[one.org], name=one.name, members=members, seen_in=None, actor=world.owner, now=now
+        org_id=world.orgs[one.org],
+        name=one.name,
+        members=members,
+        seen_in=EVERYTHING,
+        actor=world.owner,
+        now=now,
     )
     world.teams[one.name] = team.id
     for group in one.groups:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from accesslist.models import Project, Team
-from accesslist.selectors.users import visible_user_named
+from accesslist.selectors.users import EVERYTHING, Sight, visible_user_named
 from alerting.choices import ConfigNotificationType
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -61,7 +61,8 @@ def known_username(name: str, group_id: str | None) -> str | None:
 
     A global configuration (no project) can name every user.
     """
-    row = visible_user_named(name, _orgs(group_id))
+    orgs = _orgs(group_id)
+    row = visible_user_named(name, EVERYTHING if orgs is None else Sight(orgs=orgs))
     return None if row is None else str(row["username"])
 
 

@@ -1,14 +1,15 @@
 """Users in the console: made, given and taken roles, deleted."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from accesslist.models import Project, User
 from events.types import EventType
 from opsapi.roles import Role
-from tests.admin.operators import action_url, no_ticks, operator_with, page_of, ticks
+from tests.admin.operators import action_url, browser_with, no_ticks, operator_with, page_of, ticks
 from tests.admin.rows import make_operator
 from tests.admin.writing import confirm, leaves_events
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
@@ -239,3 +240,51 @@ def test_the_list_tells_who_registered_and_can_be_narrowed_to_them(console: Clie
     assert stranger.username in narrowed
     assert page_of(grace) not in narrowed
     assert "Registered itself" in console.get(page_of(stranger)).content.decode()
+
+
+class TestWhatOthersSee:
+    """What a reader of one project is shown of people."""
+
+    CONTACT: ClassVar[dict[str, str]] = {"email_address": "a@example.com", "mobile_number": "+12025550100"}
+
+    @pytest.fixture
+    def sibling(self, project: Project) -> Project:
+        """Another project of the organization."""
+        made: Project = ProjectFactory.create(org=project.org, name="secret merger")
+        return made
+
+    @pytest.fixture
+    def person(self, project: Project, sibling: Project) -> User:
+        """Somebody with a role in both."""
+        user: User = UserFactory.create(username="ada", **self.CONTACT)
+        for place in (project, sibling):
+            user.grants.create(role=Role.GROUP_OWNER.value, project=place)
+        return user
+
+    def shown(self, browser: Client, user: User) -> str:
+        """The list of users, and the user's page."""
+        pages = [browser.get(reverse("admin:accesslist_user_changelist")), browser.get(page_of(user))]
+        assert [page.status_code for page in pages] == [200, 200]
+        return "".join(page.content.decode() for page in pages)
+
+    def test_they_see_no_sibling_project_and_no_contact_data(self, project: Project, person: User) -> None:
+        text = self.shown(browser_with(Role.GROUP_READ_ONLY, project=project), person)
+        assert "ada" in text
+        assert [word for word in ("secret merger", *self.CONTACT.values()) if word in text] == []
+
+    def test_a_user_admin_sees_contact_data_and_no_sibling_project(
+        self, project: Project, person: User
+    ) -> None:
+        text = self.shown(browser_with(Role.GROUP_USER_ADMIN, project=project), person)
+        assert all(value in text for value in self.CONTACT.values())
+        assert "secret merger" not in text
+
+    def test_they_see_their_own(self, project: Project) -> None:
+        user, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
+        User.objects.filter(id=user.id).update(**self.CONTACT)
+        assert all(value in self.shown(browser, user) for value in self.CONTACT.values())
+
+    def test_an_address_finds_nobody(self, project: Project, person: User) -> None:
+        browser = browser_with(Role.GROUP_READ_ONLY, project=project)
+        page = browser.get(reverse("admin:accesslist_user_changelist"), {"q": "a@example"})
+        assert person.username not in [str(user) for user in page.context["cl"].result_list]

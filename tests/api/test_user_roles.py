@@ -6,6 +6,7 @@ import pytest
 
 from accesslist.models import Project, User
 from accesslist.rules.granting import RoleRequest, asked_roles
+from accesslist.selectors.users import EVERYTHING
 from accesslist.services.user_roles import user_roles_replace
 from accesslist.services.users import user_delete
 from events.models import Event
@@ -264,7 +265,7 @@ def test_nobody_changes_their_own_roles(operator: tuple[User, Actor]) -> None:
     by = [Grant(Role.GLOBAL_OWNER)]
     more = RoleRequest(asked_roles(wire(*by, Grant(Role.GLOBAL_READ_ONLY))), INSTALLATION, by)
     with pytest.raises(ApiError) as refused:
-        user_roles_replace(user_id=user.id, roles=more, seen_in=None, actor=actor, now=clock.now())
+        user_roles_replace(user_id=user.id, roles=more, seen_in=EVERYTHING, actor=actor, now=clock.now())
     assert refused.value.code == "CANNOT_CHANGE_OWN_ROLES"
     with pytest.raises(ApiError) as refused:
         user_delete(user_id=user.id, by=by, actor=actor, now=clock.now())
@@ -276,7 +277,7 @@ def test_who_writes_their_own_roles_back_changes_nothing(operator: tuple[User, A
     user, actor = operator
     by = [Grant(Role.GLOBAL_OWNER)]
     same = RoleRequest(asked_roles(wire(*by)), INSTALLATION, by)
-    user_roles_replace(user_id=user.id, roles=same, seen_in=None, actor=actor, now=clock.now())
+    user_roles_replace(user_id=user.id, roles=same, seen_in=EVERYTHING, actor=actor, now=clock.now())
     assert held(user) == set(by)
     assert not Event.objects.exists()
 

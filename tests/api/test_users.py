@@ -10,7 +10,7 @@ from accesslist.models import Project, User
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
-from tests.api.people import client, fields, group, make_user, org, refusal, since, told, wire
+from tests.api.people import client, fields, group, held, make_user, org, refusal, since, told, wire
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_team
 
@@ -96,6 +96,62 @@ class TestSeeing:
         assert (shown["roles"], shown["teamIds"]) == (wire(here), teams[1:])
         shown = client(Grant(Role.GLOBAL_READ_ONLY)).get(f"/users/{user.id}").json()
         assert (shown["roles"], shown["teamIds"]) == (wire(Grant(Role.GLOBAL_READ_ONLY), there, here), teams)
+
+    def test_a_reader_of_a_project_sees_no_role_and_no_team_of_its_siblings(self) -> None:
+        here, there = group(Role.GROUP_READ_ONLY, self.project), group(Role.GROUP_OWNER, self.sibling)
+        above = org(Role.ORG_MEMBER, self.project)
+        user = make_user(here, there, above, username="both")
+        teams = [make_team(project, user).id for project in (self.sibling, self.project)]
+        reader = client(group(Role.GROUP_READ_ONLY, self.project))
+        for path in (f"/users/{user.id}", "/users/byName/both"):
+            shown = reader.get(path).json()
+            assert (shown["roles"], shown["teamIds"]) == (wire(here, above), teams[1:])
+        for path in ("/users", f"/groups/{self.project.id}/users"):
+            listed = {one["username"]: one for one in reader.get(path).json()["results"]}
+            assert (listed["both"]["roles"], listed["both"]["teamIds"]) == (wire(here, above), teams[1:])
+        assert reader.get(f"/users/{self.people['in sibling'].id}").json()["roles"] == []
+
+    def test_a_role_in_a_sibling_that_is_not_shown_cannot_be_guessed(self) -> None:
+        here, there = group(Role.GROUP_READ_ONLY, self.project), group(Role.GROUP_OWNER, self.sibling)
+        holder, other = make_user(here, there), make_user(here)
+        owner = client(group(Role.GROUP_OWNER, self.project))
+        for user in (holder, other):
+            answer = owner.patch(f"/users/{user.id}", {"roles": wire(here, there)})
+            assert refusal(answer) == (403, "USER_UNAUTHORIZED")
+            assert owner.patch(f"/users/{user.id}", owner.get(f"/users/{user.id}").json()).status_code == 200
+        assert held(holder) == {here, there}
+
+    def test_contact_data_is_for_those_who_administer_the_user(self) -> None:
+        contact = {"email_address": "ada@example.com", "mobile_number": "+12025550100"}
+        user = make_user(group(Role.GROUP_READ_ONLY, self.project), username="ada", **contact)
+        in_team = make_user(username="bob", **contact)
+        make_team(self.project, in_team)
+        administrators = [
+            group(Role.GROUP_OWNER, self.project),
+            group(Role.GROUP_USER_ADMIN, self.project),
+            org(Role.ORG_OWNER, self.project),
+            Grant(Role.GLOBAL_USER_ADMIN),
+            Grant(Role.GLOBAL_OWNER),
+        ]
+        others = [
+            group(Role.GROUP_READ_ONLY, self.project),
+            group(Role.GROUP_MONITORING_ADMIN, self.project),
+            group(Role.GROUP_OWNER, self.sibling),
+            org(Role.ORG_READ_ONLY, self.project),
+            Grant(Role.GLOBAL_READ_ONLY),
+            Grant(Role.GLOBAL_MONITORING_ADMIN),
+        ]
+        for grant in (*administrators, *others):
+            for one in (user, in_team):
+                shown = client(grant).get(f"/users/{one.id}").json()
+                seen = {shown.get("emailAddress"), shown.get("mobileNumber")}
+                assert seen == (set(contact.values()) if grant in administrators else {None}), grant
+
+    def test_an_address_that_is_the_name_is_shown_to_all(self) -> None:
+        name = "eve@example.com"
+        user = make_user(group(Role.GROUP_OWNER, self.project), username=name, email_address=name)
+        shown = client(group(Role.GROUP_READ_ONLY, self.project)).get(f"/users/{user.id}").json()
+        assert shown["emailAddress"] == name
 
     def test_an_organization_lists_those_with_a_role_in_it_or_in_its_projects(self) -> None:
         reader = client(org(Role.ORG_MEMBER, self.project))
