@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accesslist', '0007_words_for_people'),
+        ('accesslist', '0009_self_registered'),
     ]
 
     operations = [

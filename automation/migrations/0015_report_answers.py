@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('automation', '0013_words_for_people'),
+        ("automation", "0014_redact_old_diffs"),
     ]
 
     operations = [
