@@ -6,6 +6,9 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import Error
+
+from opsapi.management.with_database import line_of
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
@@ -14,3 +17,8 @@ if __name__ == "__main__":
     except ImproperlyConfigured as error:
         # A wrong setting is told in one line: a trace would say nothing more to who has to mend it.
         sys.exit(f"ImproperlyConfigured: {error}")
+    except Error as error:
+        # So is a database that fails, whatever the command; --traceback shows where.
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"CommandError: {line_of(error)}")

@@ -5,14 +5,14 @@ import sys
 from typing import Any, TypeGuard
 
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework.response import Response
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, unavailable
 from opsapi.api.renderers import render
-from opsapi.postgresql.base import IN_EACH_OTHERS_WAY
+from opsapi.faults import first_line
+from opsapi.postgresql.faults import database_fault
 
 logger = logging.getLogger("opsapi.errors")
 
@@ -28,8 +28,9 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
     if isinstance(error, SuspiciousOperation):
         fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has more parameters than are read")
         return ApiError.of_fields([fault])
-    if is_unavailable(error):
-        return _unavailable(error)
+    if failure := database_fault(error):
+        logger.error("the database failed: %s", first_line(error))
+        return unavailable(failure.sentence)
     request_id = getattr(request, "request_id", "-")
     logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
     return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
@@ -37,16 +38,7 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
 
 def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
     """Whether the database did not answer, or gave way: the same request may well succeed later."""
-    return isinstance(error, (OperationalError, InterfaceError))
-
-
-def _unavailable(error: Exception) -> ApiError:
-    """The database is away, or two requests waited for each other and one had to give way."""
-    in_each_others_way = getattr(error.__cause__, "sqlstate", None) in IN_EACH_OTHERS_WAY
-    logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
-    return unavailable(
-        "another request was in the way" if in_each_others_way else "the database cannot be reached"
-    )
+    return database_fault(error) is not None
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> Response:

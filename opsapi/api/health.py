@@ -1,7 +1,10 @@
 """Liveness and readiness (product, "health"): for supervisors and load balancers, open to everybody."""
 
-from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error, connection, transaction
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,6 +14,22 @@ from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS
 from opsapi.api.permissions import OPEN
 from opsapi.api.registry import readiness
 from opsapi.api.views import ApiViewSet
+from opsapi.postgresql.base import this_connection
+from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.schema import unapplied_migrations
+
+_LONGEST_STATEMENT = "3s"
+_WRITES_COUNT_FOR = 1.0
+"""Seconds for which a write that succeeded is not tried again: anybody may ask, as often as they like."""
+# PostgreSQL notes the lock in the table and in its log, as it does every change; no row changes.
+_WRITE = "SELECT FROM django_migrations LIMIT 1 FOR UPDATE"
+# A table with room in it takes rows while the disk is full. This lays 1 MB on the disk, and removes it.
+_MEMORY = "SET LOCAL work_mem = '64kB'"
+_FILL = """
+    SELECT max(length(line)) FROM (
+        SELECT n, repeat(md5(n::text), 32) AS line FROM generate_series(1, 1024) AS n ORDER BY n
+    ) AS sorted
+"""
 
 
 class HealthDocument(Document):
@@ -38,7 +57,7 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """Database reachable, migrations applied, and what the apps add; 503 with what is missing."""
+        """The database takes writes and has its migrations, and what apps add; 503 with what is missing."""
         missing = _missing()
         if not missing:
             return Response({"ok": True})
@@ -46,16 +65,46 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": False, "missing": missing}, status=503, headers=retry)
 
 
+class WriteTrial:
+    """Tries whether a report could be stored: the database answers reads when it takes no writes."""
+
+    def __init__(self) -> None:
+        self._succeeded = float("-inf")
+
+    def forget(self) -> None:
+        """Try again at the next call."""
+        self._succeeded = float("-inf")
+
+    def run(self) -> None:
+        """Write, and raise Django's error when it fails; not again within a second of a success."""
+        if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
+            return
+        with _in_time(), connection.cursor() as cursor:
+            for statement in (_WRITE, _MEMORY, _FILL):
+                cursor.execute(statement)
+        self._succeeded = time.monotonic()
+
+
+write_trial = WriteTrial()
+
+
 def _missing() -> dict[str, str]:
     try:
-        if _has_unapplied_migrations():
-            return {"migrations": "not all are applied"}
-        found = {name: check() for name, check in readiness().items()}
-    except Error:
-        return {"database": "cannot be reached"}
+        with _in_time():
+            if unapplied_migrations():
+                return {"migrations": "not all are applied"}
+            found = {name: check() for name, check in readiness().items()}
+        write_trial.run()
+    except Error as error:
+        fault = database_fault(error)
+        return {"database": fault.words if fault else "cannot be used"}
     return {name: fault for name, fault in found.items() if fault}
 
 
-def _has_unapplied_migrations() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """A transaction that is begun anew without harm, and none of whose statements takes long."""
+    with this_connection().written_twice_without_harm(), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{_LONGEST_STATEMENT}'")
+        yield

@@ -1,32 +1,40 @@
-"""Commands that work on what the platform keeps: without its database they say so in one line."""
+"""Commands that work on what the platform keeps, and what commands say when its database fails: one line."""
 
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, OperationalError, connection
-from django.db.migrations.recorder import MigrationRecorder
+from django.db import Error, connection
 
 from opsapi.faults import first_line
+from opsapi.postgresql.faults import DatabaseFault, database_fault
+from opsapi.postgresql.schema import unapplied_migrations
 
 
 class DatabaseCommand(BaseCommand):
-    """A command that needs the database to run and to be prepared."""
+    """A command that needs the database to be prepared for this version."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Raises CommandError, one line, when the database cannot be reached or used, or is empty."""
-        try:
-            is_prepared = MigrationRecorder(connection).has_table()
-        except OperationalError as error:
-            raise CommandError(_away(error)) from None
-        except DatabaseError as error:
-            raise CommandError(f"the database cannot be used: {first_line(error)}") from None
-        if not is_prepared:
-            raise CommandError("the database is not prepared yet: manage.py prepare")
+        """Raises CommandError, one line, while migrations are still to be applied."""
+        if unapplied_migrations():
+            raise CommandError(
+                "the database is not prepared yet: wait until the platform says that it is ready, or run"
+                " manage.py prepare"
+            )
         return super().execute(*args, **options)
 
 
-def _away(error: OperationalError) -> str:
+def line_of(error: Error) -> str:
+    """What a failure of the database means for the operator: the cause, and what to do where it is known."""
+    fault = database_fault(error)
+    if fault is None:
+        return f"the database cannot be used: {first_line(error)}"
+    if fault is DatabaseFault.UNREACHABLE:
+        return _away(error)
+    return f"{fault.sentence}; try again later: {first_line(error)}"
+
+
+def _away(error: Error) -> str:
     if settings.OPSAPI_EMBEDDED_DATABASE:
         where = settings.OPSAPI_DATA_DIR
         return f"the embedded database in {where} does not run; in another terminal, make run starts it"

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import Error, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.utils import DatabaseError
 from pytest_django import Settings
 
 from accesslist.models import User
+from opsapi.management.with_database import line_of
 
 COMMANDS = [
     ("bootstrap",),
@@ -25,16 +26,17 @@ pytestmark = pytest.mark.django_db
 
 
 def said(monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], error: DatabaseError) -> str:
-    """What the command says when the database answers with the error."""
+    """What manage.py says when the database answers the command with the error."""
 
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(connection, "cursor", fail)
-    with pytest.raises(CommandError) as caught:
+    with pytest.raises(Error) as caught:
         call_command(*command)
+    line = line_of(caught.value)
     monkeypatch.undo()
-    return str(caught.value)
+    return line
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
@@ -70,7 +72,9 @@ def test_another_fault_of_the_database_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert line == "the database cannot be used: permission denied"
 
 
-def test_a_database_that_was_never_prepared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MigrationRecorder, "has_table", lambda _: False)
-    with pytest.raises(CommandError, match="not prepared yet"):
-        call_command("bootstrap")
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_database_with_migrations_to_be_applied_is_told(command: tuple[str, ...]) -> None:
+    """As while the first start, or an upgrade, applies them."""
+    MigrationRecorder(connection).record_unapplied("events", "0005_signals_without_project")
+    with pytest.raises(CommandError, match=r"not prepared yet: wait .*manage\.py prepare"):
+        call_command(*command)

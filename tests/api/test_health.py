@@ -1,0 +1,144 @@
+"""Readiness: 200 says that a report can be stored, 503 says what keeps it from that (product, "health")."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.test import Client
+from psycopg import errors
+
+from alerting.services.workers import worker_seen
+from opsapi import clock
+from opsapi.api import health
+from opsapi.api.health import write_trial
+from opsapi.embedded.layout import Layout
+from opsapi.postgresql.faults import DatabaseFault, database_fault
+from tests.client import ApiClient
+from tests.integration.embedded.sql import tell
+from tests.racing import on_own_connection
+
+SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _ready() -> Iterator[None]:
+    """A worker is there, and no other test's write counts."""
+    worker_seen(name="host:1", now=clock.now())
+    write_trial.forget()
+    yield
+    write_trial.forget()
+
+
+class Refusing:
+    """Fails statements that contain `part`, as an execute wrapper of Django's, and counts them."""
+
+    def __init__(self, part: str, cause: psycopg.Error | None = None) -> None:
+        self.part = part
+        self.cause = cause
+        self.tried = 0
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        """One statement."""
+        if self.part not in sql:
+            return execute(sql, *arguments)
+        self.tried += 1
+        if self.cause:
+            raise OperationalError("at db.example.com: hunter2") from self.cause
+        return execute(sql, *arguments)
+
+
+def ready() -> tuple[int, Any]:
+    """Status and document."""
+    answer = Client().get("/health/ready")
+    assert answer.has_header("Retry-After") is (answer.status_code == 503)
+    return answer.status_code, answer.json()
+
+
+def not_ready(database: str) -> tuple[int, Any]:
+    """The answer that names this fault of the database."""
+    return 503, {"ok": False, "missing": {"database": database}}
+
+
+def test_it_is_ready_when_a_write_succeeds() -> None:
+    writes = Refusing("FOR UPDATE")
+    with connection.execute_wrapper(writes):
+        assert ready() == (200, {"ok": True})
+    assert writes.tried == 1
+
+
+@pytest.fixture
+def _read_only(owner: ApiClient) -> Iterator[None]:
+    """The connection, from now on, as all of a server that follows another."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET default_transaction_read_only = on")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("RESET default_transaction_read_only")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_read_only")
+def test_a_database_that_is_read_only_is_named_by_readiness_and_by_answers(owner: ApiClient) -> None:
+    assert ready() == not_ready("read-only")
+    answer = owner.post("/groups", {"name": "shop"})
+    assert (answer.status_code, answer.json()["parameters"]) == (503, ["the database is read-only"])
+    assert answer.headers["Retry-After"]
+
+
+@pytest.mark.parametrize("part", ["FOR UPDATE", "generate_series"])
+def test_a_full_disk_is_named_and_nothing_of_the_error_is_told(part: str) -> None:
+    with connection.execute_wrapper(Refusing(part, errors.DiskFull())):
+        assert ready() == not_ready("disk full")
+
+
+def test_a_full_disk_is_named_by_answers(owner: ApiClient) -> None:
+    with connection.execute_wrapper(Refusing("accesslist_project", errors.DiskFull())):
+        answer = owner.post("/groups", {"name": "shop"})
+    assert (answer.status_code, answer.json()["parameters"]) == (503, ["the database's disk is full"])
+
+
+def test_an_error_that_nobody_foresaw_is_not_ready_either() -> None:
+    with connection.execute_wrapper(Refusing("FOR UPDATE", errors.UndefinedTable())):
+        assert ready()[0] == 503
+
+
+def test_a_write_that_succeeded_counts_for_a_second_and_one_that_failed_is_tried_again() -> None:
+    failing, writes = Refusing("FOR UPDATE", errors.DiskFull()), Refusing("FOR UPDATE")
+    with connection.execute_wrapper(failing):
+        assert [ready()[0], ready()[0]] == [503, 503]
+    assert failing.tried == 2
+    with connection.execute_wrapper(writes):
+        assert {ready()[0] for _ in range(3)} == {200}
+    assert writes.tried < 3
+
+
+def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
+    worker_seen(name="host:1", now=clock.now().replace(year=2020))
+    assert ready() == (503, {"ok": False, "missing": {"worker": "none was seen in the last minute"}})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_does_not_answer_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_LONGEST_STATEMENT", "50ms")
+    with transaction.atomic(), connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+        cursor.execute("LOCK TABLE django_migrations IN EXCLUSIVE MODE")
+        answer = pool.submit(on_own_connection, ready)
+        assert answer.result() == not_ready("no answer in time")
+
+
+def test_a_server_with_no_connection_left_is_told_apart_from_one_that_is_away() -> None:
+    tell(SERVER, "CREATE DATABASE without_connections CONNECTION LIMIT 0")
+    try:
+        other = connection.copy()
+        other.settings_dict["NAME"] = "without_connections"
+        with pytest.raises(OperationalError) as caught:
+            other.ensure_connection()
+    finally:
+        tell(SERVER, "DROP DATABASE without_connections")
+    assert database_fault(caught.value) is DatabaseFault.TOO_MANY_CONNECTIONS

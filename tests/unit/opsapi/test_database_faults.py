@@ -1,0 +1,56 @@
+"""What errors of the database mean for callers, by SQLSTATE and by the text of a refused connection."""
+
+import psycopg
+import pytest
+from django.db import Error, IntegrityError, InterfaceError, InternalError, OperationalError, ProgrammingError
+from psycopg import errors
+
+from opsapi.postgresql.faults import DatabaseFault, database_fault
+
+REFUSED = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
+
+
+def caused_by(error: Error, cause: psycopg.Error) -> Error:
+    """The error as Django raises it."""
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (caused_by(OperationalError(), errors.DiskFull()), DatabaseFault.DISK_FULL),
+        (caused_by(OperationalError(), errors.TooManyConnections()), DatabaseFault.TOO_MANY_CONNECTIONS),
+        (caused_by(InternalError(), errors.ReadOnlySqlTransaction()), DatabaseFault.READ_ONLY),
+        (caused_by(OperationalError(), errors.CannotConnectNow()), DatabaseFault.STARTING),
+        (caused_by(OperationalError(), errors.QueryCanceled()), DatabaseFault.TOO_SLOW),
+        (caused_by(OperationalError(), errors.SerializationFailure()), DatabaseFault.GAVE_WAY),
+        (caused_by(OperationalError(), errors.DeadlockDetected()), DatabaseFault.GAVE_WAY),
+        (caused_by(OperationalError(), errors.AdminShutdown()), DatabaseFault.UNREACHABLE),
+        (OperationalError(REFUSED + "Connection refused"), DatabaseFault.UNREACHABLE),
+        (InterfaceError("the connection is closed"), DatabaseFault.UNREACHABLE),
+        (
+            OperationalError(REFUSED + "FATAL:  sorry, too many clients already"),
+            DatabaseFault.TOO_MANY_CONNECTIONS,
+        ),
+        (
+            OperationalError(REFUSED + "FATAL:  remaining connection slots are reserved for roles with …"),
+            DatabaseFault.TOO_MANY_CONNECTIONS,
+        ),
+        (
+            OperationalError(REFUSED + "FATAL:  no more connections allowed (max_client_conn)"),
+            DatabaseFault.TOO_MANY_CONNECTIONS,
+        ),
+        (OperationalError(REFUSED + "FATAL:  the database system is starting up"), DatabaseFault.STARTING),
+        (
+            OperationalError(REFUSED + "FATAL:  the database system is in recovery mode"),
+            DatabaseFault.STARTING,
+        ),
+        (caused_by(IntegrityError(), errors.UniqueViolation()), None),
+        (caused_by(ProgrammingError("too many connections"), errors.UndefinedTable()), None),
+        (ValueError("too many connections"), None),
+        (None, None),
+    ],
+)
+def test_what_an_error_means(error: Exception | None, fault: DatabaseFault | None) -> None:
+    assert database_fault(error) is fault
