@@ -3,29 +3,80 @@
 To be called before anything imports the metrics library, which looks at the variable once.
 """
 
+import hashlib
 import os
+import shutil
+import stat
+from contextlib import suppress
 from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
 
 from opsapi.environment import declare
 from opsapi.secret_files import make_private_directory
 
 VARIABLE = declare("PROMETHEUS_MULTIPROC_DIR", "", "path of a directory")
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 the directory in it is 0700 and its owner is checked
 
 
 def prepare(data_dir: Path) -> dict[str, str]:
     """Make the directory, and take away what ended processes left there; answers what the environment needs.
 
-    It is that of the environment, if it names one. Files of processes that live stay: web processes and
-    workers may have been started one by one. Raises ImproperlyConfigured when it cannot be made.
+    It is that of the environment, if it names one; else one in memory: on a full disk the files would kill
+    each process that counts. Where there is no such memory, it is one in the data directory. Files of
+    processes that live stay: web processes and workers may have been started one by one. Raises
+    ImproperlyConfigured when it cannot be made.
     """
-    directory = Path(os.environ.get(VARIABLE) or data_dir / "metrics")
-    if directory.parent == data_dir:
-        make_private_directory(data_dir)
-    make_private_directory(directory)
-    if directory.parent == data_dir:
-        directory.chmod(0o700)  # root's, too: nobody else has business in it
+    named = os.environ.get(VARIABLE)
+    directory = _made(Path(named)) if named else _in_memory(data_dir) or _in_data_dir(data_dir)
     for file in directory.glob("*_*.db"):
         number = file.stem.rpartition("_")[2]
         if number.isdigit() and not Path("/proc", number).exists():
             file.unlink(missing_ok=True)
     return {VARIABLE: str(directory)}
+
+
+def remove(data_dir: Path) -> None:
+    """Remove the directory in memory, when all that count have ended; nothing else would before a reboot."""
+    if not os.environ.get(VARIABLE) and _is_ours(memory_dir(data_dir)):
+        shutil.rmtree(memory_dir(data_dir), ignore_errors=True)
+
+
+def memory_dir(data_dir: Path) -> Path:
+    """The directory in memory of the installation with that data directory."""
+    return SHARED_MEMORY / f"opsapi-metrics-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:24]}"
+
+
+def _in_memory(data_dir: Path) -> Path | None:
+    """None where there is no shared memory, or somebody else has taken the name."""
+    directory = memory_dir(data_dir)
+    if not SHARED_MEMORY.is_dir():
+        return None
+    with suppress(OSError):
+        directory.mkdir(mode=0o700, exist_ok=True)
+    return directory if _is_ours(directory) else None
+
+
+def _is_ours(directory: Path) -> bool:
+    try:
+        found = directory.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _in_data_dir(data_dir: Path) -> Path:
+    make_private_directory(data_dir)
+    directory = _made(data_dir / "metrics")
+    directory.chmod(0o700)  # earlier versions made it readable for root
+    return directory
+
+
+def _made(directory: Path) -> Path:
+    """The directory, made for its owner alone if it does not exist."""
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(f"{directory}: cannot be made a directory: {error.strerror}") from None
+    return directory

@@ -50,9 +50,9 @@ def test_its_command_exists(unit: Unit) -> None:
 
 @each_unit
 def test_its_settings_are_those_of_the_example(unit: Unit) -> None:
-    name, _, path = unit.one("Service", "Environment").partition("=")
-    assert name in READ
-    assert path == unit.one("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
+    given = _given(unit)
+    assert given.keys() <= READ.keys() | {metric_files.VARIABLE}
+    assert given["OPSAPI_ENV_FILE"] == unit.one("Unit", "AssertPathExists") == "/etc/opsapi/opsapi.env"
     assert unit.one("Unit", "Documentation") == f"file:{HOME}/docs/how-to/deploy.md"
 
 
@@ -67,15 +67,23 @@ def test_it_may_do_no_more_than_it_needs(unit: Unit) -> None:
 def test_the_example_names_settings_that_exist_and_can_be_used() -> None:
     assert environment(offered=True).keys() <= READ.keys() | {metric_files.VARIABLE}
     values = environment()
-    directories = unit_directories()
-    assert {values["OPSAPI_DATA_DIR"], values["PROMETHEUS_MULTIPROC_DIR"]} == directories
+    (state,) = {unit.one("Service", "StateDirectory") for unit in units()}
+    assert values["OPSAPI_DATA_DIR"] == f"/var/lib/{state}"
     assert _check(environment(offered=True)) == (0, "")
 
 
-def unit_directories() -> set[str]:
-    """What the units have systemd make, the same in each."""
-    (made,) = {unit.one("Service", "StateDirectory") for unit in units()}
-    return {f"/var/lib/{name}" for name in made.split()}
+def test_web_and_workers_count_in_one_directory_in_memory() -> None:
+    counting = [unit for unit in units() if metric_files.VARIABLE in _given(unit)]
+    assert [unit.name for unit in counting] == ["opsapi-web.service", "opsapi-worker@.service"]
+    for unit in counting:
+        assert _given(unit)[metric_files.VARIABLE] == f"/run/{unit.one('Service', 'RuntimeDirectory')}"
+        assert unit.one("Service", "RuntimeDirectoryMode") == "0700"
+        assert unit.one("Service", "RuntimeDirectoryPreserve") == "yes"
+
+
+def _given(unit: Unit) -> dict[str, str]:
+    """Its environment."""
+    return dict(word.split("=", 1) for word in unit.one("Service", "Environment").split())
 
 
 def test_nginx_looks_where_gunicorn_listens() -> None:
