@@ -28,4 +28,6 @@ class Command(BaseCommand):
 
 
 def _stop_within(seconds: float) -> bool:
-    return signal.sigtimedwait(_STOPPING, seconds) is not None
+    received = signal.sigtimedwait(_STOPPING, seconds)
+    # Of a process that was stopped until after `seconds` and continued, Python answers a signal that is none.
+    return received is not None and received.si_signo in _STOPPING
