@@ -42,6 +42,8 @@ SETTINGS = {
     "log_line_prefix": "",
     "log_checkpoints": "off",
     "update_process_title": "off",
+    # Whoever keeps it running starts it again, with pauses: by itself it would recover in vain without any.
+    "restart_after_crash": "off",
     # Statements and details hold values, and values may be secrets.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
@@ -84,7 +86,10 @@ class Cluster:
             _sync(self.layout.home)
 
     def configure(self) -> None:
-        """Writes the three configuration files: nothing is left to what an older start wrote."""
+        """Writes the three configuration files: nothing is left to what an older start wrote.
+
+        A file that is right stays: on a full disk it could only be emptied.
+        """
         sockets = _list_item(str(self.layout.socket_dir))
         settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
         users = sorted({self.owner.name, "root"})
@@ -95,7 +100,9 @@ class Cluster:
         }
         with self.owner.acting():
             for name, lines in files.items():
-                (self.layout.cluster / name).write_text("\n".join(lines) + "\n")
+                path, text = self.layout.cluster / name, "\n".join(lines) + "\n"
+                if not path.exists() or path.read_bytes() != text.encode():
+                    path.write_text(text)
 
     def remove_stale_locks(self) -> None:
         """Removes the lock files of a server known to be dead: the next one would believe their numbers."""

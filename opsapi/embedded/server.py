@@ -20,6 +20,8 @@ from opsapi.secret_files import make_private_directory
 log = logging.getLogger("opsapi.embedded")
 
 SAY_EVERY = 5.0
+# After a PANIC the server kills its processes within 5 s, and ends. It has been seen to wait for ever.
+PANIC_PATIENCE = 30.0
 # Where line 8 of the pid file says that the server takes connections (PostgreSQL, pidfile.h).
 STATUS_LINE = 7
 
@@ -42,15 +44,22 @@ class Server:
         """The process id of the running server."""
         return self._process.pid if self._process else None
 
+    def check(self) -> None:
+        """Raises EmbeddedDatabaseError or ImproperlyConfigured when user or directories cannot be used.
+
+        What else keeps the server from starting may be over at the next try.
+        """
+        self._owner = owner = server_owner()
+        owner.require_reach(find_binaries() / "postgres")
+        self._prepare_directories(owner)
+
     def start(self) -> None:
         """Ends what an earlier start left behind, makes the cluster if there is none, starts the server.
 
         It may still be recovering when this returns. Raises EmbeddedDatabaseError or ImproperlyConfigured.
         """
-        self._owner = owner = server_owner()
-        binaries = find_binaries()
-        owner.require_reach(binaries / "postgres")
-        self._prepare_directories(owner)
+        self.check()
+        owner, binaries = server_owner(), find_binaries()
         with owner.acting():
             ServerProcesses(self.layout, binaries / "postgres").end()
         cluster = Cluster(self.layout, owner, binaries, self._durable)
@@ -76,9 +85,23 @@ class Server:
                 log.info("PostgreSQL is recovering or starting for %d s", said - began)
             time.sleep(PAUSE)
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def poll(self) -> int | None:
-        """The exit status when the server has ended, None while it runs or before it was started."""
-        return self._process.poll() if self._process else None
+        """The exit status when the server has ended, None while it runs or before it was started.
+
+        A server that lives on after a PANIC is killed: the next start ends what is left of it, and recovers.
+        """
+        if self._process is None:
+            return None
+        if self._process.poll() is None and self._hangs():
+            log.error("PostgreSQL did not end within %g s after a PANIC and is killed", PANIC_PATIENCE)
+            self._process.kill()
+            self._process.wait()
+        return self._process.poll()
 
     def stop(self, seconds: float = 60.0) -> None:
         """Stops in good order (fast shutdown); after `seconds` at once, and the next start recovers."""
@@ -95,6 +118,10 @@ class Server:
         if self._log:
             self._log.wait_end()
         self._process = None
+
+    def _hangs(self) -> bool:
+        panicked = self._log.panicked if self._log else None
+        return panicked is not None and time.monotonic() - panicked > PANIC_PATIENCE
 
     def _last_words(self) -> str:
         return self._log.last_words() if self._log else ""

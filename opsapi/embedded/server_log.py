@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from typing import IO
 
 log = logging.getLogger("postgres")
@@ -20,6 +21,8 @@ class ServerLog:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._last_line = self._last_error = ""
+        self.panicked: float | None = None
+        """When, on the monotonic clock, the server said PANIC: it has to end then."""
         self._stream = stream
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
         self._thread.start()
@@ -38,6 +41,8 @@ class ServerLog:
             for line in self._stream:
                 level, text = parsed(line.decode(errors="replace").strip())
                 self._last_line = text
+                if level == logging.CRITICAL and self.panicked is None:
+                    self.panicked = time.monotonic()
                 if level >= logging.ERROR:
                     self._last_error = text
                 log.log(level, "%s", text)

@@ -1,4 +1,4 @@
-"""Keeps one thing running: starts it again when it ends, more and more slowly when it keeps ending."""
+"""Keeps one thing running: starts it, and again when it ends, more and more slowly when it keeps ending."""
 
 import logging
 from typing import Protocol
@@ -28,14 +28,14 @@ def restart_delay(deaths: int) -> float:
 
 
 class Keeper:
-    """Watches `kept`, which was started at `now`, in seconds of a monotonic clock."""
+    """Watches `kept`, which the first look starts."""
 
-    def __init__(self, name: str, kept: Kept, now: float) -> None:
+    def __init__(self, name: str, kept: Kept) -> None:
         self._name = name
         self._kept = kept
-        self._started = now
+        self._started = 0.0
         self._deaths = 0
-        self._due: float | None = None
+        self._due: float | None = 0.0
 
     def look(self, now: float) -> float:
         """Does what is due at `now`, a monotonic time; answers in how many seconds to look again at most."""
@@ -45,10 +45,10 @@ class Keeper:
             return LONGEST_DELAY
         if now < self._due:
             return self._due - now
-        self._start_again(now)
+        self._start(now)
         return LONGEST_DELAY if self._due is None else self._due - now
 
-    def _start_again(self, now: float) -> None:
+    def _start(self, now: float) -> None:
         self._due, self._started = None, now
         try:
             self._kept.start()

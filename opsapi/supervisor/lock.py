@@ -3,6 +3,7 @@
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from opsapi.supervisor.errors import StartError
@@ -50,8 +51,9 @@ class DirectoryLock:
 
     def _write(self, text: str) -> None:
         if self._file is not None:
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, f"{text}\n".encode(), 0)
+            with suppress(OSError):  # on a full disk the lock holds without its text
+                os.ftruncate(self._file, 0)
+                os.pwrite(self._file, f"{text}\n".encode(), 0)
 
 
 def _locked(file: int) -> bool:

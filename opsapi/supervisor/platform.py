@@ -5,20 +5,22 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
+from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.hostport import host_and_port
 from opsapi.secret_files import make_private_directory
+from opsapi.supervisor import metric_files
 from opsapi.supervisor.child import Child
-from opsapi.supervisor.keeper import Keeper
+from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, restart_delay, told
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen
 from opsapi.supervisor.lock import DirectoryLock
-from opsapi.supervisor.metric_files import prepare as prepare_metric_files
 from opsapi.supervisor.wakeup import Wakeup
 
 log = logging.getLogger("opsapi.supervisor")
@@ -59,16 +61,18 @@ class Platform:
     def run(self) -> None:
         """Runs until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
 
-        Raises StartError, EmbeddedDatabaseError or ImproperlyConfigured when it cannot start, and SystemExit
-        when the preparation failed, which has said why.
+        Raises StartError, EmbeddedDatabaseError or ImproperlyConfigured when it cannot start as it is set up,
+        and SystemExit when the preparation failed, which has said why. A database or a preparation that dies
+        meanwhile is started again.
         """
         check_tls(self._plan.certificate, self._plan.key)
         make_private_directory(self._plan.data_dir)
         lock = DirectoryLock(self._plan.data_dir)
         lock.acquire()
-        self._metric_files = prepare_metric_files(self._plan.data_dir)
+        self._metric_files = metric_files.prepare(self._plan.data_dir)
         listener = listen(*self._plan.bind)
         with ExitStack() as ends:
+            ends.callback(metric_files.remove, self._plan.data_dir)
             if self._plan.embedded:
                 self._start_database(ends)
             advice = "" if self._wakeup.is_stop_requested() else self._prepare()
@@ -82,23 +86,43 @@ class Platform:
         log.info("stopped")
 
     def _start_database(self, ends: ExitStack) -> None:
+        """Returns when it takes connections, or a stop is requested; what keeps it from that may pass."""
         server = Server(Layout(self._plan.data_dir))
+        server.check()
         ends.callback(server.stop, DATABASE_SECONDS)
-        server.start()
-        server.wait_ready(self._wakeup.is_stop_requested)
-        self._keepers.append(Keeper("PostgreSQL", server, time.monotonic()))
+        self._keepers.append(Keeper("PostgreSQL", server))
+        while not self._wakeup.is_stop_requested():
+            pause = self._look()
+            if not server.is_running:
+                self._wakeup.wait(pause)
+                continue
+            with suppress(EmbeddedDatabaseError):  # the next look tells of its end
+                server.wait_ready(self._wakeup.is_stop_requested)
+                return
 
     def _prepare(self) -> str:
         """Waits for the database, checks and migrates, in a child that a stop can end. Returns its advice."""
-        child = Child("preparation", self._manage("prepare"), stdout=subprocess.PIPE)
-        child.start()
-        while (status := child.poll()) is None and not self._wakeup.is_stop_requested():
-            self._wakeup.wait(1.0)
-        child.stop(1.0)
-        advice = child.read_output()
-        if status:
-            raise SystemExit(1)
+        for deaths in count(1):
+            child = Child("preparation", self._manage("prepare", "--keep-trying"), stdout=subprocess.PIPE)
+            child.start()
+            while (status := child.poll()) is None and not self._wakeup.is_stop_requested():
+                self._wakeup.wait(self._look())
+            child.stop(1.0)
+            advice = child.read_output()
+            if not status:
+                break
+            if status > 0:
+                raise SystemExit(1)  # it has said why
+            self._pause_after(status, deaths)
         return advice
+
+    def _pause_after(self, status: int, deaths: int) -> None:
+        """Pause after the preparation was killed, longer with each time."""
+        pause = restart_delay(deaths)
+        log.error("preparation ended (%s), starting it again in %g s", told(status), pause)
+        until = time.monotonic() + pause
+        while time.monotonic() < until and not self._wakeup.is_stop_requested():
+            self._wakeup.wait(min(self._look(), until - time.monotonic()))
 
     def _start_worker(self, ends: ExitStack) -> None:
         worker = Child("worker", self._manage("run_worker"), environment=self._metric_files)
@@ -123,23 +147,25 @@ class Platform:
 
     def _keep(self, child: Child, ends: ExitStack, seconds: float) -> None:
         ends.callback(child.stop, seconds)
-        child.start()
-        self._keepers.append(Keeper(child.name, child, time.monotonic()))
+        self._keepers.append(Keeper(child.name, child))
 
     def _watch(self, ready: int, advice: str) -> None:
-        told = False
+        announced = False
         while not self._wakeup.is_stop_requested():
-            now = time.monotonic()
-            seconds = min(keeper.look(now) for keeper in self._keepers)
-            if self._wakeup.wait(seconds, ready):
+            if self._wakeup.wait(self._look(), ready):
                 os.read(ready, 4096)
-                if not told:
-                    self._tell(advice)
-                told = True
+                if not announced:
+                    self._announce(advice)
+                announced = True
 
-    def _tell(self, advice: str) -> None:
+    def _look(self) -> float:
+        """Starts what is due; answers in how many seconds to look again at most."""
+        now = time.monotonic()
+        return min((keeper.look(now) for keeper in self._keepers), default=LONGEST_DELAY)
+
+    def _announce(self, advice: str) -> None:
         self._output.write(f"Ops API is ready: {self._plan.address}\n{advice}")
         self._output.flush()
 
-    def _manage(self, command: str) -> list[str]:
-        return [sys.executable, str(self._plan.root / "manage.py"), command]
+    def _manage(self, *command: str) -> list[str]:
+        return [sys.executable, str(self._plan.root / "manage.py"), *command]

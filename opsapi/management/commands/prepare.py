@@ -4,20 +4,23 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error, OperationalError, connection
 
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.faults import first_line
 from opsapi.first_steps import BOOTSTRAP
+from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.schema import unapplied_migrations
 from opsapi.sealed import is_key_lost, sealed_columns
 from opsapi.secret_files import secret_from_file
+from opsapi.supervisor.keeper import restart_delay
 
 log = logging.getLogger("opsapi.prepare")
 
@@ -37,9 +40,31 @@ class Command(BaseCommand):
 
     help = "Wait for the database, check settings and encryption keys, apply the migrations."
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
-        """Raises CommandError, one line, when the database cannot be reached or used."""
-        _wait_for_database()
+    def add_arguments(self, parser: CommandParser) -> None:
+        """`serve` tries until it succeeds, for it keeps the database running meanwhile."""
+        parser.add_argument(
+            "--keep-trying", action="store_true", help="begin again, after a pause, when the database fails"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Raises CommandError, one line, when the database cannot be reached; else Django's error."""
+        if not (options["keep_trying"] and settings.OPSAPI_EMBEDDED_DATABASE):
+            _wait_for_database()
+        for failures in count(1):
+            try:
+                return self._prepare()
+            except Error as error:
+                fault = database_fault(error)
+                if not options["keep_trying"] or fault is None:
+                    raise
+                connection.close()
+                pause = restart_delay(failures)
+                log.error("%s (%s), beginning again in %g s", fault.sentence, first_line(error), pause)
+                time.sleep(pause)
+        return None
+
+    def _prepare(self) -> None:
+        """Each step may be repeated, and each migration commits as a whole."""
         with _migration_lock():
             _check_encryption_keys()
             _migrate()
@@ -57,8 +82,6 @@ def _wait_for_database() -> None:
             if time.monotonic() > deadline:
                 raise CommandError(f"the database cannot be reached: {first_line(error)}") from None
             time.sleep(PAUSE)
-        except DatabaseError as error:
-            raise CommandError(f"the database cannot be used: {first_line(error)}") from None
         else:
             return
 
@@ -98,10 +121,8 @@ def _check_encryption_keys() -> None:
 
 
 def _migrate() -> None:
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    if plan:
-        log.info("applying %d migrations", len(plan))
+    if number := unapplied_migrations():
+        log.info("applying %d migrations", number)
         call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from opsapi.embedded import server as server_module
 from opsapi.embedded.layout import SOCKET_NAME
 from opsapi.embedded.server import Server
 from opsapi.supervisor.errors import StartError
@@ -125,6 +126,51 @@ def test_a_second_start_on_the_same_directory_is_refused(parent: Path) -> None:
     holder.kill()
     holder.wait()
     eventually(lambda: not is_running(pid))
+
+
+@pytest.fixture
+def obstacle(server: Server) -> Path:
+    """Where a directory makes each checkpoint PANIC, as a disk does that is full at that moment."""
+    return server.layout.cluster / "pg_logical" / "replorigin_checkpoint.tmp"
+
+
+def test_a_server_that_panics_while_it_recovers_ends_and_recovers_when_the_cause_is_gone(
+    server: Server, obstacle: Path
+) -> None:
+    server.start()
+    server.wait_ready()
+    tell(server.layout, "CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n")
+    _kill(server.pid)
+    eventually(lambda: server.poll() is not None)
+    obstacle.mkdir()
+    for _ in range(2):
+        server.start()
+        eventually(lambda: server.poll() is not None, 30.0, message="it ends")
+    obstacle.rmdir()
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT count(*) FROM kept") == 1000
+
+
+def test_a_server_that_lives_on_after_a_panic_is_killed(
+    server: Server, obstacle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.start()
+    server.wait_ready()
+    assert server.pid is not None
+    with connect(server.layout, role="postgres") as connection:
+        os.kill(server.pid, signal.SIGSTOP)  # so that it notices no death
+        obstacle.mkdir()
+        connection.pgconn.send_query(b"CHECKPOINT")
+        eventually(lambda: server._log and server._log.panicked, message="a PANIC")
+        assert server.poll() is None
+        monkeypatch.setattr(server_module, "PANIC_PATIENCE", 0.0)
+        assert server.poll() == -signal.SIGKILL
+        connection.pgconn.finish()
+    obstacle.rmdir()
+    server.start()
+    server.wait_ready()
+    assert ask(server.layout, "SELECT 1") == 1
 
 
 def _hold(data_dir: Path) -> tuple["subprocess.Popen[str]", int]:

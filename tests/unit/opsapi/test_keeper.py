@@ -32,36 +32,59 @@ def test_the_delay_grows_with_the_deaths(deaths: int, seconds: float) -> None:
     assert restart_delay(deaths) == seconds
 
 
-def test_what_runs_is_left_alone() -> None:
-    fake = Fake()
-    assert Keeper("it", fake, now=0.0).look(1.0) == LONGEST_DELAY
-    assert fake.starts == 0
+@pytest.fixture
+def fake() -> Fake:
+    """What is kept."""
+    return Fake()
 
 
-def test_what_ended_is_started_at_once() -> None:
+@pytest.fixture
+def keeper(fake: Fake) -> Keeper:
+    """One that started it at 0."""
+    made = Keeper("it", fake)
+    made.look(0.0)
+    return made
+
+
+def test_the_first_look_starts_it() -> None:
     fake = Fake()
-    keeper = Keeper("it", fake, now=0.0)
-    fake.status = 1
-    keeper.look(5.0)
+    assert Keeper("it", fake).look(7.0) == LONGEST_DELAY
     assert fake.starts == 1
 
 
-def test_what_ends_again_has_to_wait() -> None:
+def test_what_cannot_be_started_the_first_time_is_tried_again() -> None:
     fake = Fake()
-    keeper = Keeper("it", fake, now=0.0)
-    for _ in range(2):
-        fake.status = -9
-        pause = keeper.look(5.0)
-    assert (fake.starts, pause) == (1, 1.0)
-    assert keeper.look(5.75) == 0.25
-    keeper.look(6.0)
+    fake.fails = True
+    keeper = Keeper("it", fake)
+    assert [keeper.look(7.0), keeper.look(7.0)] == [0.0, 1.0]
+    fake.fails = False
+    keeper.look(8.0)
+    assert fake.starts == 3
+
+
+def test_what_runs_is_left_alone(fake: Fake, keeper: Keeper) -> None:
+    assert keeper.look(1.0) == LONGEST_DELAY
+    assert fake.starts == 1
+
+
+def test_what_ended_is_started_at_once(fake: Fake, keeper: Keeper) -> None:
+    fake.status = 1
+    keeper.look(5.0)
     assert fake.starts == 2
 
 
-@pytest.mark.parametrize(("ran", "starts"), [(SOUND_AFTER - 1, 1), (SOUND_AFTER, 2)])
-def test_what_ran_long_is_started_at_once_again(ran: float, starts: int) -> None:
-    fake = Fake()
-    keeper = Keeper("it", fake, now=0.0)
+def test_what_ends_again_has_to_wait(fake: Fake, keeper: Keeper) -> None:
+    for _ in range(2):
+        fake.status = -9
+        pause = keeper.look(5.0)
+    assert (fake.starts, pause) == (2, 1.0)
+    assert keeper.look(5.75) == 0.25
+    keeper.look(6.0)
+    assert fake.starts == 3
+
+
+@pytest.mark.parametrize(("ran", "starts"), [(SOUND_AFTER - 1, 2), (SOUND_AFTER, 3)])
+def test_what_ran_long_is_started_at_once_again(fake: Fake, keeper: Keeper, ran: float, starts: int) -> None:
     fake.status = 1
     keeper.look(1.0)
     fake.status = 1
@@ -69,15 +92,13 @@ def test_what_ran_long_is_started_at_once_again(ran: float, starts: int) -> None
     assert fake.starts == starts
 
 
-def test_what_cannot_be_started_is_tried_again_later() -> None:
-    fake = Fake()
-    keeper = Keeper("it", fake, now=0.0)
+def test_what_cannot_be_started_is_tried_again_later(fake: Fake, keeper: Keeper) -> None:
     fake.status, fake.fails = 1, True
     assert keeper.look(1.0) == 1.0
-    assert (fake.starts, keeper.look(1.5)) == (1, 0.5)
+    assert (fake.starts, keeper.look(1.5)) == (2, 0.5)
     fake.fails = False
     assert keeper.look(2.0) == LONGEST_DELAY
-    assert fake.starts == 2
+    assert fake.starts == 3
 
 
 @pytest.mark.parametrize(("status", "words"), [(0, "exit status 0"), (3, "exit status 3"), (-9, "signal 9")])

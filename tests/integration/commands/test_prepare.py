@@ -1,0 +1,45 @@
+"""`manage.py prepare` when its database fails under it."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from psycopg import errors
+
+from opsapi.management.with_database import line_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class FailingOnce:
+    """Fails the first statement about migrations, as an execute wrapper of Django's."""
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        """One statement."""
+        if "django_migrations" in sql and not self.failed:
+            self.failed = True
+            raise OperationalError(
+                "could not extend file\nHINT:  Check free disk space."
+            ) from errors.DiskFull()
+        return execute(sql, *arguments)
+
+
+def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixture) -> None:
+    failing = FailingOnce()
+    with connection.execute_wrapper(failing), caplog.at_level(logging.ERROR, logger="opsapi.prepare"):
+        call_command("prepare", "--keep-trying")
+    assert failing.failed
+    line = "the database's disk is full (could not extend file), beginning again in 0 s"
+    assert caplog.messages == [line]
+
+
+def test_it_ends_with_one_line_otherwise() -> None:
+    with connection.execute_wrapper(FailingOnce()), pytest.raises(OperationalError) as caught:
+        call_command("prepare")
+    assert line_of(caught.value) == "the database's disk is full; try again later: could not extend file"

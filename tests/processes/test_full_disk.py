@@ -1,0 +1,120 @@
+"""The disk of the data directory fills up: what answers meanwhile, and what comes back with the space."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from opsapi.embedded.layout import Layout
+from tests.eventually import eventually, is_running
+from tests.integration.embedded.sql import connect
+from tests.processes.platform import Platform
+
+pytestmark = pytest.mark.processes
+
+MEGABYTES = 256
+
+
+class Disk:
+    """A small file system at `path`, which can be filled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._filler = path / "filler"
+
+    def mount(self) -> None:
+        """Skips the test, saying why, where it may not."""
+        options = f"size={MEGABYTES}m,mode=711"
+        if not shutil.which("mount"):
+            pytest.skip("a small file system needs mount(8)")
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
+
+    def fill(self) -> None:
+        """To the last page."""
+        with suppress(OSError), self._filler.open("ab", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+
+    def free(self) -> None:
+        """There is space again."""
+        self._filler.unlink()
+
+
+@pytest.fixture
+def disk(platform: Platform) -> Iterator[Disk]:
+    """That of the data directory."""
+    platform.data_dir.mkdir(mode=0o711)
+    made = Disk(platform.data_dir)
+    made.mount()
+    yield made
+    platform.end()
+    subprocess.run(["umount", "--lazy", str(made.path)], check=True)
+
+
+def missing(platform: Platform) -> object:
+    """What readiness says is missing of the database."""
+    return platform.get("/health/ready").json().get("missing", {}).get("database")
+
+
+def is_ready(platform: Platform) -> bool:
+    """Whether a report can be stored."""
+    return platform.get("/health/ready").status_code == 200
+
+
+def test_a_full_disk_is_named_kills_no_web_process_and_all_comes_back_with_the_space(
+    platform: Platform, disk: Disk
+) -> None:
+    platform.start()
+    eventually(lambda: is_ready(platform))
+    disk.fill()
+    eventually(lambda: missing(platform) == "disk full", message="readiness names the full disk")
+
+    for _ in range(3):  # what replaces it begins files of its own
+        _replace_web_process(platform, disk)
+    web = platform.child("gunicorn worker")
+    for number in range(30):
+        assert platform.get(f"/nowhere/{number}").status_code == 404
+        assert platform.get("/metrics").status_code == 200
+    assert platform.child("gunicorn worker") == web
+
+    eventually(lambda: _ended(platform, disk) >= 3, message="PostgreSQL ends and is started again in vain")
+    assert not is_ready(platform)
+    disk.free()
+    eventually(lambda: is_ready(platform))
+
+    platform.kill()
+    disk.fill()
+    platform.launch()  # on a full disk
+    eventually(lambda: "PostgreSQL" in platform.log or "ready" in platform.log)
+    disk.free()
+    platform.wait_ready()
+    assert "Traceback" not in platform.log
+
+
+def _replace_web_process(platform: Platform, disk: Disk) -> None:
+    killed = platform.child("gunicorn worker")
+    os.kill(killed, signal.SIGKILL)
+
+    def is_replaced() -> bool:
+        disk.fill()  # whoever ended may have left space
+        return not is_running(killed) and platform.answers()
+
+    eventually(is_replaced, message="another web process answers")
+
+
+def _ended(platform: Platform, disk: Disk) -> int:
+    """How often PostgreSQL ended, having to lay a new piece of its log on the disk."""
+    disk.fill()
+    with suppress(psycopg.Error), connect(Layout(platform.data_dir), role="postgres") as connection:
+        while True:
+            connection.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 1000000))")
+    return platform.log.count("PostgreSQL ended")
