@@ -19,11 +19,10 @@ from accesslist import digest, nonces
 from accesslist.credentials import CallerRecord, begin_remembering, note_use, read_caller, use_nonce
 from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.principal import KeyPrincipal
-from accesslist.rules.ranges import counted_range
 from accesslist.rules.reaching import verdict
 from accesslist.throttles import throttle
 from opsapi import clock
-from opsapi.api.addresses import client_address, is_exempt, is_forwarded
+from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt

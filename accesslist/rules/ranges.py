@@ -1,8 +1,8 @@
-"""Ranges of addresses: as people write them, and as callers are counted by (decisions 3). Pure."""
+"""Ranges of addresses, as people write them (decisions 3). Pure."""
 
 import re
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_interface, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
 
 MAX_LENGTH = 50
 """No range needs more characters."""
@@ -10,7 +10,6 @@ MAX_LENGTH = 50
 _FORM = re.compile(r"[0-9A-Fa-f:.]+(/\d{1,3})?", re.ASCII)
 _FAULT = "must be an address or a range in CIDR notation"
 _MAPPED_BITS = 96
-_COUNTED_PREFIX = 64
 
 
 def read_range(text: str) -> str:
@@ -61,15 +60,6 @@ def only_address(cidr_block: str) -> str | None:
     """The address of a range of one; None of a wider one."""
     network = ip_network(cidr_block)
     return str(network.network_address) if network.num_addresses == 1 else None
-
-
-def counted_range(address: IPv4Address | IPv6Address | None) -> str:
-    """What a caller's attempts are counted for: the IPv4 address, or the IPv6 /64, which is one caller's."""
-    if address is None:
-        return "unknown"
-    if isinstance(address, IPv4Address):
-        return str(address)
-    return str(ip_network((address, _COUNTED_PREFIX), strict=False))
 
 
 def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:

@@ -8,7 +8,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.rules.listing import read_asked_range
-from accesslist.rules.ranges import counted_range
 from accesslist.selectors.users import any_user_exists, user_rows
 from accesslist.serializers.keys import key_links, present_key
 from accesslist.serializers.users import FirstUserInput, NewUserDocument, new_user, present_user
@@ -16,7 +15,7 @@ from accesslist.services.keys import NewKey
 from accesslist.services.users import unauth_user_create
 from accesslist.throttles import throttle
 from accesslist.views.base import NEW_USER_REFUSALS
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import client_address, counted_range
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import OPEN

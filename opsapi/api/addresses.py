@@ -1,7 +1,7 @@
 """Where a request comes from (decisions 3 "enforcement")."""
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -10,12 +10,13 @@ Address = IPv4Address | IPv6Address
 
 _WITH_PORT = re.compile(r"(?:([0-9.]+)|\[([0-9A-Fa-f:.]+)\]):([0-9]{1,5})")
 _LAST_PORT = 65_535
+_COUNTED_PREFIX = 64
 _PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip", "via")
 
 
 def peer_address(request: HttpRequest) -> Address | None:
     """The address of the other end of the connection; None when there is none (a Unix socket)."""
-    return _address(request.META.get("REMOTE_ADDR", ""))
+    return address_of(request.META.get("REMOTE_ADDR", ""))
 
 
 def client_address(request: HttpRequest) -> Address | None:
@@ -37,6 +38,27 @@ def forwarded_value(request: HttpRequest, header: str) -> str:
     proxies = sum(is_trusted_proxy(address) for address in _way_back(request))
     values = [value.strip() for value in request.headers.get(header, "").split(",")]
     return values[-min(proxies, len(values))] if proxies else ""
+
+
+def address_of(text: str) -> Address | None:
+    """The address that a socket or a header names; None where it is none. IPv4-mapped IPv6 is IPv4."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.scope_id:
+        return None  # a zone means something on one machine only, and PostgreSQL knows none
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def counted_range(address: Address | None) -> str:
+    """What a caller is counted by: the IPv4 address, or the IPv6 /64, which is one caller's."""
+    if address is None:
+        return "unknown"
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(ip_network((address, _COUNTED_PREFIX), strict=False))
 
 
 def is_forwarded(request: HttpRequest) -> bool:
@@ -71,18 +93,7 @@ def _hop(text: str) -> Address | None:
     """A hop of X-Forwarded-For, with or without its port."""
     found = _WITH_PORT.fullmatch(text)
     if found is None:
-        return _address(text)
+        return address_of(text)
     ipv4, ipv6, port = found.groups()
     is_odd = int(port) > _LAST_PORT or (ipv6 and ":" not in ipv6)
-    return None if is_odd else _address(ipv4 or ipv6)
-
-
-def _address(text: str) -> Address | None:
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    if isinstance(address, IPv6Address) and address.scope_id:
-        return None  # a zone means something on one machine only, and PostgreSQL knows none
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    return None if is_odd else address_of(ipv4 or ipv6)

@@ -1,11 +1,8 @@
-"""Ranges of addresses as they are written, compared and counted by (decisions 3)."""
-
-from ipaddress import ip_address
+"""Ranges of addresses as they are written, and compared (decisions 3)."""
 
 import pytest
 
 from accesslist.rules.ranges import (
-    counted_range,
     covers,
     is_within,
     only_address,
@@ -114,23 +111,6 @@ def test_an_address_is_covered_by_a_range_of_its_kind(
 )
 def test_a_range_of_one_is_an_address(block: str, address: str | None) -> None:
     assert only_address(block) == address
-
-
-@pytest.mark.parametrize(
-    ("address", "counted"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
-        ("2001:db8:1:3::", "2001:db8:1:3::/64"),
-    ],
-)
-def test_who_has_many_addresses_is_counted_once(address: str, counted: str) -> None:
-    assert counted_range(ip_address(address)) == counted
-
-
-def test_callers_without_an_address_are_counted_together() -> None:
-    assert counted_range(None) == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Who calls, out of what proxies write (decisions 3 "enforcement")."""
 
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 import pytest
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from opsapi.api.addresses import client_address
+from opsapi.api.addresses import client_address, counted_range
 
 PROXY = "198.51.100.1"
 
@@ -75,3 +75,20 @@ def test_what_is_no_address_is_not_guessed_at(forwarded: str) -> None:
 
 def test_nobody_else_is_asked_through_whom_they_come() -> None:
     assert caller("203.0.113.7:1234", peer="192.0.2.1") == "192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
+        ("2001:db8:1:3::", "2001:db8:1:3::/64"),
+    ],
+)
+def test_who_has_many_addresses_is_counted_once(address: str, counted: str) -> None:
+    assert counted_range(ip_address(address)) == counted
+
+
+def test_callers_without_an_address_are_counted_together() -> None:
+    assert counted_range(None) == "unknown"
