@@ -37,12 +37,13 @@ bind = [
 worker_class = "opsapi.supervisor.web_worker.Worker"
 workers = settings.OPSAPI_WORKERS
 threads = settings.OPSAPI_THREADS
-# Connections, not requests: most of them wait in the event loop. Below the usual 1024 open files.
-worker_connections = 800
+# Connections, not requests: most of them wait in the event loop. Fewer where fewer files may be opened.
+worker_connections = 4000
 backlog = 1024
 timeout = 30
 graceful_timeout = 3
 keepalive = 15
+sendfile = False  # what a reader does not take waits in the event loop, files too
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 an unnamed file
 
 limit_request_line = 8190

@@ -1,9 +1,15 @@
-"""A connection of the web worker: gathers a request without a thread, then gives it to gunicorn's parser."""
+"""A connection of the web worker: gathers a request without a thread, gives it to gunicorn's parser, and
+keeps the answer until it is read.
+"""
 
 import contextlib
 import socket
 import ssl
+import struct
 import time
+from collections.abc import Hashable
+from enum import StrEnum
+from types import SimpleNamespace
 from typing import Any
 
 from gunicorn import http
@@ -11,12 +17,11 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn
 
+from opsapi.supervisor.answer import STALL_SECONDS, Answer
 from opsapi.supervisor.arrival import Arrival, Verdict
 
 PIECE = 64 * 1024
 PIECES_PER_EVENT = 16
-# What a thread waits for the peer of a whole request: to take the answer, or the rest of an oversized body.
-STALL_SECONDS = 10.0
 NOT_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -51,7 +56,7 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no 
         except TimeoutError:
             raise NoMoreData from None
         finally:
-            self.sock.settimeout(STALL_SECONDS)
+            self.sock.setblocking(False)
 
 
 class CheckedReader:
@@ -68,23 +73,52 @@ class CheckedReader:
             raise NoMoreData(str(error)) from None
 
 
+class Phase(StrEnum):
+    """What the event loop waits for: nothing, where the request has a thread or waits for one."""
+
+    REQUEST = "the rest of a request"
+    ANSWER = "a reader of the answer"
+    END = "the client's end of the connection"
+
+
 class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
-    """A connection that gathers its requests."""
+    """A connection that gathers its requests, and keeps its answers until they are read."""
 
     arrival: Arrival
-    idle_until: float
+    until: float
+    caller: Hashable
+    phase: Phase | None = None
+    answer: Answer | None = None
+    keeps_alive: bool = False
     held: int = 0
     parser: Any
+    _rest: bytes = b""
 
     def await_request(self, now: float, idle_seconds: float) -> None:
         """Begins with the next request; its first byte has to come within `idle_seconds`."""
-        self.sock.setblocking(False)
         self.arrival = Arrival(now)
-        self.idle_until = now + idle_seconds
+        self.until = now + idle_seconds
+
+    def await_next(self, now: float, idle_seconds: float) -> Verdict:
+        """The same after an answer; the client may have sent the request, or some of it, already."""
+        self.answer = None
+        self.await_request(now, idle_seconds)
+        rest, self._rest = self._rest, b""
+        return self.take(rest) if rest else Verdict.PART
+
+    def is_idle(self) -> bool:
+        """Whether nothing is lost when it is closed."""
+        return self.phase is Phase.END or (self.phase is Phase.REQUEST and not self.arrival.data)
 
     def deadline(self) -> float:
-        """When to give up on the request being awaited."""
-        return self.arrival.deadline() if self.arrival.data else self.idle_until
+        """When to give up on what is awaited."""
+        if self.phase is Phase.ANSWER and self.answer:
+            return self.answer.deadline()
+        return self.until if self.is_idle() else self.arrival.deadline()
+
+    def bytes_held(self) -> int:
+        """Of requests and the answer."""
+        return len(self.arrival.data) + len(self._rest) + (self.answer.held if self.answer else 0)
 
     def receive(self) -> Verdict | None:
         """Reads what is there. None: the peer has gone."""
@@ -95,7 +129,7 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
                 if not piece:
                     return None
                 verdict = self.take(piece)
-                if verdict is not Verdict.PART:
+                if verdict is not Verdict.PART or self._has_no_more(piece):
                     break
         except NOT_YET:
             return verdict
@@ -119,7 +153,45 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
             self.parser = http.get_parser(self.cfg, self.sock, self.client)
             self.parser.unreader = ArrivedUnreader(self.sock)
             self.initialized = True
-        self.sock.settimeout(STALL_SECONDS)
+        self.sock.setblocking(False)  # gunicorn has made it a blocking one
         now = time.monotonic()
         self.parser.unreader.feed(bytes(self.arrival.data), now + STALL_SECONDS)
         self.arrival = Arrival(now)
+
+    def to_be_answered(self) -> SimpleNamespace:
+        """What gunicorn needs of a connection to answer a request: its answer stands for the socket."""
+        self.answer = Answer(self.sock)
+        return SimpleNamespace(sock=self.answer, client=self.client, server=self.server)
+
+    def answered(self, *, keeps_alive: bool) -> None:
+        """Its thread has done with the request."""
+        self.keeps_alive = keeps_alive
+        self._rest = self.parser.unreader.leftover() if keeps_alive else b""
+
+    def flush(self) -> int:
+        """As the answer's: which event to wait for, 0 when it has gone out; raises GoneError."""
+        return self.answer.flush() if self.answer else 0
+
+    def hang_up(self, until: float) -> None:
+        """Closes our side; the client's is awaited. Raises OSError when it has gone."""
+        self.until = until
+        self.sock.setblocking(False)
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def has_gone(self) -> bool:
+        """Reads on after `hang_up`: whether the client has closed its side."""
+        try:
+            return not self.sock.recv(PIECE)
+        except NOT_YET:
+            return False
+        except OSError:
+            return True
+
+    def abandon(self) -> None:
+        """Closing it will drop what the kernel has of the answer."""
+        with contextlib.suppress(OSError):
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def _has_no_more(self, piece: bytes) -> bool:
+        """Whether to spare the system call that would say so: the event loop is told of what comes later."""
+        return len(piece) < PIECE and not isinstance(self.sock, ssl.SSLSocket)

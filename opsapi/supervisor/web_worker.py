@@ -1,38 +1,52 @@
-"""gunicorn's threaded worker, with threads for whole requests only.
+"""gunicorn's threaded worker, with threads for the application only.
 
-As it comes, a thread reads its request from the socket, and as many slow clients as there are threads
-stop the service. Here the event loop gathers each request (`arrival`), with deadlines, and a thread gets
-it when it is whole; connections are also closed by the loop, which otherwise stands still for each.
+As it comes, a thread reads its request from the socket and writes the answer there, and as many slow clients
+as there are threads stop the service. Here the event loop gathers each request (`arrival`), with deadlines. A
+thread gets it when it is whole and it is its caller's turn (`turns`). What the reader does not take at once
+of the answer (`answer`) is again for the event loop. Connections are bounded, in all and by address; where
+they run short, the longest idle ones are closed.
 """
 
 import contextlib
 import errno
 import socket
 import time
+from collections.abc import Container
 from concurrent.futures import Future
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
 from typing import Any
 
+from django.conf import settings
 from gunicorn import sock
+from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
+from opsapi.supervisor.answer import STALL_SECONDS, GoneError
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, Verdict
-from opsapi.supervisor.web_connection import NOT_YET, PIECE, STALL_SECONDS, CheckedReader, Connection
+from opsapi.supervisor.callers import Callers, largest
+from opsapi.supervisor.open_files import most_connections
+from opsapi.supervisor.turns import Turns
+from opsapi.supervisor.web_connection import CheckedReader, Connection, Phase
 from opsapi.supervisor.web_refusals import refusal, status_of
 
 LINGER_SECONDS = 3.0
 STOP_IDLE_SECONDS = 1.0
 SWEEP_SECONDS = 0.5
-# All requests of one worker process that are not yet answered, in bytes.
+ACCEPTS_PER_EVENT = 16
+ACCEPT_PAUSE_SECONDS = 0.5
+# Requests of one worker process that are not yet answered, and answers that are not yet read, all in bytes.
 MOST_HELD = 128 * 1024 * 1024
-# An answer that fits goes out without its reader; the kernel lowers this to its own limit.
+# What of an answer the kernel takes at once; it lowers this to its own limit.
 SEND_BUFFER = 1024 * 1024
 REFUSALS = {
     Verdict.MALFORMED: HTTPStatus.BAD_REQUEST,
     Verdict.OVERSIZED: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 }
+CROWDED = "its longest idle ones are closed"
+NO_CONNECTION = (errno.EAGAIN, errno.ECONNABORTED)
+NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -40,43 +54,44 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def init_process(self) -> None:
         """In the new process, before the event loop."""
-        self.waiting: set[Connection] = set()
-        self.lingering: dict[Connection, float] = {}
-        self.swept = self.stopping_since = 0.0
-        self.held = 0
+        self.worker_connections = most_connections(self.cfg.worker_connections, self.cfg.threads)
+        self.callers = Callers(min(settings.OPSAPI_CONNECTIONS_PER_ADDRESS, self.worker_connections // 2))
+        # Each in the order in which the connections came there.
+        self.watched: dict[Phase, dict[Connection, None]] = {phase: {} for phase in Phase}
+        self.turns = Turns[Connection]()
+        self.busy = self.held = 0
+        self.swept = self.stopping_since = self.accepts_from = 0.0
         super().init_process()
 
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """gunicorn calls this for every event; while no file can be opened, new connections wait outside."""
+        super().set_accept_enabled(enabled and time.monotonic() >= self.accepts_from)
+
     def accept(self, listener: socket.socket) -> None:
-        """A new connection: its request is awaited, no thread touches it yet."""
-        try:
-            client, address = listener.accept()
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.ECONNABORTED):
+        """New connections: their requests are awaited, no thread touches them yet."""
+        for _ in range(ACCEPTS_PER_EVENT):
+            try:
+                client, address = listener.accept()
+            except OSError as error:
+                if error.errno in NO_FILES and self._close_longest_idle():
+                    continue
+                if error.errno not in NO_CONNECTION:
+                    self._pause_accepting(error)
                 return
-            raise
-        self.nr_conns += 1
-        try:
-            conn = Connection(self.cfg, self._prepared(client), address, listener.getsockname())
-        except OSError:  # it has gone already
-            client.close()
-            self.nr_conns -= 1
-            return
-        conn.await_request(time.monotonic(), HEAD_SECONDS)
-        self._wait(conn)
+            self._welcome(client, address, listener)
+
+    def enqueue_req(self, conn: Connection) -> None:
+        """In the event loop, with a request that is whole: it gets a thread when it is its caller's turn."""
+        self.turns.add(conn.caller, conn)
+        self._give_threads()
 
     def finish_request(self, conn: Connection, answered: "Future[object]") -> None:
         """In the event loop, after a thread served a request."""
-        self._account(conn, 0)
-        if answered.exception() is None and answered.result():
-            leftover = conn.parser.unreader.leftover()
-            conn.await_request(time.monotonic(), self.cfg.keepalive)
-            verdict = conn.take(leftover) if leftover else Verdict.PART
-            if verdict is Verdict.PART:
-                self._wait(conn)
-            else:
-                self._proceed(conn, verdict)
-        else:
-            self._linger(conn)
+        self.busy -= 1
+        self._give_threads()
+        keeps_alive = answered.exception() is None and bool(answered.result())
+        conn.answered(keeps_alive=keeps_alive)
+        self._send(conn)
 
     def murder_pending(self) -> None:
         """gunicorn calls this about once a second, and after every event: ends what is overdue."""
@@ -84,24 +99,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if now - self.swept < SWEEP_SECONDS:
             return
         self.swept = now
-        for conn in [conn for conn in self.waiting if self._overdue(conn, now)]:
-            self._unwait(conn)
-            if conn.arrival.data:
-                self._refuse(conn, HTTPStatus.REQUEST_TIMEOUT)
-            else:
-                self._close(conn)
-        horizon = now if self.alive else now + STOP_IDLE_SECONDS
-        for conn in [conn for conn, until in self.lingering.items() if until < horizon]:
-            self._end_lingering(conn)
+        self.stopping_since = self.stopping_since or (0.0 if self.alive else now)
+        for conn in [conn for conns in self.watched.values() for conn in conns if self._overdue(conn, now)]:
+            self._end(conn, HTTPStatus.REQUEST_TIMEOUT)
 
     def handle_request(self, req: Any, conn: Connection) -> bool:
         """In a thread, with the parsed request."""
         req.body.reader = CheckedReader(req.body.reader)
         try:
-            return bool(super().handle_request(req, conn))
-        except TimeoutError:  # gunicorn would log a trace of it
-            self.log.warning("%s does not read its answer", (conn.client or ("-",))[0])
+            keeps_alive = bool(super().handle_request(req, conn.to_be_answered()))
+            conn.flush()
+        except GoneError:  # the event loop is told as well
             return False
+        return keeps_alive
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         """In a thread: the parser refused the request, or something broke around the application."""
@@ -120,39 +130,88 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         has it, would repeat it on a connection that is being closed.
         """
         until = time.monotonic() + STALL_SECONDS
-        return keepalive and bool(conn.parser.finish_body(deadline=until, max_bytes=LONGEST_REQUEST))
+        try:
+            return keepalive and bool(conn.parser.finish_body(deadline=until, max_bytes=LONGEST_REQUEST))
+        except ParseException:  # it has its answer; gunicorn would send another one
+            return False
+
+    def _welcome(self, client: socket.socket, address: tuple[str, int], listener: socket.socket) -> None:
+        try:
+            conn = Connection(self.cfg, self._prepared(client), address, listener.getsockname())
+        except OSError:  # it has gone already
+            client.close()
+            return
+        self.nr_conns += 1
+        self.callers.add(conn)
+        if crowd := self.callers.too_many(conn):
+            if self.callers.is_news(conn):
+                self.log.warning(
+                    "%s has more than %d connections: %s", conn.caller, self.callers.most, CROWDED
+                )
+            if not self._close_longest_idle(crowd):
+                self._close(conn)
+                return
+        if self.nr_conns >= self.worker_connections:
+            self._close_longest_idle()
+        conn.await_request(time.monotonic(), HEAD_SECONDS)
+        self._watch(conn, Phase.REQUEST)
 
     def _prepared(self, client: socket.socket) -> socket.socket:
         client.setblocking(False)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         return sock.ssl_wrap_socket(client, self.cfg) if self.cfg.is_ssl else client
 
-    def _overdue(self, conn: Connection, now: float) -> bool:
-        if self.alive or conn.arrival.data:
-            return conn.deadline() < now
-        # Stopping: a client may have sent its next request already, so the door stays open for a moment.
-        self.stopping_since = self.stopping_since or now
-        return min(conn.deadline(), self.stopping_since + STOP_IDLE_SECONDS) < now
+    def _pause_accepting(self, error: OSError) -> None:
+        self.log.warning("new connections wait: %s", error.strerror)
+        self.accepts_from = time.monotonic() + ACCEPT_PAUSE_SECONDS
+        self.set_accept_enabled(False)
 
-    def _wait(self, conn: Connection) -> None:
-        self.waiting.add(conn)
-        self.poller.register(conn.sock, EVENT_READ, partial(self._on_readable, conn))
+    def _close_longest_idle(self, crowd: Container[Connection] | None = None) -> bool:
+        """Of all, or of the crowd: of those that are answered the first, else of those that are awaited."""
+        for phase in (Phase.END, Phase.REQUEST):
+            for conn in self.watched[phase]:
+                if crowd is None or conn in crowd:
+                    self._close(conn)
+                    return True
+        return False
 
-    def _unwait(self, conn: Connection) -> None:
-        self.waiting.discard(conn)
-        self.poller.unregister(conn.sock)
+    def _give_threads(self) -> None:
+        while self.busy < self.cfg.threads and (conn := self.turns.take()):
+            self.busy += 1
+            super().enqueue_req(conn)
 
-    def _on_readable(self, conn: Connection, _: object) -> None:
+    def _watch(self, conn: Connection, phase: Phase, event: int = EVENT_READ) -> None:
+        """The event loop goes on with the connection when there is such an event."""
+        self.watched[phase][conn] = None
+        conn.phase = phase
+        self.poller.register(conn.sock, event, partial(self._on_event, conn, phase))
+
+    def _unwatch(self, conn: Connection) -> None:
+        if conn.phase is not None:
+            del self.watched[conn.phase][conn]
+            conn.phase = None
+            self.poller.unregister(conn.sock)
+
+    def _on_event(self, conn: Connection, phase: Phase, _: object) -> None:
+        if conn.phase is not phase:
+            return  # another event of the same moment has closed it
+        if phase is Phase.REQUEST:
+            self._receive(conn)
+        elif phase is Phase.ANSWER:
+            self._unwatch(conn)
+            self._send(conn)
+        elif conn.has_gone():
+            self._close(conn)
+
+    def _receive(self, conn: Connection) -> None:
         verdict = conn.receive()
-        self._account(conn, len(conn.arrival.data))
+        self._account(conn, conn.bytes_held())
         if verdict is not Verdict.PART:
-            self._unwait(conn)
             self._proceed(conn, verdict)
-        elif self.held > MOST_HELD:
-            self._unwait(conn)
-            self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
+        self._relieve()
 
     def _proceed(self, conn: Connection, verdict: Verdict | None) -> None:
+        self._unwatch(conn)
         if verdict is Verdict.WHOLE:
             conn.data_ready = True  # or the thread would wait for more
             self.enqueue_req(conn)
@@ -160,6 +219,51 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._refuse(conn, REFUSALS[verdict])
         else:
             self._close(conn)
+
+    def _send(self, conn: Connection) -> None:
+        """What is left of the answer, as far as its reader takes it; after its end the connection goes on."""
+        try:
+            event = conn.flush()
+        except GoneError as error:
+            self._give_up(conn, stalled=error.stalled)
+            return
+        self._account(conn, conn.bytes_held())
+        if event:
+            self._watch(conn, Phase.ANSWER, event)
+            self._relieve()
+        elif conn.keeps_alive:
+            verdict = conn.await_next(time.monotonic(), self.cfg.keepalive)
+            if verdict is Verdict.PART:
+                self._watch(conn, Phase.REQUEST)
+            else:
+                self._proceed(conn, verdict)
+        else:
+            self._linger(conn)
+
+    def _overdue(self, conn: Connection, now: float) -> bool:
+        deadline = conn.deadline()
+        if self.stopping_since and conn.is_idle():
+            # A client may have sent its next request already, so the door stays open for a moment.
+            deadline = min(deadline, self.stopping_since + STOP_IDLE_SECONDS)
+        return deadline < now
+
+    def _relieve(self) -> None:
+        """While too much is held, of the caller who has most of it the largest is ended."""
+        while self.held > MOST_HELD:
+            conn = largest([*self.watched[Phase.REQUEST], *self.watched[Phase.ANSWER]])
+            if conn is None or not conn.held:
+                return  # threads have the rest
+            self._end(conn, HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def _end(self, conn: Connection, status: HTTPStatus) -> None:
+        """Before its time: a request that is not whole is refused, an answer that is not read is dropped."""
+        if conn.phase is Phase.ANSWER:
+            self._give_up(conn, stalled=True)
+        elif conn.is_idle():
+            self._close(conn)
+        else:
+            self._unwatch(conn)
+            self._refuse(conn, status)
 
     def _refuse(self, conn: Connection, status: HTTPStatus) -> None:
         with contextlib.suppress(OSError):  # it may have gone meanwhile
@@ -170,34 +274,25 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         """Closes our side and reads on for a while, or the answer could be lost (RFC 9112 9.6)."""
         self._account(conn, 0)
         try:
-            conn.sock.setblocking(False)
-            conn.sock.shutdown(socket.SHUT_WR)
+            conn.hang_up(time.monotonic() + LINGER_SECONDS)
         except OSError:
             self._close(conn)
             return
-        self.lingering[conn] = time.monotonic() + LINGER_SECONDS
-        self.poller.register(conn.sock, EVENT_READ, partial(self._on_lingering, conn))
+        self._watch(conn, Phase.END)
 
-    def _on_lingering(self, conn: Connection, _: object) -> None:
-        try:
-            gone = not conn.sock.recv(PIECE)
-        except NOT_YET:
-            return
-        except OSError:
-            gone = True
-        if gone:
-            self._end_lingering(conn)
-
-    def _end_lingering(self, conn: Connection) -> None:
-        del self.lingering[conn]
-        self.poller.unregister(conn.sock)
+    def _give_up(self, conn: Connection, *, stalled: bool) -> None:
+        if stalled:
+            self.log.warning("%s does not read its answer", (conn.client or ("-",))[0])
+        conn.abandon()
         self._close(conn)
+
+    def _close(self, conn: Connection) -> None:
+        self._unwatch(conn)
+        self._account(conn, 0)
+        self.callers.remove(conn)
+        self.nr_conns -= 1
+        conn.close()
 
     def _account(self, conn: Connection, held: int) -> None:
         self.held += held - conn.held
         conn.held = held
-
-    def _close(self, conn: Connection) -> None:
-        self._account(conn, 0)
-        self.nr_conns -= 1
-        conn.close()

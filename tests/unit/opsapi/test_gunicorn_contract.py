@@ -26,7 +26,9 @@ from opsapi.supervisor.web_worker import Worker
 OVERRIDDEN: dict[type, dict[str, list[str]]] = {
     Worker: {
         "init_process": ["self"],
+        "set_accept_enabled": ["self", "enabled"],
         "accept": ["self", "listener"],
+        "enqueue_req": ["self", "conn"],
         "finish_request": ["self", "conn", "fs"],
         "murder_pending": ["self"],
         "handle_request": ["self", "req", "conn"],
@@ -39,7 +41,6 @@ OVERRIDDEN: dict[type, dict[str, list[str]]] = {
 """Our class → what it overrides, with the parameters gunicorn's own has."""
 
 CALLED = [
-    (ThreadWorker.enqueue_req, ["self", "conn"]),
     (TConn.__init__, ["self", "cfg", "sock", "client", "server"]),
     (TConn.close, ["self", "graceful"]),
     (SocketUnreader.take_buffered, ["self"]),
@@ -86,7 +87,8 @@ def test_the_attributes_it_uses_are_there(end: socket.socket) -> None:
     worker = ThreadWorker(1, 1, [], None, 30, config, logging.getLogger("gunicorn.error"))
     connection = TConn(config, end, ("127.0.0.1", 1), ("127.0.0.1", 2))
     parser = http.get_parser(config, end, ("127.0.0.1", 1))
-    assert {"cfg", "log", "alive", "nr_conns", "poller", "tpool"} <= vars(worker).keys()
+    used = {"cfg", "log", "alive", "nr_conns", "worker_connections", "poller", "tpool"}
+    assert used <= vars(worker).keys()
     assert {"cfg", "sock", "client", "parser", "initialized", "data_ready"} <= vars(connection).keys()
     assert isinstance(parser.unreader, SocketUnreader)
     assert {"sock", "mxchunk"} <= vars(parser.unreader).keys()

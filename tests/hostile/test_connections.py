@@ -1,0 +1,191 @@
+"""The web server and callers who open many connections, send slowly, or do not read: others are answered."""
+
+import io
+import resource
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opsapi.supervisor.web_worker import MOST_HELD
+from tests.eventually import eventually
+from tests.hostile.budget import LONG
+from tests.processes.answers import LARGE, PART, PARTS, SMALL
+from tests.processes.certificates import make_certificate
+from tests.processes.web_server import PATIENCE, WebServer, everything, get, web_server
+
+pytestmark = pytest.mark.processes
+
+INNOCENT = "127.0.0.2"
+PROXY = "127.0.0.3"
+MANY = 3000 if LONG else 1000
+"""More than a worker process took from all callers together when each connection had a place in it."""
+MOST = 100
+"""Connections of an address, in these tests."""
+POST = b"POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+TOO_MUCH = 16 << 20
+STALLS = {
+    "says nothing": b"",
+    "stops in the head": b"GET /small HTTP/1.1\r\nHost: localhost\r\nX: ",
+    "stops in the body": POST % 9 + b"{",
+    "reads nothing": get("/large") * 6,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _files() -> Iterator[None]:
+    """As many open files as this process may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with web_server(
+        tmp_path_factory.mktemp("web"),
+        OPSAPI_CONNECTIONS_PER_ADDRESS=str(MOST),
+        OPSAPI_TRUSTED_PROXIES=f"{PROXY}/32",
+        OPSAPI_THREADS="8",
+    ) as made:
+        yield made
+        assert "Traceback" not in made.log
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    directory = tmp_path_factory.mktemp("tls")
+    with web_server(directory, certificate=make_certificate(directory)) as made:
+        yield made
+
+
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    """Connections that are closed with the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize("start", STALLS.values(), ids=STALLS)
+def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
+    server: WebServer, held: ExitStack, start: bytes
+) -> None:
+    for _ in range(MANY):
+        _stall(held, server, "127.0.0.1", start)
+    assert server.answers(INNOCENT)
+
+
+def test_an_address_that_has_too_many_connections_loses_those_that_are_idle_the_longest(
+    server: WebServer, held: ExitStack
+) -> None:
+    theirs = [held.enter_context(server.connect("127.0.0.4")) for _ in range(MOST + 20)]
+    other = held.enter_context(server.connect(INNOCENT))
+    for connection in theirs[:20]:
+        assert connection.recv(1) == b""
+    for connection in [*theirs[20:], other]:
+        assert _answer(connection, "/small") == SMALL
+    assert server.log.count("127.0.0.4 has more than 100 connections") == 1
+
+
+def test_a_trusted_proxy_has_as_many_connections_as_it_opens(server: WebServer, held: ExitStack) -> None:
+    theirs = [held.enter_context(server.connect(PROXY)) for _ in range(MOST + 20)]
+    for connection in theirs:
+        assert _answer(connection, "/small") == SMALL
+
+
+def test_no_more_connections_are_held_than_files_can_be_opened(tmp_path: Path, held: ExitStack) -> None:
+    low = ("sh", "-c", 'ulimit -n 256; exec "$@"', "sh")
+    with web_server(tmp_path, *low) as server:
+        worker = server.worker
+        for number in range(700):
+            _stall(held, server, f"127.0.{1 + number // 200}.{1 + number % 200}", b"")
+        assert server.answers(INNOCENT)
+        assert server.worker == worker
+        assert "new connections wait" not in server.log
+
+
+def test_files_that_run_out_all_the_same_end_no_worker(tmp_path: Path, held: ExitStack) -> None:
+    with web_server(tmp_path) as server:
+        worker = server.worker
+        files, hard = resource.prlimit(worker, resource.RLIMIT_NOFILE)
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (3, hard))
+        waiting = held.enter_context(server.connect())
+        waiting.sendall(get("/small", close=True))
+        eventually(lambda: "new connections wait" in server.log)
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (files, hard))
+        assert b"200 OK" in everything(waiting)
+        highest = max(int(file.name) for file in Path(f"/proc/{worker}/fd").iterdir())
+        resource.prlimit(worker, resource.RLIMIT_NOFILE, (highest + 5, hard))
+        for number in range(20):
+            _stall(held, server, f"127.0.1.{1 + number}", b"")
+        assert server.answers(INNOCENT)
+        assert server.worker == worker
+
+
+@pytest.mark.parametrize("name", ["server", "tls"])
+def test_a_reader_that_takes_its_time_gets_every_byte(
+    name: str, request: pytest.FixtureRequest, held: ExitStack
+) -> None:
+    chosen: WebServer = request.getfixturevalue(name)
+    slow = held.enter_context(chosen.connect())
+    slow.sendall(get("/large") + get("/parts") + get("/small", close=True))
+    assert chosen.answers(INNOCENT)
+    received = Received(everything(slow))
+    assert [_body(received) for _ in range(3)] == [LARGE, PART * PARTS, SMALL]
+
+
+def test_who_sends_too_much_at_once_is_refused_and_nobody_else(server: WebServer, held: ExitStack) -> None:
+    small = held.enter_context(server.connect(INNOCENT))
+    small.sendall(get("/small")[:20])
+    large = [held.enter_context(server.connect()) for _ in range(MOST_HELD // TOO_MUCH + 1)]
+    for connection in large:
+        connection.sendall(POST % (TOO_MUCH + 1) + b"x" * TOO_MUCH)
+    ready, _, _ = select.select(large, [], [], PATIENCE)
+    assert ready[0].recv(100).startswith(b"HTTP/1.1 503 ")
+    small.sendall(get("/small")[20:])
+    assert _body(small) == SMALL
+
+
+def test_an_answer_that_fails_halfway_is_seen_to_have_failed(tmp_path: Path) -> None:
+    with web_server(tmp_path) as server, server.connect() as connection:
+        connection.sendall(get("/broken"))
+        received = everything(connection)
+        assert received.count(PART) == 2
+        assert not received.endswith(b"0\r\n\r\n")
+        assert server.answers()
+        assert server.log.count("RuntimeError: halfway") == 1
+
+
+class Received(io.BytesIO):
+    """What came on a connection, for a reader of answers who closes it after each of them."""
+
+    def makefile(self, _mode: str) -> "Received":
+        """Itself."""
+        return self
+
+    def close(self) -> None:
+        """It stays open."""
+
+
+def _stall(held: ExitStack, server: WebServer, address: str, start: bytes) -> None:
+    connection = held.enter_context(server.connect(address))
+    connection.setblocking(False)
+    connection.send(start)
+
+
+def _answer(connection: socket.socket, path: str) -> bytes:
+    connection.sendall(get(path))
+    return _body(connection)
+
+
+def _body(connection: Any) -> bytes:
+    answer = HTTPResponse(connection)
+    answer.begin()
+    assert answer.status == 200
+    return answer.read()

@@ -1,0 +1,121 @@
+"""An answer whose reader takes it later, slowly, or not at all."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from selectors import EVENT_WRITE
+
+import pytest
+
+from opsapi.supervisor import answer as module
+from opsapi.supervisor.answer import AHEAD, READ_BYTES_PER_SECOND, STALL_SECONDS, Answer, GoneError
+
+LARGE = bytes(range(256)) * (8 << 10)
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Ours, which does not block, and the reader's."""
+    ours, theirs = socket.socketpair()
+    with closing(ours), closing(theirs):
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        yield ours, theirs
+
+
+def read(end: socket.socket) -> bytes:
+    """What has come."""
+    received = bytearray()
+    try:
+        while piece := end.recv(1 << 20):
+            received += piece
+    except BlockingIOError:
+        pass
+    return bytes(received)
+
+
+def test_the_head_goes_out_with_what_follows_it(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    answer = Answer(ours)
+    answer.sendall(b"head ")
+    assert read(theirs) == b""
+    answer.sendall(b"body")
+    assert read(theirs) == b"head body"
+    assert (answer.held, answer.flush()) == (0, 0)
+
+
+def test_a_head_alone_goes_out_at_the_end(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    answer = Answer(ours)
+    answer.sendall(b"head")
+    assert answer.flush() == 0
+    assert read(theirs) == b"head"
+
+
+def test_what_comes_before_the_answer_goes_out_at_once(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    assert Answer(ours).send(b"100") == 3
+    assert read(theirs) == b"100"
+
+
+def test_what_is_not_taken_waits_and_nothing_is_lost(ends: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = ends
+    answer, received = Answer(ours), b""
+    answer.sendall(b"head")
+    answer.sendall(LARGE)
+    assert 0 < answer.held < len(LARGE)
+    assert answer.flush() == EVENT_WRITE
+    while answer.held:
+        received += read(theirs)
+        answer.flush()
+    assert received + read(theirs) == b"head" + LARGE
+
+
+def test_a_reader_has_longer_the_more_it_takes(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    ours, theirs = ends
+    answer = Answer(ours)
+    answer.sendall(b"")
+    answer.sendall(LARGE)
+    taken = len(read(theirs))
+    assert answer.deadline() == 100 + STALL_SECONDS + taken / READ_BYTES_PER_SECOND
+
+
+def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STALL_SECONDS", 0.0)
+    monkeypatch.setattr(module, "READ_BYTES_PER_SECOND", 1e12)
+    answer = Answer(ends[0])
+    for _ in range(AHEAD // len(LARGE)):
+        answer.sendall(LARGE)
+    answer.sendall(LARGE)
+    with pytest.raises(GoneError) as gone:
+        answer.sendall(LARGE)
+    assert gone.value.stalled
+    assert answer.held <= AHEAD + len(LARGE)
+    with pytest.raises(GoneError):
+        answer.flush()
+    assert ends[0].gettimeout() == 0
+
+
+def test_a_reader_who_has_gone_is_told_apart_from_one_who_does_not_read(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    answer = Answer(ends[0])
+    ends[1].close()
+    answer.sendall(b"head")
+    with pytest.raises(GoneError) as gone:
+        answer.sendall(b"body")
+    assert not gone.value.stalled
+
+
+def test_gunicorn_does_not_end_the_connection(ends: tuple[socket.socket, socket.socket]) -> None:
+    answer = Answer(ends[0])
+    with pytest.raises(OSError, match="event loop"):
+        answer.shutdown(socket.SHUT_WR)
+    answer.close()
+    assert ends[0].fileno() >= 0
