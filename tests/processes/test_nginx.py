@@ -1,6 +1,8 @@
 """`deploy/`: the shipped nginx before real web processes and a worker, all on a database outside."""
 
 import os
+import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +13,8 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPDigestAuth
 
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.deployment import NGINX
@@ -32,6 +36,8 @@ USER = {
     "firstName": "Ada",
     "lastName": "Lovelace",
 }
+MOST = 256
+"""Requests of one address at a time, of the shipped file."""
 CLIENT = "127.0.0.2"
 """Where our requests come from, beside the proxy's own 127.0.0.1."""
 
@@ -160,6 +166,23 @@ def test_without_web_processes_it_answers_as_the_platform_would(tmp_path: Path) 
     }
 
 
+def test_one_address_has_so_many_requests_at_a_time_and_others_are_answered(tmp_path: Path) -> None:
+    lonely = Deployed(tmp_path, "postgresql://nobody@127.0.0.1:1/nothing")
+    with lonely.nginx(), ExitStack() as held, _session(lonely) as session:
+        for _ in range(MOST):
+            held.enter_context(_half_a_request(lonely))
+        url = f"{lonely.url}{PUBLIC}"
+        eventually(lambda: session.get(url).status_code == 429)
+        refused = session.get(url)
+        other = requests.get(url, verify=str(lonely.certificate), headers={"Host": NAME}, timeout=60)
+    assert (refused.headers["Retry-After"], refused.headers["Content-Type"]) == ("5", "application/json")
+    assert refused.json() == ApiError(ErrorCode.RATE_LIMITED, "5").document() | {
+        "error": 429,
+        "reason": "Too Many Requests",
+    }
+    assert other.status_code == 503, "no web process, which it has been asked for"
+
+
 @pytest.mark.parametrize(
     ("name", "status"), [(WEB_NAME, 200), ("another.example.com", 503)], ids=["its name", "another name"]
 )
@@ -176,6 +199,17 @@ def test_it_speaks_tls_to_web_machines_as_the_guide_says(
         direct = f"https://127.0.0.1:{made.web_port}/health/live"
         eventually(lambda: _answers(direct, certificate), START_SECONDS, message="web process")
         assert session.get(f"{made.url}/health/live").status_code == status
+
+
+def _half_a_request(site: Deployed) -> ssl.SSLSocket:
+    """From CLIENT; nginx waits for the rest of its body."""
+    context = ssl.create_default_context(cafile=str(site.certificate))
+    plain = socket.create_connection(("127.0.0.1", site.port), 60, (CLIENT, 0))
+    connection = context.wrap_socket(plain, server_hostname=NAME)
+    connection.sendall(
+        f"POST {PUBLIC}/groups HTTP/1.1\r\nHost: {NAME}\r\nContent-Length: 9\r\n\r\n{{".encode()
+    )
+    return connection
 
 
 def _with_tls_behind(path: Path, certificate: Path) -> Path:
