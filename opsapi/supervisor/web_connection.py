@@ -17,7 +17,7 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn
 
-from opsapi.supervisor.answer import STALL_SECONDS, Answer
+from opsapi.supervisor.answer import Answer
 from opsapi.supervisor.arrival import Arrival, Verdict
 
 PIECE = 64 * 1024
@@ -26,17 +26,15 @@ NOT_YET = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no types
-    """Gives the parser what has arrived in pieces no larger than a socket would, then reads the socket."""
+    """Gives the parser what has arrived, in pieces no larger than a socket would; no thread awaits more."""
 
     def __init__(self, source: socket.socket) -> None:
         super().__init__(source)
         self._arrived = memoryview(b"")
-        self._until = 0.0
 
-    def feed(self, data: bytes, until: float) -> None:
-        """Takes the bytes of the next request and of what follows; the rest has to come before `until`."""
+    def feed(self, data: bytes) -> None:
+        """Takes the bytes of the next request and of what follows."""
         self._arrived = memoryview(data)
-        self._until = until
 
     def leftover(self) -> bytes:
         """What came after the request just served."""
@@ -45,18 +43,15 @@ class ArrivedUnreader(SocketUnreader):  # type: ignore[misc]  # gunicorn has no 
         return rest
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """The next piece; raises NoMoreData when the peer stalls, as if it had gone."""
+        """The next piece; raises NoMoreData after the last, as if the client had gone.
+
+        Of a request that counts as whole, what has not arrived is never needed: it is refused without that.
+        """
         size = min(max(size_hint or 0, self.mxchunk), self.max_body_chunk)
         piece, self._arrived = bytes(self._arrived[:size]), self._arrived[size:]
-        if piece:
-            return piece
-        self.sock.settimeout(max(self._until - time.monotonic(), 0.001))
-        try:
-            return bytes(self.sock.recv(size))
-        except TimeoutError:
-            raise NoMoreData from None
-        finally:
-            self.sock.setblocking(False)
+        if not piece:
+            raise NoMoreData
+        return piece
 
 
 class CheckedReader:
@@ -154,9 +149,8 @@ class Connection(TConn):  # type: ignore[misc]  # gunicorn has no types
             self.parser.unreader = ArrivedUnreader(self.sock)
             self.initialized = True
         self.sock.setblocking(False)  # gunicorn has made it a blocking one
-        now = time.monotonic()
-        self.parser.unreader.feed(bytes(self.arrival.data), now + STALL_SECONDS)
-        self.arrival = Arrival(now)
+        self.parser.unreader.feed(bytes(self.arrival.data))
+        self.arrival = Arrival(time.monotonic())
 
     def to_be_answered(self) -> SimpleNamespace:
         """What gunicorn needs of a connection to answer a request: its answer stands for the socket."""

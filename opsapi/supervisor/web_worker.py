@@ -9,7 +9,9 @@ they run short, the longest idle ones are closed.
 
 import contextlib
 import errno
+import math
 import socket
+import sys
 import time
 from collections.abc import Container
 from concurrent.futures import Future
@@ -20,10 +22,9 @@ from typing import Any
 
 from django.conf import settings
 from gunicorn import sock
-from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from opsapi.supervisor.answer import STALL_SECONDS, GoneError
+from opsapi.supervisor.answer import GoneError
 from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, Verdict
 from opsapi.supervisor.callers import Callers, largest
 from opsapi.supervisor.open_files import most_connections
@@ -34,8 +35,11 @@ from opsapi.supervisor.web_refusals import refusal, status_of
 LINGER_SECONDS = 3.0
 STOP_IDLE_SECONDS = 1.0
 SWEEP_SECONDS = 0.5
+# The event loop waits so long for threads that compute, at each of its system calls; usual are 5 ms.
+SWITCH_SECONDS = 0.0005
 ACCEPTS_PER_EVENT = 16
 ACCEPT_PAUSE_SECONDS = 0.5
+PAUSE_NEWS_SECONDS = 60.0
 # Requests of one worker process that are not yet answered, and answers that are not yet read, all in bytes.
 MOST_HELD = 128 * 1024 * 1024
 # What of an answer the kernel takes at once; it lowers this to its own limit.
@@ -44,7 +48,6 @@ REFUSALS = {
     Verdict.MALFORMED: HTTPStatus.BAD_REQUEST,
     Verdict.OVERSIZED: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 }
-CROWDED = "its longest idle ones are closed"
 NO_CONNECTION = (errno.EAGAIN, errno.ECONNABORTED)
 NO_FILES = (errno.EMFILE, errno.ENFILE)
 
@@ -58,14 +61,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.callers = Callers(min(settings.OPSAPI_CONNECTIONS_PER_ADDRESS, self.worker_connections // 2))
         # Each in the order in which the connections came there.
         self.watched: dict[Phase, dict[Connection, None]] = {phase: {} for phase in Phase}
-        self.turns = Turns[Connection]()
-        self.busy = self.held = 0
-        self.swept = self.stopping_since = self.accepts_from = 0.0
+        self.turns = Turns[Connection](self.cfg.threads)
+        self.held = 0
+        self.swept = self.stopping_since = 0.0
+        self.paused = -math.inf
+        sys.setswitchinterval(SWITCH_SECONDS)
         super().init_process()
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """gunicorn calls this for every event; while no file can be opened, new connections wait outside."""
-        super().set_accept_enabled(enabled and time.monotonic() >= self.accepts_from)
+        super().set_accept_enabled(enabled and time.monotonic() > self.paused + ACCEPT_PAUSE_SECONDS)
 
     def accept(self, listener: socket.socket) -> None:
         """New connections: their requests are awaited, no thread touches them yet."""
@@ -87,7 +92,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def finish_request(self, conn: Connection, answered: "Future[object]") -> None:
         """In the event loop, after a thread served a request."""
-        self.busy -= 1
+        self.turns.done(conn.caller)
         self._give_threads()
         keeps_alive = answered.exception() is None and bool(answered.result())
         conn.answered(keeps_alive=keeps_alive)
@@ -129,11 +134,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         gunicorn gives up after 64 KiB, and a client that repeats a large request with credentials, as digest
         has it, would repeat it on a connection that is being closed.
         """
-        until = time.monotonic() + STALL_SECONDS
-        try:
-            return keepalive and bool(conn.parser.finish_body(deadline=until, max_bytes=LONGEST_REQUEST))
-        except ParseException:  # it has its answer; gunicorn would send another one
-            return False
+        return keepalive and bool(conn.parser.finish_body(max_bytes=LONGEST_REQUEST))
 
     def _welcome(self, client: socket.socket, address: tuple[str, int], listener: socket.socket) -> None:
         try:
@@ -145,9 +146,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.callers.add(conn)
         if crowd := self.callers.too_many(conn):
             if self.callers.is_news(conn):
-                self.log.warning(
-                    "%s has more than %d connections: %s", conn.caller, self.callers.most, CROWDED
-                )
+                message = "%s has more than %d connections: the longest idle ones are closed"
+                self.log.warning(message, conn.caller, self.callers.most)
             if not self._close_longest_idle(crowd):
                 self._close(conn)
                 return
@@ -162,8 +162,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         return sock.ssl_wrap_socket(client, self.cfg) if self.cfg.is_ssl else client
 
     def _pause_accepting(self, error: OSError) -> None:
-        self.log.warning("new connections wait: %s", error.strerror)
-        self.accepts_from = time.monotonic() + ACCEPT_PAUSE_SECONDS
+        now = time.monotonic()
+        if now - self.paused > PAUSE_NEWS_SECONDS:
+            self.log.warning("new connections wait: %s", error.strerror)
+        self.paused = now
         self.set_accept_enabled(False)
 
     def _close_longest_idle(self, crowd: Container[Connection] | None = None) -> bool:
@@ -176,8 +178,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         return False
 
     def _give_threads(self) -> None:
-        while self.busy < self.cfg.threads and (conn := self.turns.take()):
-            self.busy += 1
+        while conn := self.turns.take():
             super().enqueue_req(conn)
 
     def _watch(self, conn: Connection, phase: Phase, event: int = EVENT_READ) -> None:

@@ -25,6 +25,7 @@ INNOCENT = "127.0.0.2"
 PROXY = "127.0.0.3"
 MANY = 3000 if LONG else 1000
 """More than a worker process took from all callers together when each connection had a place in it."""
+THREADS = 8
 MOST = 100
 """Connections of an address, in these tests."""
 POST = b"POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
@@ -33,6 +34,7 @@ STALLS = {
     "says nothing": b"",
     "stops in the head": b"GET /small HTTP/1.1\r\nHost: localhost\r\nX: ",
     "stops in the body": POST % 9 + b"{",
+    "announces more than is taken": POST % (1 << 40),
     "reads nothing": get("/large") * 6,
 }
 
@@ -52,7 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
         tmp_path_factory.mktemp("web"),
         OPSAPI_CONNECTIONS_PER_ADDRESS=str(MOST),
         OPSAPI_TRUSTED_PROXIES=f"{PROXY}/32",
-        OPSAPI_THREADS="8",
+        OPSAPI_THREADS=str(THREADS),
     ) as made:
         yield made
         assert "Traceback" not in made.log
@@ -79,6 +81,18 @@ def test_another_address_is_answered_beside_a_caller_whose_connections_hang(
     for _ in range(MANY):
         _stall(held, server, "127.0.0.1", start)
     assert server.answers(INNOCENT)
+
+
+def test_another_address_is_answered_beside_a_caller_whose_requests_take_long(
+    server: WebServer, held: ExitStack
+) -> None:
+    theirs = [held.enter_context(server.connect()) for _ in range(2 * THREADS)]
+    for connection in theirs:
+        connection.sendall(get("/wait"))
+    assert server.answers(INNOCENT)
+    assert _answer(held.enter_context(server.connect(INNOCENT)), "/go") == b""
+    for connection in theirs:
+        assert _body(connection) == b""
 
 
 def test_an_address_that_has_too_many_connections_loses_those_that_are_idle_the_longest(

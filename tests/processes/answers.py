@@ -1,6 +1,7 @@
 """A WSGI application in place of the platform: answers that are large, come in parts, or break halfway."""
 
 from collections.abc import Callable, Iterable, Iterator
+from threading import Event
 from typing import Any
 
 SMALL = b"small"
@@ -10,16 +11,23 @@ PARTS = 40
 PART = LARGE[: 256 << 10]
 """A file in parts: ten megabytes, more than what is kept for a reader."""
 
+_go = Event()
+
 
 def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-    """Answers /small, /large, /parts and /broken."""
+    """Answers /small, /large, /parts and /broken; /wait, when somebody has called /go."""
     path = environ["PATH_INFO"]
     if path in {"/small", "/large"}:
         body = LARGE if path == "/large" else SMALL
         start_response("200 OK", [("Content-Length", str(len(body)))])
         return [body]
+    if path == "/wait":
+        _go.wait()
+    if path == "/go":
+        _go.set()
     start_response("200 OK", [])
-    return _parts(PARTS) if path == "/parts" else _broken()
+    bodies = {"/parts": _parts(PARTS), "/broken": _broken()}
+    return bodies.get(path, [])
 
 
 def _parts(number: int) -> Iterator[bytes]:

@@ -3,27 +3,49 @@
 from opsapi.supervisor.turns import Turns
 
 
+def waiting(threads: int, *requests: str) -> Turns[str]:
+    """Requests that came in this order; the first letter is the caller."""
+    turns = Turns[str](threads)
+    for request in requests:
+        turns.add(request[0], request)
+    return turns
+
+
 def taken(turns: Turns[str]) -> list[str]:
-    """All that waits, in the order of turns."""
+    """What gets a thread now, in the order of turns."""
     return [request for request in iter(turns.take, None) if request]
 
 
-def test_callers_take_turns_and_each_one_s_requests_keep_their_order() -> None:
-    turns = Turns[str]()
-    for request in ("a1", "a2", "a3", "b1", "c1", "c2"):
-        turns.add(request[0], request)
-    assert taken(turns) == ["a1", "b1", "c1", "a2", "c2", "a3"]
+def test_callers_take_turns_and_requests_of_each_keep_their_order() -> None:
+    assert taken(waiting(8, "a1", "a2", "a3", "b1", "c1", "c2")) == ["a1", "b1", "c1", "a2", "c2", "a3"]
 
 
 def test_a_caller_who_was_served_stands_behind_those_who_came_meanwhile() -> None:
-    turns = Turns[str]()
-    turns.add("a", "a1")
-    turns.add("a", "a2")
+    turns = waiting(8, "a1", "a2")
     assert turns.take() == "a1"
     turns.add("b", "b1")
     turns.add("a", "a3")
     assert taken(turns) == ["a2", "b1", "a3"]
 
 
+def test_a_quarter_of_the_threads_is_kept_for_others() -> None:
+    turns = waiting(4, "a1", "a2", "a3", "a4", "a5")
+    assert taken(turns) == ["a1", "a2", "a3"]
+    turns.add("b", "b1")
+    turns.add("b", "b2")
+    assert taken(turns) == ["b1"]
+    turns.done("b")
+    assert taken(turns) == ["b2"]
+    turns.done("a")
+    assert taken(turns) == ["a4"]
+
+
+def test_a_single_thread_is_for_everybody() -> None:
+    turns = waiting(1, "a1", "a2", "b1")
+    assert taken(turns) == ["a1"]
+    turns.done("a")
+    assert taken(turns) == ["b1"]
+
+
 def test_nothing_is_taken_of_nothing() -> None:
-    assert Turns[str]().take() is None
+    assert Turns[str](1).take() is None
