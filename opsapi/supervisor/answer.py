@@ -11,9 +11,10 @@ PIECES_PER_EVENT = 4
 # An answer that the application gives whole is whole in memory at once. One that it gives in parts, as a
 # file of events is, gets so far ahead of its reader; then its thread waits.
 AHEAD = 4 * 1024 * 1024
-# A reader takes its answer within this time, and longer for as long as it takes so many bytes in a second.
+# A reader takes its answer within this time, longer where it takes so much in a second, without long pauses.
 STALL_SECONDS = 10.0
 READ_BYTES_PER_SECOND = 16 * 1024
+PAUSE_SECONDS = 30.0
 
 
 class GoneError(BrokenPipeError):
@@ -34,7 +35,7 @@ class Answer:
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._data = bytearray()
-        self._began = 0.0
+        self._began = self._moved = 0.0
         self._taken = 0
         self._has_head = False
         self._gone: GoneError | None = None
@@ -46,7 +47,8 @@ class Answer:
 
     def deadline(self) -> float:
         """When to give up on the reader of what waits."""
-        return self._began + STALL_SECONDS + self._taken / READ_BYTES_PER_SECOND
+        at_its_rate = self._began + STALL_SECONDS + self._taken / READ_BYTES_PER_SECOND
+        return min(at_its_rate, self._moved + PAUSE_SECONDS)
 
     def sendall(self, data: bytes) -> None:
         """In a thread, the next part; raises GoneError. The head waits for what follows it."""
@@ -93,7 +95,8 @@ class Answer:
 
     def _add(self, data: bytes) -> None:
         if not self._data:
-            self._began, self._taken = time.monotonic(), 0
+            self._began = self._moved = time.monotonic()
+            self._taken = 0
         self._data += data
 
     def _wait(self) -> None:
@@ -113,3 +116,4 @@ class Answer:
             taken = self._sock.send(piece)
         del self._data[:taken]
         self._taken += taken
+        self._moved = time.monotonic()

@@ -9,7 +9,14 @@ from selectors import EVENT_WRITE
 import pytest
 
 from opsapi.supervisor import answer as module
-from opsapi.supervisor.answer import AHEAD, READ_BYTES_PER_SECOND, STALL_SECONDS, Answer, GoneError
+from opsapi.supervisor.answer import (
+    AHEAD,
+    PAUSE_SECONDS,
+    READ_BYTES_PER_SECOND,
+    STALL_SECONDS,
+    Answer,
+    GoneError,
+)
 
 LARGE = bytes(range(256)) * (8 << 10)
 
@@ -82,6 +89,20 @@ def test_a_reader_has_longer_the_more_it_takes(
     answer.sendall(LARGE)
     taken = len(read(theirs))
     assert answer.deadline() == 100 + STALL_SECONDS + taken / READ_BYTES_PER_SECOND
+
+
+def test_a_reader_who_has_taken_much_and_pauses_has_no_longer_than_a_pause(
+    ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    ours, theirs = ends
+    answer = Answer(ours)
+    answer.sendall(b"")
+    answer.sendall(LARGE)
+    while answer.held > len(LARGE) // 2:
+        read(theirs)
+        answer.flush()
+    assert answer.deadline() == 100 + PAUSE_SECONDS
 
 
 def test_an_answer_in_parts_waits_for_a_reader_who_is_far_behind_and_gives_up(
