@@ -1,21 +1,27 @@
 """JSON read strictly (decisions 1 "bodies"; findings "Parsing"). Pure.
 
 The standard parser reads, because it can be made to see what others let pass: duplicate keys, NaN and
-Infinity. Documents nested too deeply are refused as well. What is JSON and still cannot be kept, texts
-with NUL characters or lone surrogates and numbers beyond a double, is handed on for the fields to
-refuse, by their names.
+Infinity. While it builds it holds the interpreter, and it may build fifty times what was sent: a body that is
+nested too deeply or has too many values is refused by its bytes, before anything is built.
+What is JSON and still cannot be kept, texts with NUL characters or lone surrogates and numbers beyond a
+double, is handed on for the fields to refuse, by their names.
 """
 
 import json
 import re
 from collections.abc import Callable
+from itertools import accumulate, chain
 from typing import Any, Final, NoReturn
 
 MAX_DEPTH = 64
+MAX_MARKS = 2_000_000
+"""Commas and brackets of a body, those in strings too: it has no more values than these."""
 UNKEPT_TEXT: Final = "must not hold NUL characters or lone surrogates"
 """What is wrong with a text that `is_kept` denies."""
 
 _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+_STEPS: Final = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
 _MOST_DIGITS = 400  # reading costs the square of the length; a double ends at 309 digits
 _BEYOND_DOUBLE: int = 10**_MOST_DIGITS
 
@@ -41,12 +47,15 @@ def read_json(
     """The value in the text; the two readers make the numbers, out of how they are written.
 
     Left alone they read what no double holds as infinite, or as some integer that none holds either.
+    Bytes come from outside and are held to MAX_DEPTH and MAX_MARKS; a text was when it came.
 
     Raises:
         ValueError: with what is wrong, fit for an answer.
     """
+    if isinstance(body, bytes):
+        _check_structure(body)
     try:
-        document = json.loads(
+        return json.loads(
             _text(body),
             object_pairs_hook=_unique_keys,
             parse_constant=_no_constant,
@@ -57,8 +66,6 @@ def read_json(
         raise ValueError(f"it is no JSON from line {error.lineno}, column {error.colno} on") from None
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
-    _check_depth(document)
-    return document
 
 
 def _text(body: bytes | str) -> str:
@@ -84,17 +91,18 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_depth(document: Any) -> None:
-    """Walk the document without recursion."""
-    level, depth = [document], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
-        below: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                below.extend(value.values())
-            elif isinstance(value, list):
-                below.extend(value)
-        level = below
+def _check_structure(body: bytes) -> None:
+    """Refuse a body by its brackets and commas; whether they fit together is for the parser to say."""
+    brackets = sum(map(body.count, (b"[", b"]", b"{", b"}")))
+    if brackets + body.count(b",") > MAX_MARKS:
+        raise ValueError(f"it has more than {MAX_MARKS} commas and brackets")
+    if brackets > MAX_DEPTH and _depth(body) > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+
+
+def _depth(body: bytes) -> int:
+    """How deep its brackets are nested, without those in strings."""
+    # Without escapes each quote begins or ends a string; what has nothing of interest in it goes at once.
+    quotes = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    parts = quotes.translate(None, _NO_BRACKETS).replace(b'""', b"").split(b'"')
+    return max(accumulate(map(_STEPS.__getitem__, chain.from_iterable(parts[::2]))), default=0)

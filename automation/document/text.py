@@ -68,13 +68,16 @@ def read_sent(text: bytes | str) -> tuple[dict[str, Any], list[BadField]]:
     Raises:
         ApiError: INVALID_JSON, with what is wrong; JSON that is no object too.
     """
+    numbers = _Numbers()
     try:
-        document = read_json(text, read_float=_number, read_integer=_integer)
+        document = read_json(text, read_float=numbers.number, read_integer=numbers.integer)
     except ValueError as error:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
     if not isinstance(document, dict):
         raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
-    return kept_alone(document)
+    # Without an escape no text holds what cannot be kept: most documents are spared the walk.
+    has_escapes = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
+    return kept_alone(document) if has_escapes or numbers.has_unkept else (document, [])
 
 
 def write(value: Any, *, pretty: bool = False) -> str:
@@ -100,20 +103,27 @@ def _as_it_came(value: Any) -> orjson.Fragment:
     raise TypeError(f"{type(value).__name__} is not a value of a document")
 
 
-def _number(text: str) -> ExactNumber | Unkept:
-    return _bounded(text, ExactNumber)
+class _Numbers:
+    """Reads the numbers of one document, and knows whether each could be kept."""
 
+    has_unkept = False
 
-def _integer(text: str) -> int | Unkept:
-    if len(text) <= _SAFE_DIGITS and text != "-0":
-        return int(text)
-    return _bounded(text, ExactInteger)
+    def number(self, text: str) -> ExactNumber | Unkept:
+        return self._bounded(text, ExactNumber)
 
+    def integer(self, text: str) -> int | Unkept:
+        if len(text) <= _SAFE_DIGITS and text != "-0":
+            return int(text)
+        return self._bounded(text, ExactInteger)
 
-def _bounded(text: str, made: Callable[[str], Number]) -> Number | Unkept:
-    if len(text) > LONGEST_NUMBER:
-        return Unkept(f"must have at most {LONGEST_NUMBER} characters")
-    try:
-        return made(text)
-    except ValueError as error:
-        return Unkept(str(error))
+    def _bounded(self, text: str, made: Callable[[str], Number]) -> Number | Unkept:
+        if len(text) > LONGEST_NUMBER:
+            return self._unkept(f"must have at most {LONGEST_NUMBER} characters")
+        try:
+            return made(text)
+        except ValueError as error:
+            return self._unkept(str(error))
+
+    def _unkept(self, message: str) -> Unkept:
+        self.has_unkept = True
+        return Unkept(message)

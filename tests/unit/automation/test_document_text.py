@@ -81,7 +81,7 @@ def test_it_can_be_written_for_people() -> None:
         '{"a":1,"a":2}',
         '{"a":NaN}',
         '{"a":-Infinity}',
-        '{"a":' + "[" * 64 + "]" * 64 + "}",
+        b'{"a":' + b"[" * 64 + b"]" * 64 + b"}",
         b'{"a":"\xff"}',
     ],
     ids=lambda text: repr(text[:30]),

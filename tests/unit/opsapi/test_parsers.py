@@ -1,7 +1,10 @@
 """Reading a body: strictly JSON, and an object; its values are for the fields (decisions 1 "bodies")."""
 
 import io
+import json
+import tracemalloc
 from math import inf
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +13,12 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opsapi import strict_json
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.parsers import read_body, read_json_object
 from opsapi.api.renderers import render
-from opsapi.strict_json import MAX_DEPTH
+from opsapi.strict_json import MAX_DEPTH, MAX_MARKS
 
 
 def nested(depth: int) -> bytes:
@@ -110,6 +114,70 @@ def test_json_that_is_no_object_is_refused_as_such(body: bytes) -> None:
 
 def test_it_reads_down_to_the_greatest_depth() -> None:
     assert "a" in read_json_object(nested(MAX_DEPTH))
+
+
+HUGE = {
+    "too many values": b'{"a":[' + b"0," * MAX_MARKS + b"0]}",
+    "too many arrays": b'{"a":[' + b"[]," * MAX_MARKS + b"0]}",
+    "too many ends": b'{"a":' + b"]" * MAX_MARKS,
+    "too deep": nested(MAX_MARKS // 2),
+}
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_a_body_of_too_large_a_structure_is_refused_before_it_is_parsed(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(*_: Any, **__: Any) -> None:
+        raise AssertionError("it was parsed")
+
+    parser = SimpleNamespace(loads=parse, JSONDecodeError=json.JSONDecodeError)
+    monkeypatch.setattr(strict_json, "json", parser)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ApiError) as refusal:
+            read_json_object(HUGE[kind])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refusal.value.code is ErrorCode.INVALID_JSON
+    assert peak < 4 * len(HUGE[kind])
+
+
+def test_a_body_may_have_so_many_commas_and_brackets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strict_json, "MAX_MARKS", 7)
+    assert read_json_object(b'{"a":[1,2],"b":"["}') == {"a": [1, 2], "b": "["}
+    with pytest.raises(ApiError) as refusal:
+        read_json_object(b'{"a":[1,2],"b":"[,"}')
+    assert refusal.value.parameters == ["it has more than 7 commas and brackets"]
+
+
+@pytest.mark.parametrize("text", ["[" * 100, '"' + "[" * 100, '\\"' + "{" * 100, "\\" * 3 + "[" * 100])
+def test_brackets_in_strings_do_not_nest(text: str) -> None:
+    body = json.dumps({text: [text, {"a": text}]}).encode()
+    assert read_json_object(body) == {text: [text, {"a": text}]}
+
+
+_BRACKETED = st.text(alphabet='[]{}",\\a', max_size=8)
+
+
+@given(st.recursive(_BRACKETED, lambda one: st.lists(one) | st.dictionaries(_BRACKETED, one)))
+def test_the_greatest_depth_is_exactly_what_it_says(value: Any) -> None:
+    depth = 1 + _depth(value)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(strict_json, "MAX_DEPTH", depth)
+        body = json.dumps({"a": value}).encode()
+        assert read_json_object(body) == {"a": value}
+        patched.setattr(strict_json, "MAX_DEPTH", depth - 1)
+        with pytest.raises(ApiError, match="INVALID_JSON"):
+            read_json_object(body)
+
+
+def _depth(value: Any) -> int:
+    if not isinstance(value, (list, dict)):
+        return 0
+    parts = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, parts), default=0)
 
 
 @given(st.binary(max_size=200))
