@@ -18,6 +18,11 @@ from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import DatabaseErrorWrapper
 
+from opsapi.postgresql.lists import QuickListDumper
+
+# Before the first connection, which takes what is registered then.
+psycopg.adapters.register_dumper(list, QuickListDumper)
+
 # SQLSTATE: connection exceptions, and the server's or an operator's end of a session.
 _ENDS = ("08", "57P")
 IN_EACH_OTHERS_WAY = frozenset({"40001", "40P01"})

@@ -1,0 +1,40 @@
+"""Lists are written as psycopg writes them (`opsapi.postgresql.lists`)."""
+
+import pytest
+from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.types.array import ListDumper
+
+from opsapi.postgresql import lists
+from opsapi.postgresql.lists import QuickListDumper
+
+_TEXT = st.text(alphabet='"\\,{} aé\n', max_size=10)
+
+
+@given(
+    st.recursive(st.lists(_TEXT | st.none(), min_size=1), lambda one: st.lists(one, min_size=1), max_leaves=4)
+)
+def test_a_list_is_written_as_psycopg_writes_it(value: list[object]) -> None:
+    written = [
+        dumper(list, Transformer()).upgrade(value, PyFormat.TEXT).dump(value)
+        for dumper in (ListDumper, QuickListDumper)
+    ]
+    assert written[0] == written[1]
+
+
+def test_psycopg_still_asks_for_what_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists._Escape, "sub", lambda *_: b"replaced")
+    written = QuickListDumper(list, Transformer()).upgrade(['"'], PyFormat.TEXT).dump(['"'])
+    assert written == b'{"replaced"}'
+
+
+@pytest.mark.django_db
+def test_connections_write_lists_so() -> None:
+    connection.ensure_connection()
+    assert connection.connection.adapters.get_dumper(list, PyFormat.TEXT) is QuickListDumper
+    value = ['{"a": "\\\\ \\" é"}', None, "", "NULL", "null", "\\"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::text[]", [value])
+        assert cursor.fetchone() == (value,)
