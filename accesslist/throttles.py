@@ -35,9 +35,10 @@ SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted
 """
 
 
-def throttle(bucket: str, limit: int, now: datetime) -> None:
+def throttle(bucket: str, limit: int, now: datetime, *, note: str = "") -> None:
     """Count one attempt of the bucket (at most 200 characters); a limit of 0 is none.
 
+    `note`: a sentence of the refusal that says which limit it is.
     Commits by itself where no transaction is open: what is refused afterwards counts too.
 
     Raises:
@@ -45,7 +46,7 @@ def throttle(bucket: str, limit: int, now: datetime) -> None:
     """
     wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now).wait if limit else None
     if wait is not None:
-        raise ApiError(ErrorCode.RATE_LIMITED, str(wait), headers={"Retry-After": str(wait)})
+        raise ApiError(ErrorCode.RATE_LIMITED, str(wait), headers={"Retry-After": str(wait)}, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,13 @@ OPSAPI_METRICS_ALLOW = read.networks("OPSAPI_METRICS_ALLOW")
 OPSAPI_RATE_FAILED_AUTH = read.number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
 OPSAPI_RATE_FIRST_USER = read.number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
 OPSAPI_RATE_TEST_NOTIFICATIONS = read.number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
+OPSAPI_RATE_REPORTS = read.number("OPSAPI_RATE_REPORTS", 12_000, 0, 1_000_000)
+
+# --- how much there may be -------------------------------------------------------------------------
+OPSAPI_MAX_REPORT_MB = read.number("OPSAPI_MAX_REPORT_MB", 4, 1, 16)
+OPSAPI_MAX_BODIES_MB = read.number("OPSAPI_MAX_BODIES_MB", 32, 16, 1024)
+OPSAPI_MAX_HOSTS = read.number("OPSAPI_MAX_HOSTS", 20_000, 1, 1_000_000)
+OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_000_000)
 
 # --- the fleet (decisions 8) -----------------------------------------------------------------------
 # In days; 0 keeps them for good.

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
@@ -112,8 +113,17 @@ def project_purge(*, project: Project, now: datetime) -> None:
 
 
 def project_hosts_counted(*, group_id: str, difference: int) -> None:
-    """Hosts came or went: keep the project's count, in the caller's transaction."""
-    Project.objects.filter(id=group_id).update(host_count=F("host_count") + difference)
+    """Hosts came or went: keep the project's count, in the caller's transaction.
+
+    Raises:
+        ApiError: LIMIT_REACHED, when hosts came and there are more than OPSAPI_MAX_HOSTS now.
+    """
+    most = settings.OPSAPI_MAX_HOSTS
+    projects = Project.objects.filter(id=group_id)
+    if difference > 0:
+        projects = projects.filter(host_count__lte=most - difference)
+    if not projects.update(host_count=F("host_count") + difference) and difference > 0:
+        raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", str(most), note="The setting is OPSAPI_MAX_HOSTS.")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
@@ -58,14 +59,15 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
     Without a project it is a global one.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; INVALID_ATTRIBUTE, when
-            `groupIds` names no project there is.
+        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED, when it has
+            OPSAPI_MAX_ALERT_CONFIGS already; INVALID_ATTRIBUTE, when `groupIds` names no project there is.
     """
     actor_hold(actor)
     if group_id is None:
         global_configs_lock()
     else:
         project_hold(group_id=group_id)
+        _check_room(group_id)
     config = config_add(group_id=group_id, values=values, actor=actor, now=now)
     if config.enabled:
         config_evaluate(config=config, projects=covered_projects(Scope.of(config)), now=now)
@@ -190,6 +192,14 @@ def _assign(config: AlertConfig, values: Values) -> None:
         config.metric_threshold = None
     if needs is not Needs.THRESHOLD:
         config.threshold = None
+
+
+def _check_room(group_id: str) -> None:
+    """Of two that are made at once both may get the last place: neither waits for the other."""
+    most = settings.OPSAPI_MAX_ALERT_CONFIGS
+    if AlertConfig.objects.filter(group_id=group_id, deleted=None).count() >= most:
+        note = "The setting is OPSAPI_MAX_ALERT_CONFIGS."
+        raise ApiError(ErrorCode.LIMIT_REACHED, "alert configurations", str(most), note=note)
 
 
 def _check_projects(group_ids: Sequence[str]) -> None:

@@ -154,6 +154,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         "alerts": [AlertDocument],
         "test": AlertConfigTestDocument,
     }
+    refusals = {**AnyConfigViewSet.refusals, "create": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
     id_name = "config_id"
 

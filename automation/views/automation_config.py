@@ -76,7 +76,7 @@ class AutomationConfigViewSet(OfAutomationConfig):
     parameters = {"replace": (DRY_RUN,)}
     bodies = {"replace": AutomationConfigDocument}
     answers = {"retrieve": AutomationConfigDocument, "replace": PublishedDocument}
-    refusals = {"replace": (ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,)}
+    refusals = {"replace": (ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, ErrorCode.LIMIT_REACHED)}
     max_body = MAX_DOCUMENT
 
     def retrieve(self, request: Request, group_id: str) -> Response:

@@ -75,7 +75,7 @@ class HostViewSet(OfHost):
     }
     statuses = {"create": 201, "destroy": 204}
     refusals = {
-        "create": (ErrorCode.HOST_ALREADY_EXISTS,),
+        "create": (ErrorCode.HOST_ALREADY_EXISTS, ErrorCode.LIMIT_REACHED),
         "by_name": (ErrorCode.HOST_NOT_FOUND,),
         "update": (ErrorCode.HOST_ALREADY_EXISTS,),
     }

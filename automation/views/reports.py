@@ -1,8 +1,10 @@
 """Reports of agents (decisions 8 "agent report")."""
 
+from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.throttles import throttle
 from automation.repeats import IDEMPOTENCY_KEY, RepeatableReport
 from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
 from automation.selectors.repeats import first_answer
@@ -21,8 +23,14 @@ class ReportViewSet(ApiViewSet):
     bodies = {"create": ReportDocument}
     answers = {"create": ReportAnswerDocument}
     statuses = {"create": 202}
-    refusals = {"create": [ErrorCode.IDEMPOTENCY_KEY_REUSED]}
-    max_body = 16 * 1024 * 1024
+    refusals = {"create": (ErrorCode.IDEMPOTENCY_KEY_REUSED, ErrorCode.LIMIT_REACHED)}
+    max_body = settings.OPSAPI_MAX_REPORT_MB * 1024 * 1024
+
+    def load(self) -> None:
+        """Count the report before its body is read."""
+        limit = settings.OPSAPI_RATE_REPORTS
+        note = f"An API key may send {limit} reports a minute. The setting is OPSAPI_RATE_REPORTS."
+        throttle(f"reports {self.actor.id}", limit, self.now, note=note)
 
     def create(self, request: Request, group_id: str) -> Response:
         """Takes one report, all or nothing; a repeat with its Idempotency-Key gets the first answer."""

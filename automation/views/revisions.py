@@ -35,6 +35,7 @@ class RevisionViewSet(OfAutomationConfig):
         "restore": (
             ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND,
             ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION,
+            ErrorCode.LIMIT_REACHED,
             *AutomationConfigDocument.refusals,
         ),
     }

@@ -48,6 +48,7 @@ class ErrorCode(StrEnum):
     MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME = "MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME"
     MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE = "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE"
     INVALID_SETTINGS = "INVALID_SETTINGS"
+    LIMIT_REACHED = "LIMIT_REACHED"
     UNAUTHORIZED = "UNAUTHORIZED"
     USER_UNAUTHORIZED = "USER_UNAUTHORIZED"
     NOT_IN_GROUP = "NOT_IN_GROUP"
@@ -182,6 +183,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
         400, "{0} must be later than startDate."
     ),
     ErrorCode.INVALID_SETTINGS: ErrorSpec(400, "The automation configuration is invalid at {0}: {1}."),
+    ErrorCode.LIMIT_REACHED: ErrorSpec(400, "The project can have {1} {0} at most."),
     ErrorCode.UNAUTHORIZED: ErrorSpec(
         401, "You are not authorized for this resource: valid credentials of an API key are required."
     ),

@@ -51,12 +51,15 @@ class ApiError(Exception):
         *parameters: str,
         bad_fields: Sequence[BadField] = (),
         headers: Mapping[str, str] | None = None,
+        note: str = "",
     ) -> None:
+        """`note`: a sentence that follows the code's own message, such as which setting refuses it."""
         super().__init__(code)
         self.code = code
         self.parameters = [_shortened(parameter) for parameter in parameters]
         self.bad_fields = bad_fields
         self.headers = dict(headers or {})
+        self.note = note
 
     @classmethod
     def of_fields(cls, bad_fields: Sequence[BadField]) -> "ApiError":
@@ -76,7 +79,7 @@ class ApiError(Exception):
             "error": spec.status,
             "reason": HTTPStatus(spec.status).phrase,
             "errorCode": self.code.value,
-            "detail": spec.message.format(*self.parameters),
+            "detail": " ".join(filter(None, (spec.message.format(*self.parameters), self.note))),
             "parameters": self.parameters,
         }
         if self.bad_fields:

@@ -1,8 +1,11 @@
 """Reading a request's body, strictly (decisions 1 "bodies"; `opsapi.strict_json`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import IO, Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from rest_framework.parsers import BaseParser
 
@@ -10,7 +13,52 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.strict_json import read_json
 
+LARGE_BODY = 1024 * 1024
+"""A body of more bytes is large: what is made of it is many times its size."""
+_BUSY_RETRY_SECONDS = "1"
 _KEPT = "kept_body"
+
+
+class LargeBodies:
+    """The large bodies that this process works on: OPSAPI_MAX_BODIES_MB at most, smaller ones go by."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._bytes = 0
+
+    @contextmanager
+    def taking(self, size: int) -> Iterator[None]:
+        """Work on a body of so many bytes.
+
+        Raises:
+            ApiError: RATE_LIMITED with Retry-After, when there is no room beside the others.
+        """
+        if size <= LARGE_BODY:
+            yield
+            return
+        self._take(size)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bytes -= size
+
+    def _take(self, size: int) -> None:
+        most = settings.OPSAPI_MAX_BODIES_MB
+        with self._lock:
+            if self._bytes and self._bytes + size > most * 1024 * 1024:
+                raise ApiError(
+                    ErrorCode.RATE_LIMITED,
+                    _BUSY_RETRY_SECONDS,
+                    headers={"Retry-After": _BUSY_RETRY_SECONDS},
+                    note=f"At most {most} MB of large bodies are worked on at a time. "
+                    "The setting is OPSAPI_MAX_BODIES_MB.",
+                )
+            self._bytes += size
+
+
+LARGE_BODIES = LargeBodies()
+"""Those of this process."""
 
 
 class StrictJSONParser(BaseParser):

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn, cast
@@ -21,7 +22,13 @@ from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.links import Links, base_url
 from opsapi.api.paging import Rows, list_document
-from opsapi.api.parsers import check_media_type, read_body, read_json_array, read_json_object
+from opsapi.api.parsers import (
+    LARGE_BODIES,
+    check_media_type,
+    read_body,
+    read_json_array,
+    read_json_object,
+)
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Actor, Group, Principal
 from opsapi.api.query import ENVELOPE, EVERYWHERE, PRETTY, Parameter, asks_for, read_query
@@ -70,6 +77,11 @@ class ApiViewSet(ViewSet):
     query: Mapping[str, Any]
     """The checked query parameters."""
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+        """As DRF does; what the request holds of the process it gives back, however it ends."""
+        with ExitStack() as self._held:
+            return cast(Response, super().dispatch(request, *args, **kwargs))
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Every check that comes before the body's content."""
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
@@ -83,6 +95,7 @@ class ApiViewSet(ViewSet):
         self.check_permissions(request)
         self.load()
         self._raw_body = self._read_body() if self.action in self.bodies else b""
+        self._held.enter_context(LARGE_BODIES.taking(len(self._raw_body)))
         if self.linked and self.action in self.answers:
             # Answers hold links, and a Host that is not ours must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
