@@ -285,6 +285,8 @@ class AutomationRevision(models.Model):
     )
     number = models.PositiveIntegerField(help_text="The document's version.")
     document = SealedField()
+    masked = SealedField(null=True, help_text="The document as readers see it; None where nothing is masked.")
+    masked_by = models.CharField(max_length=16, null=True, help_text="The rule that masked it.")
     processes = models.JSONField(default=list, help_text="Name and hostname of each process.")
     diffs = models.JSONField(default=list, help_text="What it changed in each process, secrets redacted.")
     changes = models.JSONField(default=dict, help_text="How many processes it changed, by status.")

@@ -16,5 +16,7 @@ class AutomationRenderer(DocumentRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Bytes of the document."""
+        """Bytes of the document; a response without one has no body."""
+        if data is None:
+            return b""
         return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()

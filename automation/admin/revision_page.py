@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from automation.document.beside import MOST_LINES, Row, beside
-from automation.document.secrets import redacted
-from automation.document.text import write
+from automation.document.publishing import NEW_PROJECT
+from automation.document.text import for_people
 from automation.models import AutomationRevision
-from automation.selectors.revisions import document_at, revision_document
+from automation.selectors.revisions import revision_at
+from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from events.diff_rows import changed_resources
 from opsapi.api.errors import ApiError
 from opsapi.console.display import cut, more_words
@@ -41,7 +42,7 @@ def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
 def document_text(revision: AutomationRevision) -> str:
     """Its document as people read it, secrets redacted; or why it cannot be read."""
     try:
-        return _text(revision_document(revision))
+        return for_people(masked_text(revision))
     except ApiError as refusal:
         return _detail(refusal)
 
@@ -50,10 +51,10 @@ def _beside(revision: AutomationRevision) -> Beside | None:
     """None where there is no version before."""
     number = revision.number - 1
     try:
-        before = document_at(number, group_id=revision.group_id)
+        before = _text_at(number, revision.group_id)
         if before is None:
             return None
-        rows = beside(_text(before), _text(revision_document(revision)))
+        rows = beside(before, for_people(masked_text(revision)))
     except ApiError as refusal:
         return Beside(before=number, why_not=_detail(refusal))
     if rows is None:
@@ -63,8 +64,11 @@ def _beside(revision: AutomationRevision) -> Beside | None:
     return Beside(before=number, rows=shown, more=more_words(left_out))
 
 
-def _text(document: Mapping[str, Any]) -> str:
-    return write(redacted(document), pretty=True)
+def _text_at(number: int, group_id: str) -> str | None:
+    if number == NEW_PROJECT["version"]:
+        return for_people(NEW_PROJECT_TEXT)
+    revision = revision_at(number, group_id=group_id)
+    return for_people(masked_text(revision)) if revision else None
 
 
 def _detail(refusal: ApiError) -> str:

@@ -52,7 +52,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Documents are large: only the page of one reads it."""
-        return super().get_queryset(request).defer("document", "diffs", "processes")
+        return super().get_queryset(request).defer("document", "masked", "diffs", "processes")
 
     @admin.display(description="changed processes")
     def what_changed(self, revision: AutomationRevision) -> str:

@@ -42,9 +42,9 @@ class Publication:
         return process_changes(self.old, self.new)
 
 
-def etag(document: Mapping[str, Any]) -> str:
-    """The entity tag of a document: its version."""
-    return f'"{document["version"]}"'
+def etag(version: int) -> str:
+    """The entity tag of a document, of its version."""
+    return f'"{version}"'
 
 
 def publication(
@@ -88,7 +88,7 @@ def _check_version(
     sent: Mapping[str, Any], stored: Mapping[str, Any], if_match: Sequence[str] | None
 ) -> None:
     """Before the faults: a document made upon another version is not to be judged against this one."""
-    if if_match is not None and not {ANY_ETAG, etag(stored)}.intersection(if_match):
+    if if_match is not None and not {ANY_ETAG, etag(stored["version"])}.intersection(if_match):
         raise _concurrent(", ".join(tag.strip('"') for tag in if_match), stored)
     version = sent.get("version")
     if isinstance(version, int) and not isinstance(version, bool) and version != stored["version"]:

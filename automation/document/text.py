@@ -85,6 +85,20 @@ def write(value: Any, *, pretty: bool = False) -> str:
     return _written(value, orjson.OPT_INDENT_2 if pretty else 0)
 
 
+def for_people(text: str) -> str:
+    """A text that `write` wrote, with an indent of 2."""
+    return write(_quickly_read(text) or read(text), pretty=True)
+
+
+def _quickly_read(text: str) -> Any:
+    """As `read`, in a fraction of the time; None where something would get lost, such as a last zero."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:  # it holds a number that no double does
+        return None
+    return value if orjson.dumps(value).decode() == text else None
+
+
 def canonical(value: Any) -> str:
     """A text that two values share exactly when they are the same JSON; the order of keys aside.
 

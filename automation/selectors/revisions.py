@@ -46,29 +46,57 @@ def goal_version(group_id: str) -> int:
     return newest or 0
 
 
+def newest_revision(group_id: str) -> AutomationRevision | None:
+    """The newest revision of a project; None before anything was published."""
+    return _without_documents(group_id).order_by("-number").first()
+
+
+def revision_at(number: int, *, group_id: str) -> AutomationRevision | None:
+    """The revision of that version; None when there is none, as of 0, what a project starts from."""
+    return _without_documents(group_id).filter(number=number).first()
+
+
 def goal_document(group_id: str) -> Mapping[str, Any]:
-    """A project's automation configuration as it is, in full."""
-    newest = AutomationRevision.objects.filter(group_id=group_id).order_by("-number").first()
-    return revision_document(newest) if newest else NEW_PROJECT
+    """A project's automation configuration as it is, in full.
+
+    Raises:
+        ApiError: as `revision_text`.
+    """
+    newest = newest_revision(group_id)
+    return read(revision_text(newest)) if newest else NEW_PROJECT
 
 
 def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
-    """The document of that version, in full; None when there is none. 0 is what a project starts from."""
+    """The document of that version, in full; None when there is none. 0 is what a project starts from.
+
+    Raises:
+        ApiError: as `revision_text`.
+    """
     if number == NEW_PROJECT["version"]:
         return NEW_PROJECT
-    revision = AutomationRevision.objects.filter(group_id=group_id, number=number).first()
-    return revision_document(revision) if revision else None
+    revision = revision_at(number, group_id=group_id)
+    return read(revision_text(revision)) if revision else None
 
 
-def revision_document(revision: AutomationRevision) -> Mapping[str, Any]:
-    """The document of a revision, in full.
+def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:
+    """Documents are large: each is read from the database when it is asked for."""
+    return AutomationRevision.objects.filter(group_id=group_id).only("group_id", "number", "masked_by")
+
+
+def revision_text(revision: AutomationRevision) -> str:
+    """The text of a revision's document, in full.
 
     Raises:
         ApiError: SERVICE_UNAVAILABLE, when the key that sealed it is not configured any more: nothing of a
             document can be shown without it, nor anything held against it.
     """
+    return opened(revision, revision.document)
+
+
+def opened(revision: AutomationRevision, sealed: str | None) -> str:
+    """A text that was sealed for the revision; raises as `revision_text`."""
     try:
-        return read(decrypt(revision.document or "", owner=revision.id))
+        return decrypt(sealed or "", owner=revision.id)
     except CannotDecryptError as error:
         logger.error("an automation configuration of project %s: %s", revision.group_id, error)
         raise ApiError(

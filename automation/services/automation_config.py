@@ -10,10 +10,12 @@ from django.db import IntegrityError, transaction
 from accesslist.services.locks import actor_hold, project_hold
 from automation.document.parts import addresses, items, process_host, process_name
 from automation.document.publishing import Publication, publication
+from automation.document.secrets import redacted
 from automation.document.text import write
 from automation.models import AutomationRevision
 from automation.selectors.revisions import document_at, goal_document, goal_version
 from automation.services.hosts import hosts_add
+from automation.services.masking import mask
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
@@ -119,5 +121,7 @@ def _revision(
         actor_name=actor.name,
         created=now,
     )
-    revision.document = encrypt(write(made.new), owner=revision.id)
+    text = write(made.new)
+    revision.document = encrypt(text, owner=revision.id)
+    mask(revision, text, write(redacted(made.new)))
     return revision

@@ -1,19 +1,20 @@
 """The automation configuration of a project: read, published, its status, its schema (decisions 9)."""
 
-from collections.abc import Mapping
 from typing import Any
 
+import orjson
 from django.utils.http import parse_etags
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.views.base import KeyViewSet
-from automation.document.publishing import Publication, etag
+from automation.document.publishing import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA
-from automation.document.secrets import redacted
-from automation.document.text import read_sent
+from automation.document.text import for_people, read_sent, write
+from automation.models import AutomationRevision
 from automation.renderers import AutomationRenderer
-from automation.selectors.revisions import goal_document, process_status
+from automation.selectors.revisions import goal_version, newest_revision, process_status, revision_text
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
     AutomationSchemaDocument,
@@ -23,9 +24,10 @@ from automation.serializers.automation_config import (
     present_status,
 )
 from automation.services.automation_config import automation_config_publish
+from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import ANY_KEY, in_group
-from opsapi.api.query import Parameter, read_flag
+from opsapi.api.query import PRETTY, Parameter, asks_for, read_flag
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
 
@@ -46,19 +48,25 @@ class OfAutomationConfig(KeyViewSet):
 
     renderer_classes = [AutomationRenderer]
 
-    def shown(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document as the caller may see it."""
+    def shown(self, revision: AutomationRevision | None) -> orjson.Fragment:
+        """The document as the caller may see it, as it is stored; None is what a project starts from."""
         here = Scope(org_id=self.group.org_id, group_id=self.group.id)
-        may_see = self.caller.holds(Role.GROUP_AUTOMATION_ADMIN, here)
-        return document if may_see else redacted(document)
-
-    def current(self, document: Mapping[str, Any]) -> Response:
-        """The answer that shows the configuration as it is."""
-        return Response(self.shown(document), headers={"ETag": etag(document)})
+        if revision is None:
+            text = NEW_PROJECT_TEXT
+        elif self.caller.holds(Role.GROUP_AUTOMATION_ADMIN, here):
+            text = revision_text(revision)
+        else:
+            text = masked_text(revision)
+        return self._fragment(text)
 
     def published(self, made: Publication) -> Response:
-        """The answer of a publish, or of its dry run."""
-        return Response(present_plan(made, self.now)) if self.query["dryRun"] else self.current(made.new)
+        """The answer of a publish, or of its dry run; who may publish sees secrets."""
+        if self.query["dryRun"]:
+            return Response(present_plan(made, self.now))
+        return Response(self._fragment(write(made.new)), headers={"ETag": etag(made.new["version"])})
+
+    def _fragment(self, text: str) -> orjson.Fragment:
+        return orjson.Fragment(for_people(text) if asks_for(self.http_request, PRETTY) else text)
 
     @property
     def conditions(self) -> dict[str, Any]:
@@ -76,15 +84,24 @@ class AutomationConfigViewSet(OfAutomationConfig):
     parameters = {"replace": (DRY_RUN,)}
     bodies = {"replace": AutomationConfigDocument}
     answers = {"retrieve": AutomationConfigDocument, "replace": PublishedDocument}
+    also_answers = {"retrieve": {304: OpenApiResponse(description="The version is one of If-None-Match.")}}
     refusals = {"replace": (ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, ErrorCode.LIMIT_REACHED)}
     max_body = MAX_DOCUMENT
 
     def retrieve(self, request: Request, group_id: str) -> Response:
         """The automation configuration; its ETag is its version.
 
-        Secrets are shown to those who may publish it, and redacted to everybody else.
+        Secrets are shown to those who may publish it, and redacted to everybody else. With If-None-Match
+        a version that the caller has is not sent again.
         """
-        return self.current(goal_document(self.group.id))
+        known = {
+            tag.removeprefix("W/") for tag in parse_etags(self.http_request.headers.get("If-None-Match", ""))
+        }
+        if known and not known.isdisjoint({ANY_ETAG, etag(goal_version(self.group.id))}):
+            return Response(status=304, headers={"ETag": etag(goal_version(self.group.id))})
+        newest = newest_revision(self.group.id)
+        version = newest.number if newest else NEW_PROJECT["version"]
+        return Response(self.shown(newest), headers={"ETag": etag(version)})
 
     def replace(self, request: Request, group_id: str) -> Response:
         """Publishes a document as the next version.

@@ -1,13 +1,13 @@
 """Revisions of the automation configuration: listed, read, published again (decisions 9, 10)."""
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from automation.selectors.revisions import document_at, revision_rows
+from automation.document.publishing import NEW_PROJECT
+from automation.models import AutomationRevision
+from automation.selectors.revisions import revision_at, revision_rows
 from automation.serializers.automation_config import AutomationConfigDocument, PublishedDocument
 from automation.serializers.revisions import RestoreDocument, RevisionDocument, present_revision
 from automation.services.automation_config import automation_config_restore
@@ -40,15 +40,15 @@ class RevisionViewSet(OfAutomationConfig):
         ),
     }
 
-    document: Mapping[str, Any]
+    revision: AutomationRevision | None = None
 
     def load(self) -> None:
-        """The document of the revision the path names."""
-        if "revision" in self.kwargs:
-            text = self.kwargs["revision"]
-            document = document_at(self.number, group_id=self.group.id) if self.number is not None else None
+        """The revision the path names; what a project starts from has none."""
+        if "revision" in self.kwargs and self.number != NEW_PROJECT["version"]:
+            number = self.number
+            revision = None if number is None else revision_at(number, group_id=self.group.id)
             code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
-            self.document = found(document, code, text, self.group.id)
+            self.revision = found(revision, code, self.kwargs["revision"], self.group.id)
 
     @cached_property
     def number(self) -> int | None:
@@ -63,7 +63,7 @@ class RevisionViewSet(OfAutomationConfig):
 
     def retrieve(self, request: Request, group_id: str, revision: str) -> Response:
         """The automation configuration as it was then; 0 is what every project starts from."""
-        return Response(self.shown(self.document))
+        return Response(self.shown(self.revision))
 
     def restore(self, request: Request, group_id: str, revision: str) -> Response:
         """Publishes an older revision again, as the next version; the body may be left out."""

@@ -100,7 +100,7 @@ def response_headers(get_response: Handler) -> Handler:
             response["X-Vendor-Service-Version"] = version
         if request.path_info.startswith(_NEVER_STORED):
             response.headers.setdefault("Cache-Control", "no-store")
-        if not response.streaming and response.status_code != 204:
+        if not response.streaming and response.status_code not in {204, 304}:
             response["Content-Length"] = str(len(response.content))
             if request.method == "HEAD":
                 response.content = b""

@@ -55,7 +55,7 @@ class ApiViewSet(ViewSet):
     bodies: ClassVar[Mapping[str, type[Document] | list[type[Document]]]] = {}
     answers: ClassVar[Mapping[str, Any]] = {}
     statuses: ClassVar[Mapping[str, int]] = {}
-    also_answers: ClassVar[Mapping[str, Mapping[int, type[Document]]]] = {}
+    also_answers: ClassVar[Mapping[str, Mapping[int, Any]]] = {}
     refusals: ClassVar[Mapping[str, Sequence[ErrorCode]]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY

@@ -122,4 +122,4 @@ def test_secrets_and_names_of_agents_are_taken_from_what_is_stored() -> None:
 
 
 def test_the_entity_tag_is_the_version() -> None:
-    assert (etag(NEW_PROJECT), etag(STORED)) == ('"0"', '"7"')
+    assert (etag(NEW_PROJECT["version"]), etag(STORED["version"])) == ('"0"', '"7"')

@@ -1,0 +1,24 @@
+"""The automation document as readers see it, kept beside the document; older revisions get theirs when read."""
+
+from django.db import migrations, models
+
+import opsapi.fields
+
+
+class Migration(migrations.Migration):
+    dependencies = [("automation", "0013_words_for_people")]
+
+    operations = [
+        migrations.AddField(
+            model_name="automationrevision",
+            name="masked",
+            field=opsapi.fields.SealedField(
+                help_text="The document as readers see it; None where nothing is masked.", null=True
+            ),
+        ),
+        migrations.AddField(
+            model_name="automationrevision",
+            name="masked_by",
+            field=models.CharField(help_text="The rule that masked it.", max_length=16, null=True),
+        ),
+    ]
