@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from automation.document import schema
 from automation.document.pointers import pointer
 from automation.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
 from opsapi.api.catalogue import ErrorCode
@@ -140,6 +141,24 @@ def test_any_one_field_of_a_wrong_type_is_refused_and_named(data: st.DataObject)
     types = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
     value = data.draw(st.sampled_from([value for value, fitting in OF_TYPES if not fitting & types]))
     assert faults(replaced(path, value)) == [(pointer_of(path), INVALID)]
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 70_000)
+    | st.floats(-1, 70_000)
+    | st.sampled_from(["", "1", "x"]),
+    lambda one: st.lists(one, max_size=2) | st.dictionaries(st.sampled_from(["default", "name", "x"]), one),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_the_quick_check_agrees_with_the_library(data: st.DataObject) -> None:
+    path, _, _ = data.draw(st.sampled_from(ALL))
+    found = replaced(path, data.draw(ANYTHING))
+    assert schema._fits(found, SCHEMA) is not any(True for _ in schema._VALIDATOR.iter_errors(found))
 
 
 PROCESS = ("processes", 0)
