@@ -17,6 +17,7 @@ from opsapi.encryption import newest_key
 from opsapi.hostport import host_and_port
 from opsapi.supervisor import metric_files
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
+from opsapi.supervisor.memory import return_large_blocks
 from opsapi.supervisor.parent_death import die_with
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
@@ -87,6 +88,7 @@ def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLCont
 def post_fork(_server: Any, worker: Any) -> None:
     """A worker whose master is gone holds the listening socket: it ends at once."""
     die_with(worker.ppid, signal.SIGKILL)
+    return_large_blocks()
 
 
 def post_worker_init(_worker: Any) -> None:
