@@ -6,7 +6,7 @@ import opsapi.fields
 
 
 class Migration(migrations.Migration):
-    dependencies = [("automation", "0013_words_for_people")]
+    dependencies = [("automation", "0015_report_answers")]
 
     operations = [
         migrations.AddField(
