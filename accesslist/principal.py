@@ -1,7 +1,8 @@
 """Keys and users as principals of a request (opsapi.api.principal): both are what they were granted."""
 
 from collections.abc import Collection, Sequence
-from functools import cached_property
+
+from django.utils.functional import cached_property
 
 from accesslist.credentials import CallerRecord
 from accesslist.models import Organization, Project, User

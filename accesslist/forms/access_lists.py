@@ -1,11 +1,11 @@
 """Forms for access lists: whom a change would keep out is told before it is done."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.functional import cached_property
 
 from accesslist.doors import list_of
 from accesslist.forms.places import PlacedForm, PlaceField, lines

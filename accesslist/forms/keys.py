@@ -1,11 +1,11 @@
 """Forms for API keys."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.functional import cached_property
 
 from accesslist.forms.places import PlacedForm
 from accesslist.forms.roles import HeldRolesForm, RolesForm, as_asked

@@ -1,6 +1,5 @@
 """Organizations, projects, users, teams, API keys, the roles they hold, and the access lists."""
 
-from functools import cached_property
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -9,6 +8,7 @@ from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
+from django.utils.functional import cached_property
 
 from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key

@@ -1,7 +1,8 @@
 """What views of identity and access share: the key that calls, users as it sees them, where keys are."""
 
-from functools import cached_property
 from typing import Any, cast
+
+from django.utils.functional import cached_property
 
 from accesslist.principal import KeyPrincipal
 from accesslist.selectors.users import Sight, UserRow, sight_of

@@ -1,11 +1,11 @@
 """The forms that make and change a maintenance window."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
 from accesslist.models import Project

@@ -1,7 +1,8 @@
 """What views of alerting share: the log of notifications as the caller may see it."""
 
-from functools import cached_property
 from typing import Any
+
+from django.utils.functional import cached_property
 
 from accesslist.views.base import KeyViewSet
 from alerting.selectors.notification_log import LoggedRow

@@ -1,9 +1,9 @@
 """Project alert configurations: endpoints 8 to 10 with their [+] siblings; and what global ones share."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, ClassVar
 
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 

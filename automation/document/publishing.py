@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property  # noqa: TID251 - pure: nothing in it waits
 from typing import Any, Final
 
 from automation.document.changes import ProcessChange, process_changes

@@ -1,10 +1,10 @@
 """The form that publishes an older revision again: what agents would do is shown before (decisions 9)."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.utils.functional import cached_property
 
 from automation.selectors.revisions import goal_version
 from automation.serializers.automation_config import present_plan

@@ -1,7 +1,7 @@
 """Revisions of the automation configuration: listed, read, published again (decisions 9, 10)."""
 
-from functools import cached_property
 
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 

@@ -8,10 +8,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from functools import cached_property
 from typing import Any, ClassVar, NoReturn, cast
 
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet

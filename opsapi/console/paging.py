@@ -1,9 +1,9 @@
 """Pages of tables that are too big to be counted."""
 
-from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.utils.functional import cached_property
 
 MOST_ROWS = 5_000
 """Rows a list of the console reaches; further ones are found by search and filters."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, TypeVar
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete, project_update
@@ -16,6 +17,7 @@ from alerting.services.locks import global_configs_lock
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.api.schema import openapi_document
 from tests.api.bodies import alert_config, email, global_alert_config, host, report
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
@@ -73,6 +75,27 @@ def test_of_puts_that_race_each_is_whole_and_told(owner: ApiClient, project: Pro
         assert shown in [answer.json() for answer in answers]
         assert len({one["emailAddress"].split("-")[0] for one in shown["notifications"]}) == 1
         assert Event.objects.filter(event_type="ALERT_CONFIG_CHANGED_AUDIT").count() == THREADS
+
+
+def test_a_request_reads_its_configuration_while_another_one_reads_its_own(
+    owner: ApiClient, project: Project
+) -> None:
+    openapi_document()  # answers are held against it
+    configs = [make_config(project) for _ in range(2)]
+    both_read = Barrier(2, timeout=30)
+
+    def read_together(execute: Callable[..., T], sql: str, params: Any, many: bool, context: Any) -> T:
+        if 'FROM "alerting_alertconfig"' in sql and not context["connection"].in_atomic_block:
+            both_read.wait()
+        return execute(sql, params, many, context)
+
+    def disable(config: AlertConfig) -> int:
+        path = f"/groups/{project.id}/alertConfigs/{config.id}"
+        with connection.execute_wrapper(read_together):
+            return int(ApiClient(owner.key).patch(path, {"enabled": False}).status_code)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda one: on_own_connection(lambda: disable(one)), configs)) == [200, 200]
 
 
 def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) -> None:

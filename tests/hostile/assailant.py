@@ -1,11 +1,11 @@
 """Sends a request, holds the answer against what every answer has to be, and undoes what it did."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from django.apps import apps
 from django.db import connection, transaction
+from django.utils.functional import cached_property
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
 from opsapi.api.errors import MOST_FAULTS

@@ -1,11 +1,11 @@
 """The form that changes an alert configuration."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.utils.datastructures import MultiValueDict
+from django.utils.functional import cached_property
 from unfold.widgets import CHECKBOX_CLASSES
 
 from alerting.config_form.documents import document_of, stored_secrets, typed_of

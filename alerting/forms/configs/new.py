@@ -1,10 +1,10 @@
 """The forms that make an alert configuration: anew, or like another one."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from django import forms
+from django.utils.functional import cached_property
 
 from alerting.config_form.documents import document_of, typed_of
 from alerting.config_form.rows import Typed
