@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, RoleGrant
+from accesslist.services.teams import team_user_remove
 from events.models import Event
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
-from tests.racing import at_once
+from tests.racing import at_once, while_it_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -116,6 +119,17 @@ class TestRaces:
         assert answers[5] == 204
         assert set(answers) <= {201, 204, 400}
         assert not team.members.exists()
+
+    def test_a_user_who_is_deleted_while_taken_from_a_team_leaves_it_once(self) -> None:
+        key, project, ada = make_key(Role.GLOBAL_OWNER), ProjectFactory.create(), make_user(username="Ada")
+        team = make_team(project, ada)
+        taken = {"team_id": team.id, "org_id": project.org_id or "", "user_id": ada.id}
+        answer = while_it_waits(
+            lambda: ApiClient(key).delete(f"/users/{ada.id}"),
+            lambda: team_user_remove(**taken, actor=SYSTEM, now=clock.now()),
+        )
+        assert answer.status_code == 204
+        assert Event.objects.filter(event_type="USER_REMOVED_FROM_TEAM_AUDIT").count() == 1
 
     def test_a_team_given_other_roles_by_many_has_those_of_one(self) -> None:
         key, project = make_key(Role.GLOBAL_OWNER), ProjectFactory.create()
