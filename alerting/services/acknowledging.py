@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.services.locks import actor_hold
+from accesslist.services.locks import actor_hold, places_hold
 from alerting.choices import ACTIVE
 from alerting.models import Alert
 from alerting.rules.acknowledging import Acknowledgement, acknowledged
@@ -34,7 +34,9 @@ def alert_acknowledge(
     actor_hold(actor)
     # Whoever ends the alert holds this lock too: it is acknowledged before that, or refused after.
     alert = Alert.objects.select_for_update().filter(id=alert_id, group_id=group_id).first()
-    alert = found(alert, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
+    # The project after the alert, as whoever deletes it.
+    is_there = group_id in places_hold(groups=[group_id]).orgs_of_groups
+    alert = found(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
     _refuse_when_over(alert)
     before = alert_acknowledgement(alert, now)
     after = acknowledged(before, until=until, comment=comment, username=actor.name, now=now)

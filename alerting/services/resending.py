@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from accesslist.services.locks import actor_hold
+from accesslist.services.locks import actor_hold, places_hold
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting
 from alerting.rules.delivery_policy import drop_reason
@@ -42,7 +42,10 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     # Whoever ends the alert or records a delivery of it holds this lock too.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
-    row = found(row, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
+    # The project after the alert, as whoever deletes it.
+    groups = [notification.group_id] if notification.group_id else []
+    is_there = len(places_hold(groups=groups).orgs_of_groups) == len(groups)
+    row = found(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
     if reason := _why_not(row, alert, now):
         raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
     if row.kind in TELLING:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from accesslist.models import Project
+from accesslist.services.projects import project_delete
 from alerting.models import Alert
 from alerting.services.alerts import alerts_cancel, alerts_close
 from events.models import Event
@@ -12,7 +13,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.api.people import refusal
 from tests.client import ApiClient
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_failed_notification
 from tests.racing import THREADS, at_once, while_it_waits
 
 UNTIL = "2099-11-21T12:00:00Z"
@@ -39,6 +40,31 @@ def test_what_ends_while_it_is_acknowledged_is_refused(
     assert refusal(answer) == (400, "INVALID_ALERT_STATUS")
     assert Alert.objects.get().acknowledged_until is None
     assert not Event.objects.filter(event_type="ALERT_ACKNOWLEDGED_AUDIT").exists()
+
+
+@pytest.mark.parametrize("is_global", [False, True])
+def test_an_alert_whose_project_is_deleted_meanwhile_is_not_found(
+    owner: ApiClient, project: Project, is_global: bool
+) -> None:
+    alert = make_alert(project, is_global=is_global)
+    base = "/globalAlerts" if is_global else f"/groups/{project.id}/alerts"
+    answer = while_it_waits(
+        lambda: owner.patch(f"{base}/{alert.id}", {"acknowledgedUntil": UNTIL}),
+        lambda: project_delete(group_id=project.id, actor=SYSTEM, now=clock.now()),
+    )
+    assert refusal(answer) == (404, "ALERT_NOT_FOUND")
+
+
+def test_a_notification_whose_project_is_deleted_meanwhile_is_not_found(
+    owner: ApiClient, project: Project
+) -> None:
+    failed = make_failed_notification(project)
+    path = f"/groups/{project.id}/alerts/{failed.alert_id}/notifications/{failed.id}/resend"
+    answer = while_it_waits(
+        lambda: owner.post(path, None),
+        lambda: project_delete(group_id=project.id, actor=SYSTEM, now=clock.now()),
+    )
+    assert refusal(answer) == (404, "NOTIFICATION_NOT_FOUND")
 
 
 def test_what_is_acknowledged_while_it_ends_keeps_both(owner: ApiClient, project: Project) -> None:
