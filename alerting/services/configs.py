@@ -66,6 +66,8 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
     if group_id is None:
         global_configs_lock()
     else:
+        # The deletion of the project takes this lock first: it finds the configuration, or is over.
+        project_lock(group_id)
         project_hold(group_id=group_id)
         _check_room(group_id)
     config = config_add(group_id=group_id, values=values, actor=actor, now=now)

@@ -19,6 +19,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
+from tests.factories.alerting import make_config
 from tests.racing import THREADS, at_once, while_it_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -71,6 +72,14 @@ def test_what_comes_while_it_is_deleted_is_refused(owner: ApiClient, project: Pr
     }
     assert not any(model.objects.exists() for model in (Agent, Host, AlertConfig, MaintenanceWindow, Signal))
     assert ApiKey.objects.count() == keys
+
+
+def test_a_configuration_made_before_the_deletion_commits_is_deleted_with_the_project(
+    owner: ApiClient, project: Project
+) -> None:
+    answer = while_it_waits(lambda: owner.delete(f"/groups/{project.id}"), lambda: make_config(project))
+    assert answer.status_code == 204
+    assert AlertConfig.objects.get().deleted
 
 
 def test_whatever_races_with_a_deletion_nothing_is_left(owner: ApiClient, project: Project) -> None:
