@@ -35,7 +35,7 @@ def admin(project: Project) -> ApiClient:
 @pytest.fixture
 def known(project: Project, owner: ApiClient) -> Mapping[str, str]:
     """For every parameter of a path the id of something in the project."""
-    return _one_of_everything(project, owner)
+    return one_of_everything(project, owner)
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,12 @@ def known_to_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> I
     """
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
-        yield _one_of_everything(project, ApiClient(make_key(Role.GLOBAL_OWNER)))
+        yield one_of_everything(project, ApiClient(make_key(Role.GLOBAL_OWNER)))
         transaction.set_rollback(True)
 
 
-def _one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
+def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
+    """Fill the project; answers for every parameter of a path the id of something in it."""
     group = f"/groups/{project.id}"
     config = owner.post(f"{group}/alertConfigs", bodies.alert_config()).json()
     global_config = owner.post("/globalAlertConfigs", bodies.global_alert_config()).json()

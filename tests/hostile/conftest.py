@@ -1,5 +1,6 @@
 """A project with one of everything, and the number of requests that were tried."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from tests.api.conftest import known_to_all
 from tests.client import ApiClient
 from tests.hostile.assailant import Assailant
 from tests.hostile.budget import COUNTED
+from tests.hostile.pairs import LINES
 
 __all__ = ["known_to_all"]
+
+TALLIES = {COUNTED: "hostile requests were answered", **LINES}
+"""Under which name a test records how much it tried → how the run tells it."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,13 +50,11 @@ def assailant(
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Tell how many requests were tried; workers of pytest-xdist send theirs with each test's report."""
+    """Tell how much was tried; workers of pytest-xdist send theirs with each test's report."""
     reports = [report for found in terminalreporter.stats.values() for report in found]
-    counted = sum(
-        number
-        for report in reports
-        if getattr(report, "when", None) == "teardown"
-        for name, number in report.user_properties
-        if name == COUNTED
-    )
-    terminalreporter.write_line(f"{counted} hostile requests were answered")
+    counted: Counter[str] = Counter()
+    for report in reports:
+        if getattr(report, "when", None) == "teardown":
+            counted.update({name: number for name, number in report.user_properties if name in TALLIES})
+    for name, line in TALLIES.items():
+        terminalreporter.write_line(f"{counted[name]} {line}")

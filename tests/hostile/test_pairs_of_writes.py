@@ -1,0 +1,115 @@
+"""Any two writes at once end as they do one after the other, in one of the two orders."""
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import combinations_with_replacement
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import MaintenanceWindow
+from opsapi.api.schema import openapi_document
+from opsapi.roles import Role
+from tests.api import bodies
+from tests.api.conftest import one_of_everything
+from tests.client import ApiClient
+from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
+from tests.hostile.budget import LONG
+from tests.hostile.interleaving import Statement
+from tests.hostile.pairs import Pair, Pairs
+from tests.hostile.scene import Scene
+from tests.hostile.writes import Write, writes
+
+RecordProperty = Callable[[str, object], None]
+SAMPLE = 6
+"""So many pairs of the same resource are tried in an ordinary run; in `make faults` all pairs of writes."""
+
+MOST_TOLD = 30
+WRITES = writes()
+PAIRS: list[Pair] = list(combinations_with_replacement(WRITES, 2))
+ALONE: dict[str, list[Statement]] = {}
+"""What each write executes alone, once it was tried."""
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def resource(write: Write) -> str:
+    """What a write is about: the first word of its path below the project or organization it is in."""
+    words: list[str] = re.findall(r"/([a-zA-Z]\w+)", write.route.template.partition("v1.0")[2])
+    return next((word for word in words if word not in {"groups", "orgs", "admin"}), words[0])
+
+
+SAME = [pair for pair in PAIRS if resource(pair[0]) == resource(pair[1])]
+TRIED: dict[str, list[Pair]] = (
+    {name: [pair for pair in PAIRS if resource(pair[0]) == name] for name in sorted({*map(resource, WRITES)})}
+    if LONG
+    else {"a sample": random.Random(0).sample(SAME, SAMPLE)}
+)
+
+
+@pytest.fixture
+def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
+    """Two Global Owners, and one of everything for them to write."""
+    openapi_document()  # what answers are held against takes long to generate
+    project: Project = ProjectFactory.create()
+    keys = (make_key(Role.GLOBAL_OWNER), make_key(Role.GLOBAL_OWNER))
+    known = one_of_everything(project, ApiClient(keys[0]))
+    empty = OrganizationFactory.create()
+    made = Pairs(Scene(), {**known, "empty_org_id": empty.id}, keys)
+    yield made
+    made.close()
+    made.scene.remove()
+    for name, number in asdict(made.tally).items():
+        record_property(name, number)
+
+
+@pytest.mark.parametrize("about", TRIED)
+def test_two_writes_at_once_end_as_one_after_the_other(pairs: Pairs, about: str) -> None:
+    pairs.alone = ALONE
+    faults = [fault for pair in TRIED[about] for fault in pairs.faults(pair)]
+    assert not faults, f"{len(faults)} faults\n\n" + "\n\n".join(faults[:MOST_TOLD])
+
+
+def write_of(row: str, body: Any = None) -> Write:
+    """The write of a route, as the tables name it, with this body; the first one without."""
+    return next(each for each in WRITES if str(each).startswith(row) and body in (None, each.body))
+
+
+def unlocked_window(group_id: str, window_id: str) -> MaintenanceWindow:
+    """A window that anybody else may change meanwhile."""
+    return MaintenanceWindow.objects.get(id=window_id)
+
+
+def no_lock(*_: object, **__: object) -> None:
+    """Waits for nobody."""
+
+
+WINDOW, ENTRY = "PATCH /groups/<group_id>/maintenanceWindows", "POST /admin/accessList"
+MISSING_LOCKS: list[tuple[str, Callable[..., object], Pair]] = [
+    (
+        "alerting.services.windows._locked",
+        unlocked_window,
+        (
+            write_of(WINDOW, {"startDate": "2099-11-28T23:00:00Z"}),
+            write_of(WINDOW, {"endDate": "2099-11-28T22:30:00Z"}),
+        ),
+    ),
+    ("accesslist.services.access_lists.advisory_lock", no_lock, (write_of(ENTRY), write_of(ENTRY))),
+    (
+        "accesslist.services.projects.organization_hold",
+        no_lock,
+        (write_of("POST /groups", bodies.group(orgId="<empty_org_id>")), write_of("DELETE /orgs/<org_id>")),
+    ),
+]
+"""A lock, what takes its place, and two writes that need it."""
+
+
+def test_a_missing_lock_is_found(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    for lock, instead, pair in MISSING_LOCKS:
+        with monkeypatch.context() as patched:
+            patched.setattr(lock, instead)
+            pairs.alone = {}
+            assert next(pairs.faults(pair), None), f"{lock} is missing, and nothing was found"
