@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from threading import Lock
 from typing import Any, cast
 
 from django.apps import apps
@@ -23,7 +22,6 @@ from opsapi.api.shapes import nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 
-_GENERATING = Lock()
 _NULLABLE = "x-nullable"
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 
@@ -234,14 +232,8 @@ class PublishedGenerator(SchemaGenerator):
         return document
 
 
+@lru_cache(maxsize=1)
 def openapi_document() -> dict[str, Any]:
     """The document of this build; it depends on nothing else."""
-    # drf-spectacular loads its extensions when it first runs, and fails where two threads do so at once.
-    with _GENERATING:
-        return _generated()
-
-
-@lru_cache(maxsize=1)
-def _generated() -> dict[str, Any]:
     document: dict[str, Any] = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document

@@ -5,11 +5,8 @@ import re
 import pytest
 from django.test import Client
 
-from opsapi.api import schema
 from opsapi.api.links import PUBLIC
-from opsapi.api.schema import PublishedGenerator
 from tests.client import ApiClient
-from tests.racing import at_once
 
 PATHS = ("/api/docs", "/api/docs/")
 _NAMED = re.compile(r'(?:src|href|data-url)="([^"]*)"')
@@ -82,18 +79,3 @@ def test_head_has_no_body(browser: Client) -> None:
 
 def test_the_page_is_no_part_of_the_api(owner: ApiClient) -> None:
     assert owner.request("GET", f"{PUBLIC}/docs", base="").status_code == 404
-
-
-def test_the_document_is_generated_once_for_however_many_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    generations = []
-
-    def generate(*_: object, **__: object) -> dict[str, object]:
-        generations.append(original(PublishedGenerator()))
-        return generations[-1]
-
-    original = PublishedGenerator.get_schema
-    monkeypatch.setattr(PublishedGenerator, "get_schema", generate)
-    schema._generated.cache_clear()
-    documents = at_once(lambda _: schema.openapi_document())
-    assert all(document is generations[0] for document in documents)
-    assert len(generations) == 1
