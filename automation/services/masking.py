@@ -7,7 +7,7 @@ reader must not be able to ask for again and again.
 import hashlib
 from pathlib import Path
 
-from automation.document import secrets
+from automation.document import secret_names, secrets
 from automation.document.publishing import NEW_PROJECT
 from automation.document.secrets import redacted
 from automation.document.text import read, write
@@ -16,7 +16,7 @@ from automation.selectors.revisions import opened, revision_text
 from opsapi import redaction
 from opsapi.encryption import encrypt
 
-RULE_MODULES = (secrets, redaction)
+RULE_MODULES = (secrets, secret_names, redaction)
 """What decides how a document is masked."""
 MASK_RULE = hashlib.sha256(
     b"".join(Path(str(module.__file__)).read_bytes() for module in RULE_MODULES)

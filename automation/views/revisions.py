@@ -1,6 +1,5 @@
 """Revisions of the automation configuration: listed, read, published again (decisions 9, 10)."""
 
-
 from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
