@@ -12,6 +12,7 @@ from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
 NO_THREAD = "this machine could not begin to send it"
+GATHER_SECONDS = 0.02
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for requests on their way; another worker takes over the rest."""
 
@@ -30,7 +31,7 @@ class Courier:
 
     def step(self) -> bool:
         """Record outcomes, then claim and begin to send; return whether more may be due."""
-        recorded = self._record()
+        self._record()
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [one for one in claims if one.destination]
@@ -45,7 +46,7 @@ class Courier:
             # Notifications that are not on their way can be claimed again at once, by any worker.
             leases_give_back([one for one in claims if one.id not in begun])
             raise
-        return bool(recorded or claims)
+        return bool(claims)
 
     def finish(self) -> bool:
         """Wait up to FINISH_SECONDS for requests on their way, and record them; return False."""
@@ -74,11 +75,17 @@ class Courier:
         self._ended.put((job, send(job, now=self._clock())))
         self._wake()
 
-    def _record(self) -> int:
-        """Record the ended attempts and return how many; they stay if the database fails."""
+    def _record(self) -> None:
+        """Record the ended attempts; they stay if the database fails.
+
+        The first waits for others that end soon: a transaction costs as much for one outcome as for some.
+        """
+        end = time.monotonic() + GATHER_SECONDS
         while True:
+            others = self._unrecorded and self._sending
+            left = max(end - time.monotonic(), 0.0) if others else 0.0
             try:
-                self._unrecorded.append(self._ended.get_nowait())
+                self._unrecorded.append(self._ended.get(block=left > 0, timeout=left or None))
             except Empty:
                 break
             self._sending -= 1
@@ -86,4 +93,3 @@ class Courier:
         if ended:
             record(ended, clock=self._clock)
             self._unrecorded.clear()
-        return len(ended)

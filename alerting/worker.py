@@ -78,10 +78,14 @@ class Worker:
         self._away = threading.Event()
         """Whether the log says that there is no connection to be had, and no step has succeeded since."""
         self._finished = threading.Event()
-        self._wakeups = Wakeups()
+        self._signals = Wakeups()
+        self._messages = Wakeups()
         self._presence = Presence()
         self._courier = Courier(
-            worker=self._presence.key, slots=settings.OPSAPI_SENDERS, clock=clock.now, wake=self._wakeups.wake
+            worker=self._presence.key,
+            slots=settings.OPSAPI_SENDERS,
+            clock=clock.now,
+            wake=self._messages.wake,
         )
 
     def run(self, stop_within: Callable[[float], object] | None = None) -> None:
@@ -91,7 +95,7 @@ class Worker:
         """
         stop_within = stop_within or self._stopping.wait
         threads = [
-            threading.Thread(target=self._repeat, args=(_evaluate,), name="evaluate"),
+            threading.Thread(target=self._repeat, args=(_evaluate, self._signals), name="evaluate"),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own: a silence is told on time, whatever else there is to do.
             threading.Thread(target=self._every, args=(SWEEP_SECONDS, _look_for_silence), name="sweep"),
@@ -119,26 +123,31 @@ class Worker:
     def stop(self) -> None:
         """Finish what is in hand and return from `run`."""
         self._stopping.set()
-        self._wakeups.wake()
+        self._wake()
+
+    def _wake(self) -> None:
+        """There may be signals to evaluate and messages to deliver."""
+        self._signals.wake()
+        self._messages.wake()
 
     def _deliver(self) -> None:
         """Deliver until told to stop; what is being sent then has a few seconds to end."""
-        self._repeat(self._courier.step)
+        self._repeat(self._courier.step, self._messages)
         self._guarded(self._courier.finish)
         connection.close()
 
     def _take_over(self) -> bool:
         """Give back what dead workers had in hand; nothing more to do at once."""
         if self._presence.take_over(now=clock.now()):
-            self._wakeups.wake()
+            self._messages.wake()
         return False
 
-    def _repeat(self, step: Step) -> None:
+    def _repeat(self, step: Step, wakeups: Wakeups) -> None:
         """Step after step; when there is nothing to do, at the next wake-up or poll."""
         while not self._stopping.is_set():
-            seen = self._wakeups.count
+            seen = wakeups.count
             if not self._guarded(step):
-                self._wakeups.wait(seen, POLL_SECONDS)
+                wakeups.wait(seen, POLL_SECONDS)
         connection.close()
 
     def _every(self, seconds: float, step: Step) -> None:
@@ -187,10 +196,10 @@ class Worker:
     def _listen_until_stopped(self) -> None:
         with own_connection(autocommit=True) as listening:
             listening.execute(f"LISTEN {WAKE_CHANNEL}")
-            self._wakeups.wake()
+            self._wake()
             while not self._stopping.is_set():
                 for _ in listening.notifies(timeout=_LISTEN_SECONDS):
-                    self._wakeups.wake()
+                    self._wake()
 
 
 def _evaluate() -> bool:

@@ -179,9 +179,9 @@ def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
     try:
         eventually(lambda: Alert.objects.filter(status="OPEN").exists())
         eventually(lambda: WorkerHeartbeat.objects.filter(name="host:1").exists())
-        before = worker._wakeups.count
+        before = worker._signals.count
         wake_workers()
-        eventually(lambda: worker._wakeups.count > before)
+        eventually(lambda: worker._signals.count > before)
     finally:
         worker.stop()
         running.join()
