@@ -7,7 +7,6 @@ the limits allow; one that succeeds is given back.
 """
 
 from datetime import datetime, timedelta
-from ipaddress import IPv6Address, ip_network
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -17,14 +16,12 @@ from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.rules.usernames import username_digest
 from accesslist.throttles import give_back, hit
 from opsapi import clock
-from opsapi.api.addresses import Address, client_address
+from opsapi.api.addresses import client_address, counted_range
 from opsapi.console.doorkeeper import Attempt, LoginRefusedError, RefusalCode
 
 LOGIN_WINDOW = timedelta(minutes=5)
-ADDRESSES_A_NAME = 10
-"""So many times OPSAPI_LOGIN_ATTEMPTS may fail for one name, from however many addresses."""
-# Whoever has one IPv6 address has at least so large a network of them.
-_IPV6_PREFIX = 64
+NAME_FACTOR = 10
+"""How many times OPSAPI_LOGIN_ATTEMPTS one name may fail, from all addresses together."""
 _NAME = "login name "
 
 
@@ -67,17 +64,11 @@ def _buckets(request: HttpRequest, username: str, *, after_password: bool) -> li
         return [f"login device {device}"]
     name = username_digest(username)
     address = client_address(request)
-    place = f"login address {_place(address)}" if address else f"login without address {name}"
+    place = f"login address {counted_range(address)}" if address else f"login without address {name}"
     # Six digits are guessed sooner than a password, and few get as far.
     return [place, f"login code {name}" if after_password else f"{_NAME}{name}"]
 
 
 def _limit(bucket: str) -> int:
     attempts: int = settings.OPSAPI_LOGIN_ATTEMPTS
-    return attempts * ADDRESSES_A_NAME if bucket.startswith(_NAME) else attempts
-
-
-def _place(address: Address) -> str:
-    if isinstance(address, IPv6Address):
-        return str(ip_network((address, _IPV6_PREFIX), strict=False))
-    return str(address)
+    return attempts * NAME_FACTOR if bucket.startswith(_NAME) else attempts

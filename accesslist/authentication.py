@@ -25,7 +25,7 @@ from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range, is_exempt, is_forwarded
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.encryption import CannotDecryptError, decrypt, encrypt
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt, newest_key
 
 logger = logging.getLogger("opsapi.authentication")
 
@@ -134,7 +134,7 @@ def _ha1(credentials: digest.Credentials, record: CallerRecord) -> str | None:
 
 def _dummy() -> str:
     """One that nobody knows the password of, opened like a real one."""
-    return decrypt(_dummy_ha1(settings.OPSAPI_ENCRYPTION_KEYS[0]), owner=_DUMMY_OWNER)
+    return decrypt(_dummy_ha1(newest_key()), owner=_DUMMY_OWNER)
 
 
 def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:

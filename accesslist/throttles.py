@@ -9,8 +9,7 @@ from django.db.models.functions import Least
 
 from accesslist.models import RateWindow
 from accesslist.statements import first_row
-from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import rate_limited
 
 RATE_WINDOW = timedelta(minutes=1)
 """What the limits of the throttles are for."""
@@ -46,7 +45,7 @@ def throttle(bucket: str, limit: int, now: datetime, *, note: str = "") -> None:
     """
     wait = hit(bucket, limit=limit, window=RATE_WINDOW, now=now).wait if limit else None
     if wait is not None:
-        raise ApiError(ErrorCode.RATE_LIMITED, str(wait), headers={"Retry-After": str(wait)}, note=note)
+        raise rate_limited(wait, note=note)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

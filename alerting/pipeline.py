@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from accesslist.models import Project
@@ -24,14 +24,13 @@ from alerting.services.locks import global_configs_try_share, project_try_lock
 from events.choices import SignalKind
 from events.models import Signal
 from opsapi.batches import delete_batch
+from opsapi.postgresql.faults import passes
 
 logger = logging.getLogger("opsapi.pipeline")
 
 SIGNALS_AT_ONCE = 20
 EVALUATION_SECONDS = 0.5
 """After so long a transaction takes no further signal: what it changed is locked until it ends."""
-# SQLSTATE classes of what passes: connection, rollback, locks, resources, operator, system.
-_PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 SIGNALS_DROPPED_AT_ONCE = 500
 ALERTS_AT_ONCE = 100
 _GROUPS_TRIED = 50
@@ -134,20 +133,12 @@ def _evaluated(signal: Signal, now: datetime) -> bool:
         with transaction.atomic():
             evaluate(signal, now=now)
     except Exception as error:  # whatever it is, the other signals of the project still count
-        if _passes(error):
+        if passes(error):
             raise
         logger.exception("signal %s cannot be evaluated and was set aside", signal.pk)
         Signal.objects.filter(pk=signal.pk).update(failed=now)
         return False
     return True
-
-
-def _passes(error: Exception) -> bool:
-    """Whether it is a fault of the database that passes, such as a deadlock, and not of the signal."""
-    if not isinstance(error, (DatabaseError, InterfaceError)):
-        return False
-    state = getattr(error.__cause__, "sqlstate", None)
-    return state is None or state[:2] in _PASSING_CLASSES
 
 
 # --- open ---------------------------------------------------------------------------------------

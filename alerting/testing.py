@@ -28,7 +28,7 @@ from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import found, rate_limited
 from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import new_id
@@ -101,8 +101,7 @@ def alert_config_test(
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
     if not _places.acquire(blocking=False):
-        wait = str(FULL_RETRY_SECONDS)
-        raise ApiError(ErrorCode.RATE_LIMITED, wait, headers={"Retry-After": wait})
+        raise rate_limited(FULL_RETRY_SECONDS)
     try:
         return _tested(config, [only] if only else list(config.settings.all()), actor, now)
     finally:

@@ -34,7 +34,7 @@ OPSAPI_DATA_DIR = (BASE_DIR / read.text("OPSAPI_DATA_DIR", "var", allowed="path 
 OPSAPI_PUBLIC_URL = read.url("OPSAPI_PUBLIC_URL")
 OPSAPI_WORKERS = read.number("OPSAPI_WORKERS", 2, 1, 64)
 OPSAPI_THREADS = read.number("OPSAPI_THREADS", 8, 1, 256)
-OPSAPI_CONNECTIONS_PER_ADDRESS = read.number("OPSAPI_CONNECTIONS_PER_ADDRESS", 256, 1, 4000)
+OPSAPI_CONNECTIONS_PER_ADDRESS = read.number("OPSAPI_CONNECTIONS_PER_ADDRESS", 256, 1, 2000)
 OPSAPI_SENDERS = read.number("OPSAPI_SENDERS", 256, 1, 1024)
 OPSAPI_TLS_CERT = read.text("OPSAPI_TLS_CERT", allowed="path of a file")
 OPSAPI_TLS_KEY = read.text("OPSAPI_TLS_KEY", allowed="path of a file")
@@ -187,7 +187,7 @@ MIDDLEWARE = [
     "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
     "opsapi.api.content_security.ContentSecurityPolicy",
-    "opsapi.api.middleware.DatabaseUnavailable",
+    "opsapi.api.middleware.PassingFaults",
     "opsapi.api.middleware.trailing_slash",
     "django.middleware.security.SecurityMiddleware",
     "opsapi.static_files.StaticFiles",

@@ -1,9 +1,10 @@
 """Locks that hold until the transaction ends: on who acts, on projects and organizations, on what has no row.
 
 They are taken in this order. `actor_hold` is the first statement of every service that a key or a user
-reaches: a write after a revocation is refused, and a revocation waits for the writes before it (decisions 2
-"revoked"). Services that revoke something, or lock keys or users, begin with `actor_in_line` instead, and
-lock those they revoke something of with `holders_alone`.
+reaches, but for services by which users change their own account (`own_user_lock`): a write after a revocation is
+refused, and a revocation waits for the writes before it (decisions 2 "revoked"). Services that revoke
+something, or lock keys or users, begin with `actor_in_line` instead, and lock those they revoke something of
+with `holders_alone`.
 
 A foreign key alone does not keep a project in place: a deleted one keeps its row until the worker has
 emptied it. The weakest lock is enough and is what foreign keys take anyway, so that writers do not wait
@@ -40,8 +41,8 @@ _HOLDERS: Mapping[ActorKind, str] = {
     ActorKind.KEY: _HOLD_ACTOR.format(table="accesslist_apikey"),
     ActorKind.USER: _HOLD_ACTOR.format(table="accesslist_user"),
 }
-_MOST_REVOCATIONS = 5
-"""So often a request is repeated that met a revocation: those who change one list meet each other's."""
+_MOST_REPEATS = 5
+"""How often a request that meets a revocation is repeated: callers who change one list revoke each other."""
 
 _HAVE_HOLDERS = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest(%s::int[]) AS held"
 
@@ -77,7 +78,7 @@ def actor_hold(actor: Actor) -> None:
         cursor.execute(statement, [actor.id, actor.revocations, _HOLDERS_CLASS, _lock_of(actor.id)])
         if cursor.rowcount:
             return
-    this_connection().repeats = _MOST_REVOCATIONS
+    this_connection().repeats = _MOST_REPEATS
     raise unavailable("what you may do has changed meanwhile")
 
 

@@ -1,6 +1,7 @@
 """What follows for keys and users when something of theirs is revoked (decisions 2 "revoked").
 
-All of it in the transaction that revokes it, which began with `accesslist.services.locks.actor_in_line`.
+Call these in the transaction that revokes. For a caller it begins with
+`accesslist.services.locks.actor_in_line`; the worker needs no lock.
 """
 
 from collections.abc import Collection

@@ -15,8 +15,7 @@ from automation.models import (
 )
 from automation.rules.processes import ProcessState, process_states
 from automation.rules.silence import SILENCE
-from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS, ApiError
+from opsapi.api.errors import unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import Among, WireTime
 
@@ -99,11 +98,9 @@ def opened(revision: AutomationRevision, sealed: str | None) -> str:
         return decrypt(sealed or "", owner=revision.id)
     except CannotDecryptError as error:
         logger.error("an automation configuration of project %s: %s", revision.group_id, error)
-        raise ApiError(
-            ErrorCode.SERVICE_UNAVAILABLE,
+        raise unavailable(
             f"version {revision.number} cannot be read without the key it was sealed with, which is not in "
-            "OPSAPI_ENCRYPTION_KEYS",
-            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+            "OPSAPI_ENCRYPTION_KEYS"
         ) from None
 
 

@@ -14,7 +14,7 @@ from automation.document.schema import SCHEMA
 from automation.document.text import for_people, read_sent, write
 from automation.models import AutomationRevision
 from automation.renderers import AutomationRenderer
-from automation.selectors.revisions import goal_version, newest_revision, process_status, revision_text
+from automation.selectors.revisions import newest_revision, process_status, revision_text
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
     AutomationSchemaDocument,
@@ -97,11 +97,11 @@ class AutomationConfigViewSet(OfAutomationConfig):
         known = {
             tag.removeprefix("W/") for tag in parse_etags(self.http_request.headers.get("If-None-Match", ""))
         }
-        if known and not known.isdisjoint({ANY_ETAG, etag(goal_version(self.group.id))}):
-            return Response(status=304, headers={"ETag": etag(goal_version(self.group.id))})
         newest = newest_revision(self.group.id)
-        version = newest.number if newest else NEW_PROJECT["version"]
-        return Response(self.shown(newest), headers={"ETag": etag(version)})
+        tag = etag(newest.number if newest else NEW_PROJECT["version"])
+        if known & {ANY_ETAG, tag}:
+            return Response(status=304, headers={"ETag": tag})
+        return Response(self.shown(newest), headers={"ETag": tag})
 
     def replace(self, request: Request, group_id: str) -> Response:
         """Publishes a document as the next version.

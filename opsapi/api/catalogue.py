@@ -183,7 +183,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
         400, "{0} must be later than startDate."
     ),
     ErrorCode.INVALID_SETTINGS: ErrorSpec(400, "The automation configuration is invalid at {0}: {1}."),
-    ErrorCode.LIMIT_REACHED: ErrorSpec(400, "The project can have {1} {0} at most."),
+    ErrorCode.LIMIT_REACHED: ErrorSpec(400, "A project can have at most {1} {0}."),
     ErrorCode.UNAUTHORIZED: ErrorSpec(
         401, "You are not authorized for this resource: valid credentials of an API key are required."
     ),
@@ -192,7 +192,8 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST: ErrorSpec(403, "The address {0} is not on {1}."),
     ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST: ErrorSpec(
         403,
-        "A key cannot add to or empty its own access list: another key, or a user of the console, can.",
+        "A key cannot add entries to its own access list or remove the last one. "
+        "Use another key or the console.",
     ),
     ErrorCode.CANNOT_ADD_GLOBAL_ROLE: ErrorSpec(
         403, "The global role {0} cannot be granted here: a Global Owner grants it."

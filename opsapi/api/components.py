@@ -82,7 +82,11 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
         "The Idempotency-Key belongs to another body; nothing was changed.",
         ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, "8e03978e-40d5-43dd-bc93-6894a57f9324"),
     ),
-    429: ("TooManyRequests", "Too often, from this address.", ApiError(ErrorCode.RATE_LIMITED, "42")),
+    429: (
+        "TooManyRequests",
+        "Too many requests: Retry-After says when to try again.",
+        ApiError(ErrorCode.RATE_LIMITED, "42"),
+    ),
     500: ("Unexpected", "Our fault; the log has more.", ApiError(ErrorCode.UNEXPECTED_ERROR, "9f3c0a77")),
     503: (
         "Unavailable",

@@ -93,6 +93,11 @@ def unavailable(reason: str) -> ApiError:
     return ApiError(ErrorCode.SERVICE_UNAVAILABLE, reason, headers=headers)
 
 
+def rate_limited(seconds: int, *, note: str = "") -> ApiError:
+    """The 429 with its Retry-After; `note` is a sentence that says which limit it is."""
+    return ApiError(ErrorCode.RATE_LIMITED, str(seconds), headers={"Retry-After": str(seconds)}, note=note)
+
+
 def found(row: T | None, code: ErrorCode, *parameters: str) -> T:
     """The row, or the 404 of its kind when there is none."""
     if row is None:

@@ -37,7 +37,7 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
 
 
 def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
-    """Whether the database did not answer, or gave way: the same request may well succeed later."""
+    """Whether the database cannot be used right now: the same request may succeed later."""
     return database_fault(error) is not None
 
 

@@ -57,7 +57,7 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """The database takes writes and has its migrations, and what apps add; 503 with what is missing."""
+        """200 if the database takes writes, is migrated and a worker runs; else 503 with what is missing."""
         missing = _missing()
         if not missing:
             return Response({"ok": True})

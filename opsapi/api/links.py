@@ -1,8 +1,8 @@
 """Links: absolute URLs of this installation (decisions 1 "entity links").
 
-`OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts,
-and its scheme; of X-Forwarded-Host only what trusted proxies wrote counts, and so does the scheme
-(`opsapi.api.middleware.client_scheme`).
+`OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts, and its scheme.
+X-Forwarded-Host counts only where trusted proxies wrote it. The scheme is the request's, as
+`opsapi.api.middleware.client_scheme` set it.
 """
 
 from collections.abc import Mapping

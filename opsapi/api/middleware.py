@@ -124,7 +124,7 @@ def trailing_slash(get_response: Handler) -> Handler:
     return handle
 
 
-class DatabaseUnavailable:
+class PassingFaults:
     """Repeat what met a passing fault before it wrote; answer 503 when the database is away.
 
     Passing faults: a dead connection, a deadlock, a revocation between authentication and write.

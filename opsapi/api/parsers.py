@@ -10,12 +10,12 @@ from django.http import HttpRequest
 from rest_framework.parsers import BaseParser
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError
+from opsapi.api.errors import ApiError, rate_limited
 from opsapi.strict_json import read_json
 
 LARGE_BODY = 1024 * 1024
 """A body of more bytes is large: what is made of it is many times its size."""
-_BUSY_RETRY_SECONDS = "1"
+_BUSY_RETRY_SECONDS = 1
 _KEPT = "kept_body"
 
 
@@ -47,10 +47,8 @@ class LargeBodies:
         most = settings.OPSAPI_MAX_BODIES_MB
         with self._lock:
             if self._bytes and self._bytes + size > most * 1024 * 1024:
-                raise ApiError(
-                    ErrorCode.RATE_LIMITED,
+                raise rate_limited(
                     _BUSY_RETRY_SECONDS,
-                    headers={"Retry-After": _BUSY_RETRY_SECONDS},
                     note=f"At most {most} MB of large bodies are worked on at a time. "
                     "The setting is OPSAPI_MAX_BODIES_MB.",
                 )
@@ -87,7 +85,7 @@ def check_media_type(request: HttpRequest) -> None:
 def read_body(request: HttpRequest, limit: int) -> bytes:
     """The body, at most `limit` bytes of it; a chunked one too, whose length nobody has named.
 
-    It stays with the request, which may be begun anew (`opsapi.api.middleware.DatabaseUnavailable`).
+    It stays with the request, which may be begun anew (`opsapi.api.middleware.PassingFaults`).
 
     Raises:
         ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for one that breaks off.

@@ -3,7 +3,7 @@
 Connections are kept, and the server may have ended one since its last use: it was restarted, or an operator
 ended it. Django's own health check asks the server with each request, which costs up to a fifth of it. Here
 the kernel is asked before each use: what ended between requests is never met. What ends while a statement
-runs is noted, for whoever can begin anew (`opsapi.api.middleware.DatabaseUnavailable`).
+runs is noted, for whoever can begin anew (`opsapi.api.middleware.PassingFaults`).
 """
 
 import select
@@ -18,6 +18,7 @@ from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
 from django.db.utils import DatabaseErrorWrapper
 
+from opsapi.postgresql.faults import GAVE_WAY_STATES
 from opsapi.postgresql.lists import QuickListDumper
 
 # Before the first connection, which takes what is registered then.
@@ -25,8 +26,6 @@ psycopg.adapters.register_dumper(list, QuickListDumper)
 
 # SQLSTATE: connection exceptions, and the server's or an operator's end of a session.
 _ENDS = ("08", "57P")
-IN_EACH_OTHERS_WAY = frozenset({"40001", "40P01"})
-"""SQLSTATE: a transaction that could not be serialized, a deadlock."""
 
 
 def this_connection() -> "DatabaseWrapper":
@@ -132,7 +131,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.connection is not None:
             code = error.sqlstate or ""
             ended = self.connection.closed or code.startswith(_ENDS)
-            if ended or code in IN_EACH_OTHERS_WAY:
+            if ended or code in GAVE_WAY_STATES:
                 self.repeats = 1
 
     def _commit(self) -> None:

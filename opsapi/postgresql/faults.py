@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
 
 class DatabaseFault(Enum):
@@ -21,15 +21,17 @@ class DatabaseFault(Enum):
         self.sentence = sentence
 
 
+GAVE_WAY_STATES = frozenset({"40001", "40P01"})
+"""SQLSTATE: a transaction that could not be serialized, a deadlock."""
+# SQLSTATE classes of faults that pass: connection, rollback, locks, resources, operator, system.
+_PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 _BY_SQLSTATE = {
     "53100": DatabaseFault.DISK_FULL,
     "53300": DatabaseFault.TOO_MANY_CONNECTIONS,
     "25006": DatabaseFault.READ_ONLY,
     "57P03": DatabaseFault.STARTING,
     "57014": DatabaseFault.TOO_SLOW,
-    # A transaction that could not be put in line with others, a deadlock.
-    "40001": DatabaseFault.GAVE_WAY,
-    "40P01": DatabaseFault.GAVE_WAY,
+    **dict.fromkeys(GAVE_WAY_STATES, DatabaseFault.GAVE_WAY),
 }
 # Of a connection that the server or a pooler refuses, libpq hands on the text alone.
 _BY_TEXT = {
@@ -48,3 +50,11 @@ def database_fault(error: BaseException | None) -> DatabaseFault | None:
         return known
     text = str(error)
     return next((fault for part, fault in _BY_TEXT.items() if part in text), DatabaseFault.UNREACHABLE)
+
+
+def passes(error: Exception) -> bool:
+    """Whether it is a fault of the database that passes, such as a deadlock, and not of the statement."""
+    if not isinstance(error, (DatabaseError, InterfaceError)):
+        return False
+    state = getattr(error.__cause__, "sqlstate", None)
+    return state is None or state[:2] in _PASSING_CLASSES

@@ -4,7 +4,7 @@ As it comes, a thread reads its request from the socket and writes the answer th
 as there are threads stop the service. Here the event loop gathers each request (`arrival`), with deadlines. A
 thread gets it when it is whole and it is its caller's turn (`turns`). What the reader does not take at once
 of the answer (`answer`) is again for the event loop. Connections are bounded, in all and by address; where
-they run short, the longest idle ones are closed.
+they run short, the connections that have waited longest are closed.
 """
 
 import contextlib
@@ -78,7 +78,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             try:
                 client, address = listener.accept()
             except OSError as error:
-                if error.errno in NO_FILES and self._close_longest_idle():
+                if error.errno in NO_FILES and self._close_longest_waiting():
                     continue
                 if error.errno not in NO_CONNECTION:
                     self._pause_accepting(error)
@@ -146,13 +146,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.callers.add(conn)
         if crowd := self.callers.too_many(conn):
             if self.callers.is_news(conn):
-                message = "%s has more than %d connections: the longest idle ones are closed"
+                message = "%s has more than %d connections: those that have waited longest are closed"
                 self.log.warning(message, conn.caller, self.callers.most)
-            if not self._close_longest_idle(crowd):
+            if not self._close_longest_waiting(crowd):
                 self._close(conn)
                 return
         if self.nr_conns >= self.worker_connections:
-            self._close_longest_idle()
+            self._close_longest_waiting()
         conn.await_request(time.monotonic(), HEAD_SECONDS)
         self._watch(conn, Phase.REQUEST)
 
@@ -168,8 +168,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.paused = now
         self.set_accept_enabled(False)
 
-    def _close_longest_idle(self, crowd: Container[Connection] | None = None) -> bool:
-        """Of all, or of the crowd: of those that are answered the first, else of those that are awaited."""
+    def _close_longest_waiting(self, crowd: Container[Connection] | None = None) -> bool:
+        """Of all, or of the crowd: a connection that is ending, else the one that has waited longest."""
         for phase in (Phase.END, Phase.REQUEST):
             for conn in self.watched[phase]:
                 if crowd is None or conn in crowd:

@@ -8,7 +8,7 @@ import time_machine
 from django.conf import LazySettings
 from django.test import Client
 
-from accesslist.attempts import ADDRESSES_A_NAME, LOGIN_WINDOW
+from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.devices import COOKIE, DEVICE_LASTS
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
@@ -66,7 +66,7 @@ def test_who_logs_in_as_themselves_cannot_guess_on_at_others(
 
 def _spread(limit: int, typed: str = "wrong", **options: Any) -> list[int]:
     """What one name is answered that is tried from as many addresses as it takes."""
-    addresses = [f"198.51.100.{number}" for number in range(ADDRESSES_A_NAME)]
+    addresses = [f"198.51.100.{number}" for number in range(NAME_FACTOR)]
     return [_log_in(typed, REMOTE_ADDR=address, **options) for address in addresses for _ in range(limit)]
 
 
@@ -82,7 +82,7 @@ def test_attempts_on_one_name_from_many_addresses_are_bounded(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 2
-    assert _spread(2) == [403] * 2 * ADDRESSES_A_NAME
+    assert _spread(2) == [403] * 2 * NAME_FACTOR
     assert _log_in(REMOTE_ADDR="192.0.2.2", username="ADA") == 429
 
 

@@ -13,7 +13,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.test import Client
 from django.urls import reverse
 
-from accesslist.attempts import ADDRESSES_A_NAME, LOGIN_WINDOW
+from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, Team, User
 from opsapi.first_steps import CREATE_KEY
 from opsapi.roles import Role
@@ -137,7 +137,7 @@ def test_attempts_on_one_name_are_throttled_from_wherever_they_come(
     operator: User, project: Project, settings: LazySettings
 ) -> None:
     settings.OPSAPI_LOGIN_ATTEMPTS = 1
-    for number in range(ADDRESSES_A_NAME):
+    for number in range(NAME_FACTOR):
         address = f"192.0.2.{number}"
         assert _log_in(Client(), "ada", "wrong", REMOTE_ADDR=address).status_code == 403
     refused = _log_in(Client(), "ADA", PASSWORD, REMOTE_ADDR="192.0.2.200")

@@ -190,7 +190,8 @@ def moments(first: Sequence[Statement], second: Sequence[Statement]) -> Moments:
     """When the second call can make a difference to the first one.
 
     Between statements that do not meet it makes none: so there is one moment before each statement that does,
-    and one before the commit. Authentication is left out: no call writes the keys of the callers.
+    and one before the commit. Authentication is left out: a caller
+    whose key is revoked meanwhile is let in again.
     """
     commit = max((number for number, each in enumerate(first, 1) if each.in_transaction), default=0)
     touched = reduce(or_, (each.touched for each in second[_authenticated(second) :]), Touched())

@@ -87,7 +87,7 @@ def no_lock(*_: object, **__: object) -> None:
     """Waits for nobody."""
 
 
-WINDOW, ENTRY = "PATCH /groups/<group_id>/maintenanceWindows", "POST /admin/accessList"
+WINDOW = "PATCH /groups/<group_id>/maintenanceWindows"
 MISSING_LOCKS: list[tuple[str, Callable[..., object], Pair]] = [
     (
         "alerting.services.windows._locked",
@@ -97,7 +97,6 @@ MISSING_LOCKS: list[tuple[str, Callable[..., object], Pair]] = [
             write_of(WINDOW, {"endDate": "2099-11-28T22:30:00Z"}),
         ),
     ),
-    ("accesslist.services.access_lists.advisory_lock", no_lock, (write_of(ENTRY), write_of(ENTRY))),
     (
         "accesslist.services.projects.organization_hold",
         no_lock,

@@ -52,7 +52,7 @@ class Command(BaseCommand):
             _wait_for_database()
         for failures in count(1):
             try:
-                return self._prepare()
+                self._prepare()
             except Error as error:
                 fault = database_fault(error)
                 if not options["keep_trying"] or fault is None:
@@ -61,7 +61,8 @@ class Command(BaseCommand):
                 pause = restart_delay(failures)
                 log.error("%s (%s), beginning again in %g s", fault.sentence, first_line(error), pause)
                 time.sleep(pause)
-        return None
+            else:
+                return
 
     def _prepare(self) -> None:
         """Each step may be repeated, and each migration commits as a whole."""
