@@ -40,6 +40,8 @@ def access_list_entries_create(
     for block in wanted:
         _refuse_present(block, blocks)
     _keep_caller(of, by, [*blocks, *wanted])
+    if not blocks:
+        _revoke(of, by)
     entries = AccessListEntry.objects.bulk_create(_entry(of, one, now) for one in new)
     for place, entry in enumerate(entries):
         added_record(of, entry, is_first=not blocks and place == 0, actor=by.actor, now=now)
@@ -90,6 +92,8 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
     if not blocks:
         _refuse_own(of, by)
     _keep_caller(of, by, blocks)
+    if blocks:
+        _revoke(of, by)
     removed_record(of, entry, is_last=not blocks, actor=by.actor, now=now)
     entry.delete()
 
@@ -113,16 +117,17 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
 
 
 def _lock(of: AccessList) -> Blocks:
-    """Wait for what the keys that the list holds for are writing, and read the list.
-
-    Changed or not, it may let them in no more: what they do next is let in anew.
-    """
+    """Wait for what the keys that the list holds for are writing, and read the list."""
     keys = list(_held_to(of).values_list("id", flat=True))
     if of.key_id is not None and not keys:
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
     holders_alone(keys)
-    keys_revoke(ids=keys)
     return dict(AccessListEntry.objects.filter(api_key_id=of.key_id).values_list("cidr_block", "id"))
+
+
+def _revoke(of: AccessList, by: ListWriter) -> None:
+    """The list may shut out keys that it let in before: what they do next is let in anew."""
+    keys_revoke(ids=list(_held_to(of).values_list("id", flat=True)), actor=by.actor)
 
 
 def _held_to(of: AccessList) -> QuerySet[ApiKey]:
@@ -152,6 +157,7 @@ def _move(of: AccessList, entry: AccessListEntry, cidr_block: str, blocks: Block
     _refuse_present(cidr_block, blocks)
     del blocks[entry.cidr_block]
     _keep_caller(of, by, [*blocks, cidr_block])
+    _revoke(of, by)
     entry.cidr_block = cidr_block
 
 

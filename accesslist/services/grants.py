@@ -93,7 +93,7 @@ def _delete(holder: Holder, removed: Collection[Grant]) -> None:
 
 def _revoke(holder: Holder, actor: Actor, now: datetime) -> None:
     if isinstance(holder, ApiKey):
-        keys_revoke(ids=[holder.id])
+        keys_revoke(ids=[holder.id], actor=actor)
     elif isinstance(holder, User):
         users_revoke(ids=[holder.id], actor=actor, now=now)
     else:

@@ -29,14 +29,11 @@ REVOCATIONS_LOCK = 0x6F70737265766F6B  # "opsrevok"
 _HOLDERS_CLASS = 0x6F68  # "oh": keeps them apart from other advisory locks
 _HOLDERS_LOCKS = 256
 
-# One statement, because every report makes it. Advisory locks are granted in the order they are asked for;
-# with row locks a stream of writes could keep a revocation waiting for ever. The statement may have begun
-# before a revocation that it waits for: FOR KEY SHARE then reads the row again.
-_HOLD_ACTOR = """
-SELECT FROM {table}
- WHERE id = %s AND revocations = %s AND (SELECT pg_advisory_xact_lock_shared(%s, %s)) IS NOT NULL
-   FOR KEY SHARE
-"""
+# Advisory locks are granted in the order they are asked for; with row locks a stream of writes could keep a
+# revocation waiting for ever. The row is read by a second statement, whose snapshot is newer than the
+# revocation that the first waits for.
+_HOLD_HOLDER = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
+_HOLD_ACTOR = "SELECT FROM {table} WHERE id = %s AND revocations = %s FOR KEY SHARE"
 _HOLDERS: Mapping[ActorKind, str] = {
     ActorKind.KEY: _HOLD_ACTOR.format(table="accesslist_apikey"),
     ActorKind.USER: _HOLD_ACTOR.format(table="accesslist_user"),
@@ -75,11 +72,12 @@ def actor_hold(actor: Actor) -> None:
     if statement is None or actor.id is None or actor.revocations is None:
         return
     with connection.cursor() as cursor:
-        cursor.execute(statement, [actor.id, actor.revocations, _HOLDERS_CLASS, _lock_of(actor.id)])
+        cursor.execute(_HOLD_HOLDER, [_HOLDERS_CLASS, _lock_of(actor.id)])
+        cursor.execute(statement, [actor.id, actor.revocations])
         if cursor.rowcount:
             return
     this_connection().repeats = _MOST_REPEATS
-    raise unavailable("what you may do has changed meanwhile")
+    raise unavailable("what you may do has changed meanwhile: send the request again")
 
 
 def actor_in_line(actor: Actor) -> None:

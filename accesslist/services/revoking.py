@@ -18,9 +18,12 @@ from opsapi.roles import IMPLIED, READING, Role
 _ENTERING = [role.value for role in Role if not IMPLIED[role].isdisjoint(READING)]
 
 
-def keys_revoke(*, ids: Collection[str]) -> None:
-    """Refuse what these keys do with the roles and the access list they had until now."""
-    ApiKey.objects.filter(id__in=ids).update(revocations=F("revocations") + 1)
+def keys_revoke(*, ids: Collection[str], actor: Actor) -> None:
+    """Refuse what these keys do with the roles and the access list they had until now.
+
+    The key that acts goes on: it may be at work on many projects at once.
+    """
+    ApiKey.objects.filter(id__in=ids).exclude(id=actor.id).update(revocations=F("revocations") + 1)
 
 
 def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:

@@ -29,7 +29,7 @@ def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
     teams = rows.filter(team__isnull=False).values_list("team_id", flat=True)
     users = {*rows.filter(user__isnull=False).values_list("user_id", flat=True), *member_ids(*teams)}
     rows.delete()
-    keys_revoke(ids=[key.id for key in before])
+    keys_revoke(ids=[key.id for key in before], actor=actor)
     users_revoke(ids=users, actor=actor, now=now)
     for key, grants in before.items():
         api_key_roles_taken(key=key, before=grants, actor=actor, now=now)

@@ -197,7 +197,7 @@ def _assign(config: AlertConfig, values: Values) -> None:
 
 
 def _check_room(group_id: str) -> None:
-    """Of two that are made at once both may get the last place: neither waits for the other."""
+    """Refuse one configuration more than a project may have; the caller holds the project's lock."""
     most = settings.OPSAPI_MAX_ALERT_CONFIGS
     if AlertConfig.objects.filter(group_id=group_id, deleted=None).count() >= most:
         note = "The setting is OPSAPI_MAX_ALERT_CONFIGS."

@@ -15,7 +15,8 @@ from automation.models import (
 )
 from automation.rules.processes import ProcessState, process_states
 from automation.rules.silence import SILENCE
-from opsapi.api.errors import unavailable
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import Among, WireTime
 
@@ -89,7 +90,20 @@ def revision_text(revision: AutomationRevision) -> str:
         ApiError: SERVICE_UNAVAILABLE, when the key that sealed it is not configured any more: nothing of a
             document can be shown without it, nor anything held against it.
     """
-    return opened(revision, revision.document)
+    return opened(revision, stored(revision, "document"))
+
+
+def stored(revision: AutomationRevision, column: str) -> str | None:
+    """A column that is read only now.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, when the worker has taken away the revision of a deleted project meanwhile.
+    """
+    try:
+        value: str | None = getattr(revision, column)
+    except AutomationRevision.DoesNotExist:
+        raise ApiError(ErrorCode.GROUP_NOT_FOUND, revision.group_id) from None
+    return value
 
 
 def opened(revision: AutomationRevision, sealed: str | None) -> str:

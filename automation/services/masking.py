@@ -5,16 +5,22 @@ reader must not be able to ask for again and again.
 """
 
 import hashlib
+import logging
 from pathlib import Path
+
+from django.db import DatabaseError
 
 from automation.document import secret_names, secrets
 from automation.document.publishing import NEW_PROJECT
 from automation.document.secrets import redacted
 from automation.document.text import read, write
 from automation.models import AutomationRevision
-from automation.selectors.revisions import opened, revision_text
+from automation.selectors.revisions import opened, revision_text, stored
 from opsapi import redaction
 from opsapi.encryption import encrypt
+from opsapi.faults import first_line
+
+logger = logging.getLogger("opsapi.automation")
 
 RULE_MODULES = (secrets, secret_names, redaction)
 """What decides how a document is masked."""
@@ -39,9 +45,14 @@ def masked_text(revision: AutomationRevision) -> str:
         ApiError: as `revision_text`.
     """
     if revision.masked_by == MASK_RULE:
-        return revision_text(revision) if revision.masked is None else opened(revision, revision.masked)
+        masked_then = stored(revision, "masked")
+        return revision_text(revision) if masked_then is None else opened(revision, masked_then)
     text = revision_text(revision)
     masked = write(redacted(read(text)))
     mask(revision, text, masked)
-    revision.save(update_fields=["masked", "masked_by"])
+    kept = {"masked": revision.masked, "masked_by": revision.masked_by}
+    try:
+        AutomationRevision.objects.filter(id=revision.id).update(**kept)
+    except DatabaseError as error:  # such as a full disk: a reader needs none of it
+        logger.warning("revision %s is masked anew next time: %s", revision.id, first_line(error))
     return masked

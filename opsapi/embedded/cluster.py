@@ -68,6 +68,21 @@ class Cluster:
         with self.owner.acting():
             return (self.layout.cluster / "PG_VERSION").exists()
 
+    def require_version(self) -> None:
+        """Raises EmbeddedDatabaseError when another major version of PostgreSQL made the files."""
+        if not self.exists():
+            return
+        with self.owner.acting():
+            made_by = (self.layout.cluster / "PG_VERSION").read_text().strip()
+        command = [str(self.binaries / "postgres"), "--version"]
+        with Popen(command, stdout=PIPE, text=True) as shown:  # noqa: S603 our own binary
+            ours = shown.communicate()[0].split()[-1].partition(".")[0]
+        if made_by != ours:
+            raise EmbeddedDatabaseError(
+                f"{self.layout.cluster} is of PostgreSQL {made_by}, and PostgreSQL {ours} is installed: "
+                "start with the version that made it, back up, and restore with this one"
+            )
+
     def create(self) -> None:
         """Makes the cluster with role and database, in a draft beside its place, and moves it there.
 

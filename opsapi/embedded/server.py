@@ -52,6 +52,7 @@ class Server:
         self._owner = owner = server_owner()
         owner.require_reach(find_binaries() / "postgres")
         self._prepare_directories(owner)
+        Cluster(self.layout, owner, find_binaries(), self._durable).require_version()
 
     def start(self) -> None:
         """Ends what an earlier start left behind, makes the cluster if there is none, starts the server.

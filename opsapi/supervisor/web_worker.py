@@ -149,7 +149,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 message = "%s has more than %d connections: those that have waited longest are closed"
                 self.log.warning(message, conn.caller, self.callers.most)
             if not self._close_longest_waiting(crowd):
-                self._close(conn)
+                self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
                 return
         if self.nr_conns >= self.worker_connections:
             self._close_longest_waiting()

@@ -18,6 +18,7 @@ from tests.factories.documents import document
 SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
 # Read by the rule of masking, but nothing of what is masked is decided in them.
 HARMLESS = {
+    "automation.document.partners",
     "automation.document.parts",
     "automation.document.pointers",
     "automation.document.text",

@@ -7,9 +7,12 @@ import pytest
 from django.db import connection, transaction
 
 from accesslist.models import ApiKey, Project, Team, User
-from accesslist.services.locks import actor_hold
+from accesslist.services.locks import actor_hold, holders_alone
+from accesslist.services.revoking import keys_revoke
 from alerting.models import MaintenanceWindow
-from opsapi.api.principal import Actor, ActorKind
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.api.schema import openapi_document
 from opsapi.roles import Grant, Role
 from tests.admin.operators import action_url, operator_with
@@ -19,7 +22,7 @@ from tests.client import ApiClient
 from tests.eventually import eventually
 from tests.factories.accesslist import Key, make_entry, make_key, make_team
 from tests.meanwhile import meanwhile
-from tests.racing import on_own_connection
+from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ELSEWHERE = "198.51.100.0/24"
@@ -131,6 +134,38 @@ def test_a_revocation_waits_for_the_write_in_hand_and_the_next_write_waits_for_i
         assert revoked.result().status_code == 204
         assert later.result().status_code == 401
     assert not MaintenanceWindow.objects.exists()
+
+
+def test_a_write_that_waited_for_a_revocation_is_refused(key: Key) -> None:
+    actor = Actor(ActorKind.KEY, key.id, key.public_key, revocations=0)
+
+    def write() -> None:
+        with transaction.atomic():
+            actor_hold(actor)
+
+    def revoke() -> None:
+        holders_alone([key.id])
+        keys_revoke(ids=[key.id], actor=SYSTEM)
+
+    with pytest.raises(ApiError) as refused:
+        while_it_waits(write, revoke)
+    assert refused.value.code is ErrorCode.SERVICE_UNAVAILABLE
+
+
+def test_keys_that_add_to_one_list_do_not_get_in_each_others_way(owner: ApiClient, key: Key) -> None:
+    make_entry("127.0.0.0/8")
+    answers = at_once(
+        lambda n: owner.post("/admin/accessList", bodies.entry(cidrBlock=f"10.0.{n}.0/24")).status_code
+    )
+    assert answers == [200] * THREADS
+    assert not ApiKey.objects.exclude(revocations=0).exists()
+
+
+def test_a_key_that_deletes_its_projects_goes_on(project: Project) -> None:
+    maker = make_key(Grant(Role.ORG_OWNER, org_id=project.org_id))
+    made = ApiClient(maker).post("/groups", bodies.group(orgId=project.org_id)).json()
+    assert ApiClient(maker).delete(f"/groups/{made['id']}").status_code == 204
+    assert ApiKey.objects.get(id=maker.id).revocations == 0
 
 
 def test_of_two_keys_that_delete_each_other_exactly_one_does(db: None) -> None:

@@ -60,6 +60,7 @@ def web_server(
     settings = {
         **os.environ,
         "OPSAPI_DATA_DIR": str(directory / "var"),
+        "OPSAPI_ENCRYPTION_KEYS": "e" * 64,
         "OPSAPI_BIND": f"127.0.0.1:{port}",
         "OPSAPI_WORKERS": "1",
         "OPSAPI_THREADS": "2",

@@ -128,5 +128,6 @@ def test_every_sealed_column_is_looked_at() -> None:
         "alerting.Destination.config",
         "alerting.NotificationSetting.secrets",
         "automation.AutomationRevision.document",
+        "automation.AutomationRevision.masked",
         "integrations.Integration.secrets",
     ]

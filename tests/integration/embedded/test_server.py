@@ -118,6 +118,12 @@ def test_a_first_start_that_was_cut_off_is_begun_anew(server: Server) -> None:
     assert not half.exists()
 
 
+def test_files_of_another_major_version_are_refused_before_anything_starts(server: Server) -> None:
+    (server.layout.cluster / "PG_VERSION").write_text("11\n")
+    with pytest.raises(EmbeddedDatabaseError, match="PostgreSQL 11"):
+        server.check()
+
+
 def test_it_says_why_it_ended_while_starting(server: Server) -> None:
     (server.layout.cluster / "global" / "pg_control").unlink()
     with pytest.raises(EmbeddedDatabaseError, match=r"ended while starting: .*pg_control.*No such file"):
