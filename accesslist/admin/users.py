@@ -28,9 +28,10 @@ from accesslist.views.users import UserViewSet
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import link
+from opsapi.console.display import badge, link
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import Section
+from opsapi.console.parts import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
 
 _CONTACTS = frozenset({"email_address", "mobile_number"})
@@ -114,7 +115,7 @@ class UserAdmin(WithRoles):
             access=UserViewSet.access["destroy"],
         ),
     }
-    list_display = ["username", "first_name", "last_name", "self_registered", "roles"]
+    list_display = ["username", "first_name", "last_name", "registration", "roles"]
     list_filter = ["self_registered", "created"]
     search_fields = ["username", "first_name", "last_name", "email_address", "id__exact"]
     ordering = ["username_key"]
@@ -126,7 +127,7 @@ class UserAdmin(WithRoles):
         "email_address",
         "mobile_number",
         "teams_shown",
-        "self_registered",
+        "registration",
         "created",
     ]
     empty_text = "No user yet."
@@ -145,6 +146,11 @@ class UserAdmin(WithRoles):
     def teams_shown(self, user: Any) -> SafeString | None:
         """Those the operator may see."""
         return format_html_join(", ", "{}", ((one,) for one in user.teams_seen)) or None
+
+    @admin.display(description="registration")
+    def registration(self, user: User) -> SafeString | None:
+        """A user who registered without a key may be somebody else than the name says."""
+        return badge("Registered itself", Tone.WARNING) if user.self_registered else None
 
     def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
         """E-mail addresses find users for those who see every address."""
