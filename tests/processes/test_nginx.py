@@ -141,8 +141,10 @@ def test_what_the_platform_takes_passes(site: Deployed, owner: requests.Session)
     refused = owner.post(f"{site.url}{PUBLIC}/groups", json=large)
     assert (refused.status_code, refused.json()["errorCode"]) == (413, "REQUEST_TOO_LARGE")
     group = owner.get(f"{site.url}{PUBLIC}/groups").json()["results"][0]["id"]
-    report = owner.post(f"{site.url}{AGENTS}/groups/{group}/reports", json={"unknown": "x" * (15 << 20)})
+    report = owner.post(f"{site.url}{AGENTS}/groups/{group}/reports", json={"unknown": "x" * (3 << 20)})
     assert (report.status_code, report.json()["errorCode"]) == (400, "MISSING_ATTRIBUTE")
+    document = owner.put(f"{site.url}{PUBLIC}/groups/{group}/automationConfig", json={"x": "x" * (15 << 20)})
+    assert document.status_code == 400, document.text
     assert owner.post(f"{site.url}{PUBLIC}/groups", json={"name": "x" * (17 << 20)}).status_code == 413
 
 
