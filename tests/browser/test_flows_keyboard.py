@@ -85,7 +85,7 @@ def test_the_keyboard_is_enough(page: Page, operator: User, project: Project) ->
 @pytest.mark.parametrize("look", [PHONE], ids=str)
 def test_the_navigation_of_a_phone_opens_and_closes(console: Page) -> None:
     console.goto(START)
-    link = console.get_by_role("link", name="Alerts", exact=True)
+    link = console.locator("#nav-sidebar").get_by_role("link", name="Alerts", exact=True)
     expect(link).to_be_hidden()
     _press(console.get_by_role("button", name="Navigation", exact=True))
     expect(link).to_be_visible()
