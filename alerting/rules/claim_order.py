@@ -16,7 +16,7 @@ YOUNG = timedelta(seconds=1)
 """The age from which a request no longer holds a slot."""
 BURST = 8
 """The most requests in hand for each slot, old requests included."""
-AT_ONE_DESTINATION = 4
+AT_ONE_DESTINATION = 16
 AT_ONE_HOST = 64
 """The most requests of one project in hand at one host."""
 DOUBTFUL_AT_ONE_HOST = 4
