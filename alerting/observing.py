@@ -1,6 +1,7 @@
 """What a signal, or the fleet as it stands, says: read from the database for the rules."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from accesslist.models import Project
@@ -17,7 +18,8 @@ from alerting.rules.observations import (
 from alerting.selectors.scopes import is_concerned
 from automation.choices import AgentType
 from automation.models import Agent, Host, Measurement
-from automation.selectors.agents import agent_state, agents_named
+from automation.reports import Address
+from automation.selectors.agents import agent_state, known_agents
 from automation.selectors.hosts import host_state, newest_measurements
 from automation.selectors.replica_sets import replica_set_state, replica_sets_there
 from events.choices import SignalKind
@@ -28,48 +30,80 @@ Payload = Mapping[str, Any]
 Samples = Mapping[str, Sequence[float]]
 
 
-def observations_of(signal: Signal, *, group_id: str) -> list[Observation]:
-    """The observations of a project's signal; of a configuration's, what the fleet says now."""
+def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
+    """The observations of each of a project's signals; of a configuration's, what the fleet says now."""
+    there = _there(signals, group_id)
+    return [_of_signal(signal, group_id, there) for signal in signals]
+
+
+def _of_signal(signal: Signal, group_id: str, there: "_There") -> list[Observation]:
     match SignalKind(signal.kind):
         case SignalKind.EVENT:
-            return _of_event(signal.payload, group_id)
+            return _of_event(signal.payload, there)
         case SignalKind.HOSTS:
-            return _of_report(signal.payload, group_id)
+            return _of_report(signal.payload, there)
         case SignalKind.CONFIG:
             return _of_fleet(group_id)
         case SignalKind.VERSIONS:
             return []
 
 
-def _of_event(payload: Payload, group_id: str) -> list[Observation]:
+@dataclass(frozen=True, slots=True)
+class _There:
+    """What signals name and is still there: hosts at their addresses, agents, and what was measured."""
+
+    hosts: Mapping[str, tuple[str, int]]
+    agents: Set[tuple[str, str]]
+    measured: Mapping[int, Measurement]
+
+    def has_host(self, state: Payload) -> bool:
+        """Not one deleted or moved since then: nothing would end an alert about it."""
+        return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
+
+    def has_agent(self, payload: Payload) -> bool:
+        return _agent_of(payload) in self.agents
+
+
+def _there(signals: Iterable[Signal], group_id: str) -> _There:
+    events = [one.payload for one in signals if one.kind == SignalKind.EVENT.value]
+    states = [
+        state for one in signals if one.kind == SignalKind.HOSTS.value for state in one.payload["hosts"]
+    ]
+    about_agents = [one for one in events if EventType(one["eventTypeName"]).spec.target is Target.AGENT]
+    host_ids = {one["hostId"] for one in (*states, *events) if one.get("hostId") is not None}
+    measurements = {state["measurementId"] for state in states if state["measurementId"] is not None}
+    if not measurements or not _metrics_matter(group_id):
+        measurements = set()
+    hosts = Host.objects.filter(id__in=host_ids).values_list("id", "hostname", "port") if host_ids else ()
+    return _There(
+        hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
+        agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
+        measured=Measurement.objects.in_bulk(measurements) if measurements else {},
+    )
+
+
+def _agent_of(payload: Payload) -> tuple[str, str]:
+    return AgentType(payload["sourceTypeName"]).value, payload["hostname"].lower()
+
+
+def _of_event(payload: Payload, there: _There) -> list[Observation]:
     """An event of a known host or agent that is gone begins nothing; what happened is told all the same."""
     seen = of_event(payload)
     begins = any(one.condition is Condition.HOLDS for one in seen)
-    return [] if begins and _is_gone(payload, group_id) else seen
+    return [] if begins and _is_gone(payload, there) else seen
 
 
-def _is_gone(payload: Payload, group_id: str) -> bool:
+def _is_gone(payload: Payload, there: _There) -> bool:
     if EventType(payload["eventTypeName"]).spec.target is Target.AGENT:
-        agent_type = AgentType(payload["sourceTypeName"])
-        return not agents_named(group_id, agent_type, payload["hostname"]).exists()
-    return payload.get("hostId") is not None and not _of_hosts_still_there([payload])
+        return not there.has_agent(payload)
+    return payload.get("hostId") is not None and not there.has_host(payload)
 
 
-def _of_report(payload: Payload, group_id: str) -> list[Observation]:
-    states = _of_hosts_still_there(payload["hosts"])
-    ids = [state["measurementId"] for state in states if state["measurementId"] is not None]
-    measured = Measurement.objects.in_bulk(ids) if ids and _metrics_matter(group_id) else {}
-    seen = _of_states((state, measured.get(state["measurementId"])) for state in states)
+def _of_report(payload: Payload, there: _There) -> list[Observation]:
+    states = [state for state in payload["hosts"] if there.has_host(state)]
+    seen = _of_states((state, there.measured.get(state["measurementId"])) for state in states)
     # Signals written by an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
-
-
-def _of_hosts_still_there(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without hosts deleted or moved since then: nothing would end an alert about them."""
-    there = {
-        host.id: host.address.key for host in Host.objects.filter(id__in=[one["hostId"] for one in states])
-    }
-    return [one for one in states if there.get(one["hostId"]) == (one["hostname"].lower(), one["port"])]
 
 
 def _metrics_matter(group_id: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from alerting.selectors.scopes import configs_asking_without_project, projects_asking
-from alerting.services.notifications import schedule_once
+from alerting.services.notifications import ToldOnce, schedule_once
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import signals_record
@@ -38,9 +38,8 @@ def pass_on(signal: Signal) -> None:
 
 
 def _tell_globally(signal: Signal, event_type: EventType, org_id: str | None) -> None:
-    event_id, since = signal.payload["eventId"], signal.created
-    for config_id in configs_asking_without_project(event_type, org_id):
-        schedule_once(config_id=config_id, group_id=None, event_id=event_id, now=since)
+    asking = configs_asking_without_project(event_type, org_id)
+    schedule_once([ToldOnce(one, signal.payload["eventId"], None, signal.created) for one in asking])
 
 
 def _to_projects(signal: Signal, event_type: EventType, org_id: str) -> Iterator[_Payload]:

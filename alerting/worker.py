@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.services.housekeeping import traces_trim
 from alerting.courier import Courier
-from alerting.pipeline import evaluate_signals, open_tracked
+from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.presence import Presence, own_connection
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim

@@ -16,7 +16,7 @@ from alerting.demo.tables.places import RENAMED
 from alerting.demo.tables.windows import WINDOWS
 from alerting.demo.watching import acknowledge, switch, window_make
 from alerting.demo.world import World
-from alerting.pipeline import evaluate_signals, open_tracked
+from alerting.evaluation import evaluate_signals, open_tracked
 from automation.choices import AgentType
 from automation.reports import ProcessReport
 from automation.rules.silence import SILENCE

@@ -62,8 +62,15 @@ def judge(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerd
 
     Raises UnitsMismatch when the threshold's units do not fit its metric.
     """
-    limit = convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
-    return _judge_value(threshold.operator, limit, _mean(samples) if samples else None)
+    return _judge_value(threshold.operator, limit_of(threshold), mean_of(samples) if samples else None)
+
+
+def limit_of(threshold: MetricThreshold) -> float:
+    """Return the threshold in the metric's base unit.
+
+    Raises UnitsMismatch when its units do not fit its metric.
+    """
+    return convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
 
 
 def judge_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
@@ -88,7 +95,8 @@ def _is_outside(operator: ThresholdOperator, limit: float, value: float) -> bool
             assert_never(operator)
 
 
-def _mean(samples: Sequence[float]) -> float:
+def mean_of(samples: Sequence[float]) -> float:
+    """Return the value that samples are judged by; there is at least one."""
     try:
         return fmean(samples)
     except OverflowError:

@@ -19,6 +19,7 @@ from alerting.rules.thresholds import (
     judge,
     judge_count,
 )
+from automation.metrics import Metric
 from events.types import EVENT_TYPES, EventType
 
 
@@ -86,12 +87,12 @@ class Decision:
     value: float | None = None
 
 
-def target_of(config: ConfigView, observation: Observation) -> str:
-    """The key of the target the configuration sees in the observation."""
+def target_of(observation: Observation, metric: Metric | None = None) -> str:
+    """The key of what an alert about the observation is about; `metric` where it is about one."""
     facts = dict(observation.facts)
-    if config.metric_threshold:
-        facts["metricName"] = config.metric_threshold.metric.value
-    return target_key(EVENT_TYPES[config.event_type].target, facts)
+    if metric:
+        facts["metricName"] = metric.value
+    return target_key(EVENT_TYPES[observation.event_type].target, facts)
 
 
 def opens_at(config: ConfigView, started: datetime) -> datetime:

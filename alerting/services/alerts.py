@@ -1,11 +1,11 @@
 """What happens to alerts: they start, open, change, end. Each with its event and its notifications."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from alerting.choices import ACTIVE, AlertStatus
@@ -40,50 +40,151 @@ ALERTS_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAlert:
-    """An alert that is to begin; `facts` under the wire names, `value` in the metric's base unit."""
+    """An alert that begins at `at`; `facts` under the wire names, `value` in the metric's base unit.
 
+    Its id follows from the signal: when it is evaluated again, after a crash or a restore, the id is the
+    same, and so are those of notifications.
+    """
+
+    signal: Signal
     config: ConfigView
     target: str
     facts: Mapping[str, Any]
+    at: datetime
     value: float | None = None
+
+    @property
+    def id(self) -> str:
+        """Time-ordered, as every id is."""
+        said = (str(self.signal.pk), self.signal.group_id or "", self.config.id, self.target)
+        return derived_id(first_id(self.signal.created), *said, time_digits=12)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertEnd:
+    """The condition of an alert ended at `at`, as the signal says; `value` is its last, None where unknown.
+
+    `evaluated` are the signals before this one that are evaluated but still there.
+    """
+
+    signal: Signal
+    at: datetime
+    value: float | None = None
+    evaluated: Collection[int] = ()
+
+
+@dataclass(slots=True)
+class AlertChanges:
+    """What signals of one project change, in their order: alerts that begin, their values, and their ends.
+
+    Values and ends are by the ids of the alerts; a value with the time at which it was seen.
+    """
+
+    starts: list[NewAlert] = field(default_factory=list)
+    values: dict[str, tuple[float | None, datetime]] = field(default_factory=dict)
+    ends: dict[str, AlertEnd] = field(default_factory=dict)
+
+
+_Told = tuple[int, NewEvent]
+"""An event, and the signal that brought it about."""
+
+_KEEP_VALUES = """
+UPDATE alerting_alert AS alert SET current_value = seen.value, updated = seen.at
+  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS seen(id, value, at)
+ WHERE alert.id = seen.id
+"""
+_CLOSE = """
+UPDATE alerting_alert AS alert
+   SET status = 'CLOSED', resolved = ended.at, updated = ended.at,
+       current_value = coalesce(ended.value, alert.current_value)
+  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS ended(id, value, at)
+ WHERE alert.id = ended.id
+"""
 
 
 @transaction.atomic
-def alerts_start(*, starts: Sequence[NewAlert], signal: Signal, group_id: str, now: datetime) -> None:
-    """Begin alerts of one project: tracked, or open at once when no notification is delayed.
+def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> None:
+    """Write the changes, and tell of them in the order of the signals.
 
-    Those another worker began in the meantime are left alone. The ids follow from the signal: when it is
-    evaluated again, after a crash or a restore, they are the same, and so are those of notifications.
+    An alert begins tracked, or open at once when no notification is delayed; what another worker began in the
+    meantime is left alone. An alert that ends before its delay has passed ends unseen, without an event.
     """
-    for some in batches(starts, ALERTS_AT_ONCE):
-        _start([_tracked(one, signal, group_id, now) for one in some], now)
+    told: list[_Told] = []
+    for starts in batches(changes.starts, ALERTS_AT_ONCE):
+        told += _start(starts, group_id)
+    _keep_values(changes.values)
+    for ids in batches(sorted(changes.ends), ALERTS_AT_ONCE):
+        told += _close({alert_id: changes.ends[alert_id] for alert_id in ids})
+    told.sort(key=lambda pair: pair[0])
+    events_record(events=[event for _, event in told], actor=SYSTEM, now=now, group_id=group_id)
 
 
-def _start(rows: Sequence[Alert], now: datetime) -> None:
+def _start(starts: Sequence[NewAlert], group_id: str) -> list[_Told]:
+    rows = [_row(one, group_id) for one in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
-    alerts_open(alerts=[row for row in rows if row.id in begun and row.opens <= now], now=now)
+    opened = [
+        (one.signal.pk, row)
+        for one, row in zip(starts, rows, strict=True)
+        if row.id in begun and row.status == AlertStatus.OPEN.value
+    ]
+    schedule_openings(alerts=[row for _, row in opened])
+    return [(signal, _told_opened(row)) for signal, row in opened]
 
 
-def _tracked(one: NewAlert, signal: Signal, group_id: str, now: datetime) -> Alert:
-    metric = one.config.metric_threshold.metric.value if one.config.metric_threshold else None
-    said = (str(signal.pk), group_id, one.config.id, one.target)
+def _row(one: NewAlert, group_id: str) -> Alert:
+    opens = opens_at(one.config, one.at)
+    status = AlertStatus.OPEN if opens <= one.at else AlertStatus.TRACKING
     return Alert(
-        id=derived_id(first_id(signal.created), *said, time_digits=12),
+        id=one.id,
         group_id=group_id,
         config_id=one.config.id,
         is_global=one.config.is_global,
         tags=list(one.config.tags),
         event_type=one.config.event_type.value,
-        status=AlertStatus.TRACKING.value,
+        status=status.value,
         target_key=one.target,
         facts={name: one.facts[name] for name in ALERT_FACTS if one.facts.get(name) is not None},
-        metric_name=metric,
+        metric_name=one.config.metric_threshold.metric.value if one.config.metric_threshold else None,
         current_value=one.value,
-        created=now,
-        updated=now,
-        opens=opens_at(one.config, now),
+        created=one.at,
+        updated=one.at,
+        opens=opens,
     )
+
+
+def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
+    if values:
+        numbers, moments = zip(*values.values(), strict=True)
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
+
+
+def _close(ends: Mapping[str, AlertEnd]) -> list[_Told]:
+    # Their delays may have passed, or deliveries been recorded, since they were read.
+    alerts = list(Alert.objects.filter(id__in=ends).order_by("id").select_for_update())
+    told: list[_Told] = []
+    late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
+    for alert in late:
+        alert.status, alert.updated = AlertStatus.OPEN.value, alert.opens
+        told.append((ends[alert.id].signal.pk, _told_opened(alert)))
+    schedule_openings(alerts=late)
+    for alert in alerts:
+        end = ends[alert.id]
+        if end.value is not None:
+            alert.current_value = end.value
+        if event := _told_closed(alert):
+            told.append((end.signal.pk, replace(event, happened=end.at)))
+    ended = [ends[alert.id] for alert in alerts]
+    values: dict[str, Any] = {
+        "ids": [alert.id for alert in alerts],
+        "values": [end.value for end in ended],
+        "at": [end.at for end in ended],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSE, values)
+    schedule_end(ended={alert.id: ends[alert.id].at for alert in alerts}, kind=MessageKind.CLOSE)
+    return told
 
 
 @transaction.atomic
@@ -93,9 +194,9 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
         alert.status, alert.updated = AlertStatus.OPEN.value, now
     opened = Alert.objects.filter(id__in=[alert.id for alert in alerts])
     opened.update(status=AlertStatus.OPEN.value, updated=now)
-    told = [(alert.group_id, _told(alert, EventType(alert.event_type))) for alert in alerts]
+    told = [(alert.group_id, _told_opened(alert)) for alert in alerts]
     groups_events_record(events=told, actor=SYSTEM, now=now)
-    schedule_openings(alerts=alerts, now=now)
+    schedule_openings(alerts=alerts)
 
 
 @transaction.atomic
@@ -113,38 +214,6 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
 
 
 @transaction.atomic
-def alert_update_value(*, alert: Alert, value: float | None, now: datetime) -> None:
-    """Keep the current value current."""
-    Alert.objects.filter(id=alert.id).update(current_value=value, updated=now)
-    alert.current_value = value
-
-
-@transaction.atomic
-def alerts_close(*, values: Mapping[str, float | None], group_id: str, now: datetime) -> None:
-    """The conditions of these alerts of one project ended; by their ids the last values, None where unknown.
-
-    One whose delay had not passed by then ends unseen, without an event.
-    """
-    for some in batches(sorted(values), ALERTS_AT_ONCE):
-        _close({alert_id: values[alert_id] for alert_id in some}, group_id, now)
-
-
-def _close(values: Mapping[str, float | None], group_id: str, now: datetime) -> None:
-    # Their delays may have passed, or deliveries been recorded, since they were read.
-    alerts = list(Alert.objects.filter(id__in=values).order_by("id").select_for_update())
-    for alert in alerts:
-        if _outlasted_its_delay(alert, now):
-            alerts_open(alerts=[alert], now=alert.opens)
-        if values[alert.id] is not None:
-            alert_update_value(alert=alert, value=values[alert.id], now=now)
-    ended = Alert.objects.filter(id__in=values)
-    ended.update(status=AlertStatus.CLOSED.value, resolved=now, updated=now)
-    events = [told for alert in alerts if (told := _told_closed(alert))]
-    events_record(events=events, actor=SYSTEM, now=now, group_id=group_id)
-    schedule_end(alerts=alerts, kind=MessageKind.CLOSE, now=now)
-
-
-@transaction.atomic
 def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
     """End those that are not over, because their configuration or target is gone, by whom that was."""
     active = alerts.filter(status__in=ACTIVE)
@@ -159,19 +228,19 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
     were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
     told = [(alert.group_id, _told(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
     groups_events_record(events=told, actor=actor, now=now)
-    schedule_end(alerts=ending, kind=MessageKind.CANCEL, now=now)
+    schedule_end(ended={alert.id: now for alert in ending}, kind=MessageKind.CANCEL)
 
 
-def _outlasted_its_delay(alert: Alert, ended: datetime) -> bool:
+def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
     """Whether it should have opened, but nobody was there to open it.
 
-    It ended when `ended` says or before: where a signal from before the alert was to open still waits,
-    as it does when a configuration is held against the newest state, that may be what ended it.
+    It ended then or before: where a signal from before the alert was to open still waits, as it does when a
+    configuration is held against the newest state, that may be what ended it.
     """
-    if alert.status != AlertStatus.TRACKING.value or alert.opens > ended:
+    if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at:
         return False
     waiting = Signal.objects.filter(group_id=alert.group_id, failed=None, created__lt=alert.opens)
-    return not waiting.exclude(kind=SignalKind.CONFIG.value).exists()
+    return not waiting.exclude(id__in=end.evaluated).exclude(kind=SignalKind.CONFIG.value).exists()
 
 
 def alert_facts(alert: Alert) -> EventFacts:
@@ -188,6 +257,11 @@ def alert_facts(alert: Alert) -> EventFacts:
 
 def _told(alert: Alert, event_type: EventType) -> NewEvent:
     return NewEvent(event_type=event_type, alert_id=alert.id, facts=alert_facts(alert))
+
+
+def _told_opened(alert: Alert) -> NewEvent:
+    """What is told of an alert that opened when it was last updated."""
+    return replace(_told(alert, EventType(alert.event_type)), happened=alert.updated)
 
 
 def _told_closed(alert: Alert) -> NewEvent | None:

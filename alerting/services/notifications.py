@@ -1,7 +1,8 @@
 """Who is to be told of what happens to alerts, and when (decisions 6 "told of what")."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -22,36 +23,54 @@ from opsapi.outbound.errors import NO_ANSWER
 _PENDING = NotificationStatus.PENDING.value
 
 
-def schedule_openings(*, alerts: Sequence[Alert], now: datetime) -> None:
-    """One notification per alert and setting of its configuration, due when its delay has passed."""
-    settings: dict[str, list[NotificationSetting]] = {}
-    for setting in NotificationSetting.objects.filter(config_id__in={alert.config_id for alert in alerts}):
-        settings.setdefault(setting.config_id, []).append(setting)
+def schedule_openings(*, alerts: Sequence[Alert]) -> None:
+    """One notification per alert and setting of its configuration, due when its delay has passed.
+
+    The alerts have opened when they were last updated.
+    """
+    if not alerts:
+        return
+    settings = _settings_of({alert.config_id for alert in alerts})
     notifications_insert(
-        alert_row(setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=now)
+        alert_row(setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=alert.updated)
         for alert in alerts
         for setting in settings.get(alert.config_id, ())
     )
 
 
-def schedule_once(*, config_id: str, group_id: str | None, event_id: str, now: datetime) -> None:
-    """Tell of an event that opens nothing; `group_id` None: it happened without a project."""
+@dataclass(frozen=True, slots=True)
+class ToldOnce:
+    """An event that opens nothing and of which a configuration tells; `group_id` None: without a project."""
+
+    config_id: str
+    event_id: str
+    group_id: str | None
+    at: datetime
+
+
+def schedule_once(told: Sequence[ToldOnce]) -> None:
+    """Tell of events that open nothing, each in the way its configuration says."""
+    if not told:
+        return
+    settings = _settings_of({one.config_id for one in told})
     notifications_insert(
-        event_row(setting, event_id, group_id=group_id, due=now + setting.delay, now=now)
-        for setting in NotificationSetting.objects.filter(config_id=config_id)
+        event_row(setting, one.event_id, group_id=one.group_id, due=one.at + setting.delay, now=one.at)
+        for one in told
+        for setting in settings.get(one.config_id, ())
     )
 
 
-def schedule_end(*, alerts: Sequence[Alert], kind: MessageKind, now: datetime) -> None:
-    """The alerts are over: what certainly never left is dropped, and whoever was notified gets the end.
+def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
+    """Alerts are over since then: drop what certainly never left, and tell whoever was notified of the end.
 
     So does whoever perhaps was, or is being notified this moment: the end waits for that, and is decided on
     then.
     """
-    over = [alert.id for alert in alerts]
-    rows = Notification.objects.filter(alert__in=over)
-    notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
-    notifications_insert(notified_row(one, kind, now) for one in all_notified(over, or_in_hand=True))
+    if not ended:
+        return
+    notifications_drop(rows=Notification.objects.filter(alert__in=list(ended)), reason=DropReason.ALERT_OVER)
+    notified = all_notified(list(ended), or_in_hand=True)
+    notifications_insert(notified_row(one, kind, ended[one.alert_id]) for one in notified)
 
 
 @transaction.atomic
@@ -141,6 +160,14 @@ def schedule_repeats(*, told: Sequence[tuple[NotificationSetting, Alert]], now: 
         for key, (setting, alert, at) in due.items()
         if key not in waiting
     )
+
+
+def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
+    """The notifications that configurations name, by the ids of these."""
+    settings: dict[str, list[NotificationSetting]] = {}
+    for setting in NotificationSetting.objects.filter(config_id__in=config_ids):
+        settings.setdefault(setting.config_id, []).append(setting)
+    return settings
 
 
 def _so_far(

@@ -1,5 +1,6 @@
 """Reading agents."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import QuerySet
@@ -34,6 +35,16 @@ def agents_named(group_id: str, agent_type: AgentType, hostname: str) -> QuerySe
     agents = Agent.objects.filter(group_id=group_id, agent_type=agent_type.value)
     # PostgreSQL refuses a NUL, and no name holds one.
     return agents.alias(key=Lower("hostname")).filter(key=hostname.lower().replace("\0", "/"))
+
+
+def known_agents(group_id: str, named: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the pairs of an agent type and a lower-case hostname of which the project has an agent."""
+    if not named:
+        return set()
+    # PostgreSQL refuses a NUL, and no name holds one.
+    names = {hostname.replace("\0", "/") for _, hostname in named}
+    agents = Agent.objects.filter(group_id=group_id).alias(key=Lower("hostname")).filter(key__in=names)
+    return set(agents.values_list("agent_type", Lower("hostname"))).intersection(named)
 
 
 def facts_of_agent(agent: Agent) -> EventFacts:

@@ -8,8 +8,8 @@ from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
-from alerting.pipeline import evaluate_signals
 from automation.models import Agent, Cluster, Host
 from events.models import Event
 from events.services import event_record

@@ -7,8 +7,8 @@ import pytest
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
 from alerting.models import Alert
-from alerting.services.alerts import alerts_cancel, alerts_close
-from events.models import Event
+from alerting.services.alerts import AlertChanges, AlertEnd, alerts_cancel, alerts_change
+from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.api.people import refusal
@@ -22,7 +22,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def close(alert: Alert) -> None:
     """The condition ends."""
-    alerts_close(values={alert.id: None}, group_id=alert.group_id, now=clock.now())
+    now = clock.now()
+    end = AlertEnd(signal=Signal(pk=1, created=now), at=now)
+    alerts_change(changes=AlertChanges(ends={alert.id: end}), group_id=alert.group_id, now=now)
 
 
 def cancel(alert: Alert) -> None:

@@ -8,8 +8,8 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
-from alerting.pipeline import evaluate_signals
 from events.models import Event, Signal
 from opsapi import clock
 from tests.api import bodies

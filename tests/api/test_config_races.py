@@ -10,8 +10,8 @@ from django.db import connection, transaction
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete, project_update
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
-from alerting.pipeline import evaluate_signals
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
 from alerting.services.locks import global_configs_lock
 from events.models import Event, Signal

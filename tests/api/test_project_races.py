@@ -8,8 +8,8 @@ import pytest
 from accesslist.models import ApiKey, Organization, Project
 from accesslist.services.locks import project_hold
 from accesslist.services.projects import project_delete
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
-from alerting.pipeline import evaluate_signals
 from alerting.services.purge import deleted_project_purge
 from automation.models import Agent, Host, Measurement
 from events.models import Event, Signal

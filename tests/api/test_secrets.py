@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from alerting.pipeline import evaluate_signals
+from alerting.evaluation import evaluate_signals
 from opsapi import clock
 from opsapi.api.documents import Document
 from tests.admin.rows import make_operator

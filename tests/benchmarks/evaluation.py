@@ -12,8 +12,8 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from alerting.models import AlertConfig
-from alerting.pipeline import evaluate_signals
 from automation.models import Host
 from automation.selectors.hosts import host_state
 from events.choices import SignalKind

@@ -13,7 +13,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
 from alerting.rules.transition import ConfigView
 from alerting.services.acknowledging import alert_acknowledge
-from alerting.services.alerts import NewAlert, alerts_close, alerts_start
+from alerting.services.alerts import AlertChanges, AlertEnd, NewAlert, alerts_change
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import leases_release
 from alerting.services.windows import window_create, window_delete
@@ -52,17 +52,15 @@ class PostgresStore:
         view = ConfigView(id=config.id, event_type=EventType.HOST_DOWN)
         group = self._projects[project].id
         facts = {"hostname": f"db{target}", "port": 27017}
-        alerts_start(
-            starts=[NewAlert(config=view, target=target, facts=facts)],
-            signal=Signal(pk=next(self._signals), created=now),
-            group_id=group,
-            now=now,
-        )
+        signal = Signal(pk=next(self._signals), created=now, group_id=group)
+        start = NewAlert(signal=signal, config=view, target=target, facts=facts, at=now)
+        alerts_change(changes=AlertChanges(starts=[start]), group_id=group, now=now)
         return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
 
     def close(self, alert_id: str, now: datetime) -> None:
         group = Alert.objects.get(id=alert_id).group_id
-        alerts_close(values={alert_id: None}, group_id=group, now=now)
+        end = AlertEnd(signal=Signal(pk=next(self._signals), created=now), at=now)
+        alerts_change(changes=AlertChanges(ends={alert_id: end}), group_id=group, now=now)
 
     def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:
         group = Alert.objects.get(id=alert_id).group_id

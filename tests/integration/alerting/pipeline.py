@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from alerting import delivery
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
-from alerting.pipeline import evaluate_signals
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome

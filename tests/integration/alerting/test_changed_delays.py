@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project
+from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.pipeline import open_tracked
 from alerting.services.configs import alert_config_update
 from events.services import WAKE_CHANNEL
 from opsapi import clock

@@ -7,8 +7,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.choices import DropReason
+from alerting.evaluation import open_tracked
 from alerting.models import Alert, Notification
-from alerting.pipeline import open_tracked
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
-from alerting.pipeline import evaluate_signals
 from automation.choices import AgentType, HostType
 from automation.models import Host
 from automation.reports import EventReport

@@ -471,9 +471,9 @@ def test_the_ids_of_notifications_follow_from_what_is_said_and_to_whom(
     alert = Notification.objects.first().alert  # type: ignore[union-attr]
     Notification.objects.all().delete()
     assert alert is not None
-    schedule_openings(alerts=[alert], now=START)
+    schedule_openings(alerts=[alert])
     assert set(Notification.objects.values_list("id", flat=True)) == before
-    schedule_openings(alerts=[alert], now=START)
+    schedule_openings(alerts=[alert])
     assert Notification.objects.count() == len(before)
 
 

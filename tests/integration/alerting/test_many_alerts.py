@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
-from alerting.pipeline import evaluate_signals
 from alerting.services.alerts import alerts_cancel
 from automation.services.signals import STATES_AT_ONCE
 from events.models import Event, Signal
@@ -78,7 +78,7 @@ def test_a_large_report_is_evaluated_in_several_transactions(
 ) -> None:
     config = make_config(project)
     evaluate(START)
-    monkeypatch.setattr("alerting.pipeline.EVALUATION_SECONDS", -1)
+    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", -1)
     ingest(project, *(host_report(f"h{place}", reachable=False) for place in range(STATES_AT_ONCE + 1)))
     Signal.objects.exclude(kind="hosts").delete()
     assert evaluate_signals(now=START)

@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.pipeline import evaluate_signals, open_tracked
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from alerting.services.locks import project_lock
 from automation.reports import EventReport

@@ -3,8 +3,8 @@
 import pytest
 
 from accesslist.models import Project, SecondFactor, User
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert
-from alerting.pipeline import evaluate_signals
 from alerting.services.second_factors import second_factors_sweep
 from events.models import Event, Signal
 from opsapi import clock

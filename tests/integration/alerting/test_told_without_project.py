@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
-from alerting.pipeline import evaluate_signals
+from alerting.evaluation import evaluate_signals
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from events.models import Signal
 from events.types import EventType
@@ -134,7 +134,7 @@ class TestOfAnOrganization:
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.passing_on.PROJECTS_AT_ONCE", 2)
-        monkeypatch.setattr("alerting.pipeline.SIGNALS_AT_ONCE", 1)
+        monkeypatch.setattr("alerting.evaluation.SIGNALS_AT_ONCE", 1)
         projects = [project, *ProjectFactory.create_batch(4, org=project.org)]
         for one in projects:
             make_config(one, **KEY_ADDED)
@@ -157,7 +157,7 @@ class TestOfAnOrganization:
 
         event = key_added(project)
         with monkeypatch.context() as patched:
-            patched.setattr("alerting.evaluating.pass_on", broken)
+            patched.setattr("alerting.evaluation.pass_on", broken)
             evaluate()
         (signal,) = Signal.objects.all()
         assert signal.failed is not None

@@ -15,9 +15,9 @@ from accesslist.models import AccessListEntry, ApiKey, Organization, Project, Ro
 from accesslist.rules.ranges import covers
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.demo.fill import demo_fill
+from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification
 from alerting.models import NotificationAttempt as Attempt
-from alerting.pipeline import evaluate_signals, open_tracked
 from automation.choices import AgentType
 from automation.models import Agent, AutomationRevision, Cluster, Host, Measurement, ReplicaSet
 from automation.services.silence import silence_sweep

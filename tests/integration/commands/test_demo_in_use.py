@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from accesslist.models import AccessListEntry, ApiKey, Project, User
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
-from alerting.pipeline import evaluate_signals
 from events.models import Signal
 from opsapi import clock
 from opsapi.roles import Role

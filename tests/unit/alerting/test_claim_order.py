@@ -3,7 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.claim_order import AT_ONE_HOST, BURST, YOUNG, Candidate, InHand, choose
+from alerting.rules.claim_order import (
+    AT_ONE_DESTINATION,
+    AT_ONE_HOST,
+    BURST,
+    YOUNG,
+    Candidate,
+    InHand,
+    choose,
+)
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -81,14 +89,16 @@ def test_the_project_with_less_that_lasts_goes_first() -> None:
     assert chosen == ["b1"]
 
 
-def test_a_destination_that_answers_has_four_in_hand_another_one() -> None:
-    for steady, most in ((True, 4), (False, 1)):
-        backlog = [candidate(number, destination="d", steady=steady) for number in range(6)]
+def test_a_destination_that_answers_has_several_in_hand_another_one() -> None:
+    for steady, most in ((True, AT_ONE_DESTINATION), (False, 1)):
+        backlog = [
+            candidate(number, destination="d", steady=steady) for number in range(AT_ONE_DESTINATION + 2)
+        ]
         assert len(choose(backlog, [], slots=64, now=NOW)) == most
 
 
 def test_what_other_workers_have_in_hand_counts_for_a_destination_and_not_for_our_slots() -> None:
-    theirs = [in_hand(number, mine=False, destination="d") for number in range(4)]
+    theirs = [in_hand(number, mine=False, destination="d") for number in range(AT_ONE_DESTINATION)]
     assert choose([candidate(1, destination="d")], theirs, slots=1, now=NOW) == []
     assert choose([candidate(1, destination="e")], theirs, slots=1, now=NOW) == ["a1"]
 

@@ -130,5 +130,8 @@ def test_it_opens_when_the_smallest_delay_has_passed() -> None:
 
 
 def test_a_metric_has_a_target_of_its_own_on_the_same_host() -> None:
-    assert target_of(HIGH, seen(Condition.MEASURED, HIGH, 1)) == '["HOST_METRIC","db1",27017,"CONNECTIONS"]'
-    assert target_of(DOWN, seen(Condition.HOLDS)) == '["HOST","db1",27017]'
+    assert (
+        target_of(seen(Condition.MEASURED, HIGH, 1), Metric.CONNECTIONS)
+        == '["HOST_METRIC","db1",27017,"CONNECTIONS"]'
+    )
+    assert target_of(seen(Condition.HOLDS)) == '["HOST","db1",27017]'

@@ -1,0 +1,417 @@
+"""Evaluation: from signals to alerts. Read from top to bottom.
+
+    collect ─► decide ─► apply            `evaluate_signals`: one project, or what happened without one,
+                                          at a time, in one transaction
+    open                                  `open_tracked`: alerts whose delay has passed
+
+Collect takes the waiting signals of a project, and reads for all of them together what they say, which
+configurations it may concern, and the active alerts about it. Decide holds one signal after the other against
+them (`rules.transition.step`), and keeps the changes. Apply writes the changes of many signals with as many
+statements as those of one.
+
+The worker calls both functions again and again; each answers whether it found work. `delivery` goes on from
+there.
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from accesslist.models import Project
+from alerting.choices import AlertStatus
+from alerting.models import Alert
+from alerting.observing import observations_of
+from alerting.passing_on import is_passed_on, pass_on
+from alerting.rules.config_index import ConfigIndex
+from alerting.rules.observations import Observation
+from alerting.rules.transition import Action, AlertView, ConfigView, Decision, step, target_of
+from alerting.selectors.config_views import concerned_configs, single_config
+from alerting.services.alerts import (
+    AlertChanges,
+    AlertEnd,
+    NewAlert,
+    alerts_cancel,
+    alerts_change,
+    alerts_open,
+)
+from alerting.services.locks import global_configs_try_share, project_try_lock
+from alerting.services.notifications import ToldOnce, schedule_once
+from alerting.services.purge import left_clusters_alerting_end
+from automation.metrics import Metric
+from automation.services.versions import versions_weigh
+from events.choices import SignalKind
+from events.models import Signal
+from opsapi.api.principal import SYSTEM
+from opsapi.batches import delete_batch
+from opsapi.postgresql.faults import passes
+
+logger = logging.getLogger("opsapi.pipeline")
+
+Seen = Sequence[Observation]
+"""What one signal says."""
+
+SIGNALS_AT_ONCE = 200
+EVALUATION_SECONDS = 0.5
+"""After so long a transaction takes no further signal: what it changed is locked until it ends."""
+CHANGES_AT_ONCE = 1_000
+"""After so many changes they are written, and the time is looked at."""
+SIGNALS_DROPPED_AT_ONCE = 500
+ALERTS_AT_ONCE = 100
+_GROUPS_TRIED = 50
+
+# The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
+# without a project. The one that was served longest ago is first.
+_WAITING = """
+WITH RECURSIVE waiting(group_id) AS (
+    (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
+      ORDER BY group_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT signal.group_id FROM events_signal AS signal
+             WHERE signal.failed IS NULL AND signal.group_id > waiting.group_id
+             ORDER BY signal.group_id LIMIT 1)
+      FROM waiting WHERE waiting.group_id IS NOT NULL
+)
+SELECT source.group_id FROM (
+    SELECT group_id FROM waiting WHERE group_id IS NOT NULL
+    UNION ALL
+    SELECT NULL WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
+) AS source
+  LEFT JOIN alerting_evaluationturn AS turn ON turn.group_id = coalesce(source.group_id, '')
+ ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
+"""
+_SERVED = """
+INSERT INTO alerting_evaluationturn (group_id, served) VALUES (%(group_id)s, %(now)s)
+ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
+"""
+_ACTIVE = """
+SELECT id, config_id, target_key, current_value, created FROM alerting_alert
+ WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
+   AND status IN ('TRACKING', 'OPEN')
+"""
+_OPENING = """
+SELECT id FROM (
+    SELECT alert.id, opens, row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS turn
+      FROM alerting_alert AS alert
+     WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
+           SELECT FROM events_signal AS unread
+            WHERE unread.group_id = alert.group_id AND unread.failed IS NULL
+              AND unread.created <= alert.opens)
+) AS opening ORDER BY turn, opens LIMIT %(limit)s
+"""
+
+
+# --- collect --------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def evaluate_signals(*, now: datetime) -> bool:
+    """Evaluate the oldest signals of one project, or of none, that no other worker has in hand.
+
+    Projects take turns: however many signals and configurations one has, it delays itself only.
+    """
+    source = _claim_source(now)
+    if source is None:
+        return False
+    if source.is_deleted():
+        # Deleted after they were written: nobody is to be told, and the purge takes them away.
+        delete_batch(source.signals(), SIGNALS_DROPPED_AT_ONCE)
+        return True
+    until = time.monotonic() + EVALUATION_SECONDS
+    signals = source.signals().filter(failed=None).order_by("id")[:SIGNALS_AT_ONCE]
+    for kind, some in groupby(signals, key=_taken_alone):
+        for batch in [[signal] for signal in some] if kind else [list(some)]:
+            _evaluate(batch, now=now, until=until)
+            # The rows of the fleet that weighing versions locked are not kept: reports wait for them.
+            if time.monotonic() > until or batch[0].kind == SignalKind.VERSIONS.value:
+                return True
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where signals come from: a project, or None for what happened without a project."""
+
+    group_id: str | None
+
+    def signals(self) -> QuerySet[Signal]:
+        return Signal.objects.filter(group_id=self.group_id)
+
+    def is_deleted(self) -> bool:
+        return self.group_id is not None and not Project.objects.filter(id=self.group_id).exists()
+
+
+def _claim_source(now: datetime) -> _Source | None:
+    """Where there are signals and nobody holds the lock; held until the transaction ends.
+
+    None while a global configuration is written: it may concern every project.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, {"limit": _GROUPS_TRIED})
+        groups: list[str | None] = [group_id for (group_id,) in cursor.fetchall()]
+    if not groups or not global_configs_try_share():
+        return None
+    source = next((_Source(group_id) for group_id in groups if project_try_lock(group_id)), None)
+    if source is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(_SERVED, {"group_id": source.group_id or "", "now": now})
+    return source
+
+
+def _taken_alone(signal: Signal) -> bool:
+    """Whether it does more than to be held against the configurations of its project."""
+    own_ways = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
+    return own_ways or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
+
+
+def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
+    """Evaluate signals, the first at least, and delete them.
+
+    A signal that cannot be evaluated is set aside: it neither stops the others nor vanishes.
+    """
+    try:
+        with transaction.atomic():
+            done = _evaluate_all(signals, now, until)
+            Signal.objects.filter(pk__in=done).delete()
+    except Exception as error:  # whatever it is, the other signals of the project still count
+        if passes(error):
+            raise
+        if len(signals) > 1:
+            for signal in signals:
+                _evaluate([signal], now=now, until=until)
+                if time.monotonic() > until:
+                    break
+            return
+        logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
+        Signal.objects.filter(pk=signals[0].pk).update(failed=now)
+
+
+def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> list[int]:
+    """Evaluate signals that are taken together, and answer which; `until` ends it after the first.
+
+    A signal counts from the time at which it was written, so that delays are those of what happened; a
+    changed configuration is held against the fleet as it is now.
+    """
+    first = signals[0]
+    if first.group_id is None:
+        pass_on(first)
+        return [first.pk]
+    if first.kind == SignalKind.VERSIONS.value:
+        versions_weigh(group_id=first.group_id, now=now)
+        return [first.pk]
+    if first.kind == SignalKind.HOSTS.value and _taken_alone(first):
+        left_clusters_alerting_end(cluster_ids=first.payload["clustersLeft"], now=first.created)
+    seen = observations_of(signals, group_id=first.group_id)
+    types = {one.event_type for observations in seen for one in observations}
+    if first.kind == SignalKind.CONFIG.value:
+        configs = single_config(first.payload["alertConfigId"], group_id=first.group_id)
+    else:
+        configs = concerned_configs(first.group_id, types)
+    evaluation = _Evaluation(first.group_id, now, configs, seen)
+    for signal, observations in zip(signals, seen, strict=True):
+        evaluation.hold(signal, observations)
+        if time.monotonic() > until:
+            break
+    evaluation.apply()
+    return evaluation.done
+
+
+# --- decide ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Active:
+    """An active alert, as it is after the signals held so far."""
+
+    id: str
+    value: float | None
+    created: datetime
+
+    def view(self) -> AlertView:
+        return AlertView(self.value, self.created)
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Decisions that are not yet written; alerts that are cancelled are those of one signal alone."""
+
+    alerts: AlertChanges = field(default_factory=AlertChanges)
+    told: list[ToldOnce] = field(default_factory=list)
+    ended_targets: set[str] = field(default_factory=set)
+    cancelled: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        alerts = self.alerts
+        return len(alerts.starts) + len(alerts.values) + len(alerts.ends) + len(self.told)
+
+    def add(self, later: "_Changes") -> None:
+        self.alerts.starts += later.alerts.starts
+        self.alerts.values |= later.alerts.values
+        self.alerts.ends |= later.alerts.ends
+        self.told += later.told
+        self.ended_targets |= later.ended_targets
+
+
+class _Evaluation:
+    """Signals of one project held against its configurations, one after the other."""
+
+    def __init__(
+        self, group_id: str, now: datetime, configs: Sequence[ConfigView], seen: Iterable[Seen]
+    ) -> None:
+        self.done: list[int] = []
+        self._group_id, self._now = group_id, now
+        self._index = ConfigIndex(configs)
+        self._targets: dict[tuple[int, Metric | None], str] = {}
+        self._active = self._read_active(seen)
+        self._waiting = _Changes()
+
+    def _read_active(self, seen: Iterable[Seen]) -> dict[str, dict[str, _Active]]:
+        """The active alerts about what the signals name, by target and configuration; however many others."""
+        targets = {
+            self._target(observation, metric)
+            for observations in seen
+            for observation in observations
+            for metric in self._index.metrics(observation)
+        }
+        active: dict[str, dict[str, _Active]] = {}
+        if targets:
+            with connection.cursor() as cursor:
+                cursor.execute(_ACTIVE, {"group_id": self._group_id, "targets": list(targets)})
+                for alert_id, config_id, target, value, created in cursor.fetchall():
+                    active.setdefault(target, {})[config_id] = _Active(alert_id, value, created)
+        return active
+
+    def _target(self, observation: Observation, metric: Metric | None) -> str:
+        """What an alert about the observation is about; many configurations look at the same few targets."""
+        key = id(observation), metric
+        if key not in self._targets:
+            self._targets[key] = target_of(observation, metric)
+        return self._targets[key]
+
+    def hold(self, signal: Signal, observations: Seen) -> None:
+        """Decide what the signal changes; what waits is written first where the order needs it."""
+        since = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
+        changes = _Changes()
+        for config, observation, target in self._cases(signal, observations):
+            alert = self._active.get(target, {}).get(config.id)
+            if decision := _decision(signal, config, observation, alert):
+                case = _Case(signal, since, config, observation, target, alert)
+                self._note(decision, case, changes)
+        # Within a signal alerts begin before others end. Where one has ended and one begins about the same
+        # target, receivers have to hear it in this order, and a configuration has one active alert at a time.
+        begins_again = any(start.target in self._waiting.ended_targets for start in changes.alerts.starts)
+        if begins_again or changes.cancelled or len(self._waiting) >= CHANGES_AT_ONCE:
+            self.apply()
+        if changes.cancelled:
+            alerts = Alert.objects.filter(id__in=changes.cancelled)
+            alerts_cancel(alerts=alerts, actor=SYSTEM, now=since)
+        self._waiting.add(changes)
+        self.done.append(signal.pk)
+
+    def _cases(self, signal: Signal, observations: Seen) -> Iterator[tuple[ConfigView, Observation, str]]:
+        """Where there may be something to do: an alert may begin, or there is one; by configuration."""
+        found: set[tuple[int, int]] = set()
+        for number, observation in enumerate(observations):
+            found.update((place, number) for place in self._index.beginning(observation))
+            for metric in self._index.metrics(observation):
+                for config_id in self._active.get(self._target(observation, metric), ()):
+                    place = self._index.place(config_id, observation.event_type)
+                    if place is not None:
+                        found.add((place, number))
+        told_globally = is_passed_on(signal)
+        for place, number in sorted(found):
+            config, observation = self._index.configs[place], observations[number]
+            if not (told_globally and config.is_global):
+                metric = config.metric_threshold.metric if config.metric_threshold else None
+                yield config, observation, self._target(observation, metric)
+
+    def _note(self, decision: Decision, case: "_Case", changes: _Changes) -> None:
+        alert, config, since = case.alert, case.config, case.since
+        of_target = self._active.setdefault(case.target, {})
+        match decision.action:
+            case Action.START:
+                start = case.start(decision.value)
+                changes.alerts.starts.append(start)
+                of_target[config.id] = _Active(start.id, decision.value, since)
+            case Action.UPDATE if alert:
+                changes.alerts.values[alert.id] = decision.value, since
+                alert.value = decision.value
+            case Action.CLOSE if alert:
+                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=tuple(self.done))
+                changes.alerts.ends[alert.id] = end
+                changes.ended_targets.add(case.target)
+                del of_target[config.id]
+            case Action.CANCEL if alert:
+                changes.cancelled.append(alert.id)
+                del of_target[config.id]
+            case Action.TELL_ONCE if event_id := case.observation.event_id:
+                changes.told.append(ToldOnce(config.id, event_id, self._group_id, since))
+
+    # --- apply ------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Write what waits."""
+        schedule_once(self._waiting.told)
+        alerts_change(changes=self._waiting.alerts, group_id=self._group_id, now=self._now)
+        self._waiting = _Changes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """An observation held against a configuration, the target it sees there, and the alert about it."""
+
+    signal: Signal
+    since: datetime
+    config: ConfigView
+    observation: Observation
+    target: str
+    alert: _Active | None
+
+    def start(self, value: float | None) -> NewAlert:
+        facts = self.observation.facts
+        return NewAlert(
+            signal=self.signal,
+            config=self.config,
+            target=self.target,
+            facts=facts,
+            at=self.since,
+            value=value,
+        )
+
+
+def _decision(
+    signal: Signal, config: ConfigView, observation: Observation, alert: _Active | None
+) -> Decision | None:
+    """What is to be done; None if it cannot be told: such a configuration does not silence the others."""
+    try:
+        decision = step(config, observation, alert.view() if alert else None)
+    except (ValueError, ArithmeticError):
+        logger.exception("configuration %s cannot be held against signal %s", config.id, signal.pk)
+        return None
+    logger.debug("%s for configuration %s: %s", decision.action.value, config.id, decision.reason.value)
+    return decision
+
+
+# --- open -----------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def open_tracked(*, now: datetime) -> bool:
+    """Open alerts whose smallest delay has passed; those another worker has in hand are left to it.
+
+    Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OPENING, {"now": now, "limit": ALERTS_AT_ONCE})
+        ids = [name for (name,) in cursor.fetchall()]
+    if not ids:
+        return False
+    due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
+    alerts = list(due.order_by("id").select_for_update(skip_locked=True))
+    alerts_open(alerts=alerts, now=now)
+    return bool(alerts)

@@ -1,0 +1,194 @@
+"""Signals evaluated together do exactly what they do one at a time: alerts, events, notifications, order."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from accesslist.models import Project
+from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.models import Alert, Notification
+from automation.models import Agent, Host, Measurement
+from automation.selectors.agents import agent_state
+from automation.selectors.hosts import host_state
+from events.choices import SignalKind
+from events.models import Event, Signal
+from opsapi.ids import new_id
+from tests.factories.alerting import EMAIL, WEBHOOK, make_config
+from tests.factories.automation import make_host
+from tests.hostile.budget import LONG
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SIGNALS = 40
+SCENES = 2_500 if LONG else 12
+"""Each is a seed: `make faults` holds 100,000 signals together."""
+METRICS = ("CONNECTIONS", "MEMORY_RESIDENT", "OPCOUNTER_CMD")
+_LATER = {**EMAIL, "delayMin": 1}
+
+
+class Scene:
+    """A project with random configurations, hosts and signals."""
+
+    def __init__(self, project: Project, seed: int) -> None:
+        self.project, self.random = project, Random(seed)
+        self.hosts = [make_host(project, f"db{number}", last_report=START) for number in range(3)]
+        self.agent = Agent.objects.create(
+            group=project,
+            agent_type="MONITORING",
+            hostname="agent1",
+            version="1",
+            created=START,
+            last_report=START,
+        )
+        self.measured = [self._measurement(host) for host in self.hosts for _ in range(4)]
+        for _ in range(self.random.randint(1, 8)):
+            self._config()
+        Signal.objects.all().delete()
+        Event.objects.all().delete()
+        self._signals()
+
+    def _measurement(self, host: Host) -> Measurement:
+        said = {
+            metric: [[START.isoformat(), float(self.random.randint(0, 5))]]
+            for metric in METRICS
+            if self.random.random() < 0.8
+        }
+        return Measurement.objects.create(host=host, reported=START, metrics=said)
+
+    def _config(self) -> None:
+        random = self.random
+        kinds: list[dict[str, Any]] = [
+            {"eventTypeName": "HOST_DOWN"},
+            {"eventTypeName": "HOST_RECOVERING"},
+            {"eventTypeName": "NO_PRIMARY"},
+            {"eventTypeName": "MULTIPLE_PRIMARIES"},
+            {"eventTypeName": "MONITORING_AGENT_DOWN"},
+            {"eventTypeName": "NEW_HOST"},
+            {
+                "eventTypeName": "TOO_FEW_HEALTHY_MEMBERS",
+                "threshold": {"operator": "LESS_THAN", "threshold": random.randint(1, 3)},
+            },
+            *(
+                {
+                    "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+                    "metricThreshold": {
+                        "metricName": random.choice(METRICS),
+                        "operator": random.choice(("GREATER_THAN", "LESS_THAN")),
+                        "threshold": random.randint(0, 5),
+                        "mode": "AVERAGE",
+                    },
+                }
+                for _ in range(5)
+            ),
+        ]
+        kind = random.choice(kinds)
+        if "HOST" in kind["eventTypeName"] and random.random() < 0.3:
+            kind["matchers"] = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}]
+        told = random.choice(([WEBHOOK], [_LATER], [WEBHOOK, EMAIL]))
+        make_config(self.project, notifications=told, **kind)
+
+    def _signals(self) -> None:
+        at, rows = START, []
+        for _ in range(SIGNALS):
+            at += timedelta(seconds=self.random.choice((0, 0, 1, 7, 40)))
+            # What an agent says happened may have happened before what was heard already.
+            seen = at - timedelta(seconds=self.random.choice((0, 0, 0, 90)))
+            kind, payload = self.random.choice((self._report, self._report, self._event))()
+            rows.append(Signal(created=seen, group_id=self.project.id, kind=kind.value, payload=payload))
+        Signal.objects.bulk_create(rows)
+        self.end = at
+
+    def _report(self) -> tuple[SignalKind, dict[str, Any]]:
+        random = self.random
+        hosts = []
+        for host in random.sample(self.hosts, random.randint(0, 3)):
+            measured = [one.id for one in self.measured if one.host_id == host.id]
+            hosts.append(
+                {
+                    **host_state(host),
+                    "reachable": random.random() < 0.6,
+                    "typeName": random.choice(("STANDALONE", "RECOVERING")),
+                    "measurementId": random.choice((None, *measured)),
+                }
+            )
+        sets = [
+            {
+                "replicaSetName": name,
+                "primaries": random.randint(0, 2),
+                "healthy": random.choice((0, 1, 2, 3)),
+                "unhealthy": random.choice((0, 0, 1)),
+            }
+            for name in ("rs0", "rs1")
+            if random.random() < 0.4
+        ]
+        return SignalKind.HOSTS, {"hosts": hosts, "replicaSets": sets}
+
+    def _event(self) -> tuple[SignalKind, dict[str, Any]]:
+        name = self.random.choice(
+            ("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP", "NEW_HOST", "HOST_DOWN", "HOST_UP")
+        )
+        about_agent = name.startswith("MONITORING_AGENT")
+        facts = agent_state(self.agent) if about_agent else host_state(self.random.choice(self.hosts))
+        return SignalKind.EVENT, {**facts, "eventTypeName": name, "eventId": new_id()}
+
+    def evaluate(self, at_once: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        """What there is after all is evaluated, and after every delay has passed; then it is undone."""
+        with monkeypatch.context() as patched, transaction.atomic():
+            patched.setattr("alerting.evaluation.SIGNALS_AT_ONCE", at_once)
+            patched.setattr("alerting.evaluation.EVALUATION_SECONDS", 3600)
+            while evaluate_signals(now=self.end):
+                pass
+            open_tracked(now=self.end + timedelta(hours=1))
+            found = list(self._found())
+            transaction.set_rollback(True)
+        return found
+
+    def _found(self) -> Iterator[Any]:
+        yield from Alert.objects.order_by("id").values()
+        # What is about one target is heard in this order.
+        told = Notification.objects.order_by("subject", "sequence").values()
+        yield from ({name: value for name, value in one.items() if name != "sequence"} for one in told)
+        kept = ("created", "event_type", "alert_id", "details", "raw")
+        yield from Event.objects.order_by("created", "id").values(*kept)
+        yield from Signal.objects.order_by("id").values()
+
+
+@pytest.mark.parametrize("seed", range(SCENES))
+def test_together_they_do_what_they_do_one_at_a_time(
+    project: Project, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(project, int(os.environ.get("OPSAPI_TEST_SEED", seed)))
+    alone = scene.evaluate(1, monkeypatch)
+    together = scene.evaluate(SIGNALS, monkeypatch)
+    assert together == alone
+    assert alone
+
+
+def test_many_signals_take_as_many_statements_as_one(project: Project) -> None:
+    make_config(project, notifications=[WEBHOOK])
+    Signal.objects.all().delete()
+
+    def statements(first: int, count: int) -> int:
+        hosts = [make_host(project, f"db{first + number}", last_report=START) for number in range(count)]
+        Signal.objects.bulk_create(
+            Signal(
+                created=START,
+                group_id=project.id,
+                kind=SignalKind.HOSTS.value,
+                payload={"hosts": [{**host_state(host), "reachable": False, "measurementId": None}]},
+            )
+            for host in hosts
+        )
+        with CaptureQueriesContext(connection) as queries:
+            assert evaluate_signals(now=START)
+        assert Alert.objects.filter(status="OPEN").count() == first + count
+        return len(queries)
+
+    assert statements(0, 1) == statements(1, 20)
