@@ -1,118 +1,609 @@
-"""The metrics a host reports, and the unit each is stored and judged in (decisions 5 "metricName")."""
+"""The metrics a host reports, each declared once (decisions 5 "metricName"). Pure."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from fnmatch import fnmatchcase
+from typing import Any
 
+from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, MetricSpec, Subject, gauge, rate
 from automation.units import Unit, family_of, units_of
 
 
 class Metric(StrEnum):
-    """Every metric; the values are the wire values of metricName."""
+    """Every metric: a member is its wire name and bears its row as `spec`.
 
-    ASSERT_REGULAR = "ASSERT_REGULAR"
-    ASSERT_WARNING = "ASSERT_WARNING"
-    ASSERT_MSG = "ASSERT_MSG"
-    ASSERT_USER = "ASSERT_USER"
-    BACKGROUND_FLUSH_AVG = "BACKGROUND_FLUSH_AVG"
-    CACHE_BYTES_READ_INTO = "CACHE_BYTES_READ_INTO"
-    CACHE_BYTES_WRITTEN_FROM = "CACHE_BYTES_WRITTEN_FROM"
-    CACHE_DIRTY_BYTES = "CACHE_DIRTY_BYTES"
-    CACHE_USED_BYTES = "CACHE_USED_BYTES"
-    TICKETS_AVAILABLE_READS = "TICKETS_AVAILABLE_READS"
-    TICKETS_AVAILABLE_WRITES = "TICKETS_AVAILABLE_WRITES"
-    CONNECTIONS = "CONNECTIONS"
-    CURSORS_TOTAL_OPEN = "CURSORS_TOTAL_OPEN"
-    CURSORS_TOTAL_TIMED_OUT = "CURSORS_TOTAL_TIMED_OUT"
-    EXTRA_INFO_PAGE_FAULTS = "EXTRA_INFO_PAGE_FAULTS"
-    GLOBAL_LOCK_CURRENT_QUEUE_TOTAL = "GLOBAL_LOCK_CURRENT_QUEUE_TOTAL"
-    GLOBAL_LOCK_CURRENT_QUEUE_READERS = "GLOBAL_LOCK_CURRENT_QUEUE_READERS"
-    GLOBAL_LOCK_CURRENT_QUEUE_WRITERS = "GLOBAL_LOCK_CURRENT_QUEUE_WRITERS"
-    INDEX_COUNTERS_BTREE_ACCESSES = "INDEX_COUNTERS_BTREE_ACCESSES"
-    INDEX_COUNTERS_BTREE_HITS = "INDEX_COUNTERS_BTREE_HITS"
-    INDEX_COUNTERS_BTREE_MISSES = "INDEX_COUNTERS_BTREE_MISSES"
-    INDEX_COUNTERS_BTREE_MISS_RATIO = "INDEX_COUNTERS_BTREE_MISS_RATIO"
-    JOURNALING_COMMITS_IN_WRITE_LOCK = "JOURNALING_COMMITS_IN_WRITE_LOCK"
-    JOURNALING_MB = "JOURNALING_MB"
-    JOURNALING_WRITE_DATA_FILES_MB = "JOURNALING_WRITE_DATA_FILES_MB"
-    MEMORY_RESIDENT = "MEMORY_RESIDENT"
-    MEMORY_VIRTUAL = "MEMORY_VIRTUAL"
-    MEMORY_MAPPED = "MEMORY_MAPPED"
-    COMPUTED_MEMORY = "COMPUTED_MEMORY"
-    NETWORK_BYTES_IN = "NETWORK_BYTES_IN"
-    NETWORK_BYTES_OUT = "NETWORK_BYTES_OUT"
-    NETWORK_NUM_REQUESTS = "NETWORK_NUM_REQUESTS"
-    OPLOG_SLAVE_LAG_MASTER_TIME = "OPLOG_SLAVE_LAG_MASTER_TIME"
-    OPLOG_MASTER_TIME = "OPLOG_MASTER_TIME"
-    OPLOG_MASTER_LAG_TIME_DIFF = "OPLOG_MASTER_LAG_TIME_DIFF"
-    OPLOG_RATE_GB_PER_HOUR = "OPLOG_RATE_GB_PER_HOUR"
-    DB_STORAGE_TOTAL = "DB_STORAGE_TOTAL"
-    DB_DATA_SIZE_TOTAL = "DB_DATA_SIZE_TOTAL"
-    OPCOUNTER_CMD = "OPCOUNTER_CMD"
-    OPCOUNTER_QUERY = "OPCOUNTER_QUERY"
-    OPCOUNTER_UPDATE = "OPCOUNTER_UPDATE"
-    OPCOUNTER_DELETE = "OPCOUNTER_DELETE"
-    OPCOUNTER_GETMORE = "OPCOUNTER_GETMORE"
-    OPCOUNTER_INSERT = "OPCOUNTER_INSERT"
-    OPCOUNTER_REPL_CMD = "OPCOUNTER_REPL_CMD"
-    OPCOUNTER_REPL_UPDATE = "OPCOUNTER_REPL_UPDATE"
-    OPCOUNTER_REPL_DELETE = "OPCOUNTER_REPL_DELETE"
-    OPCOUNTER_REPL_INSERT = "OPCOUNTER_REPL_INSERT"
-    DOCUMENT_METRICS_RETURNED = "DOCUMENT_METRICS_RETURNED"
-    DOCUMENT_METRICS_INSERTED = "DOCUMENT_METRICS_INSERTED"
-    DOCUMENT_METRICS_UPDATED = "DOCUMENT_METRICS_UPDATED"
-    DOCUMENT_METRICS_DELETED = "DOCUMENT_METRICS_DELETED"
-    OPERATIONS_SCAN_AND_ORDER = "OPERATIONS_SCAN_AND_ORDER"
-    OP_EXECUTION_TIME_READS = "OP_EXECUTION_TIME_READS"
-    OP_EXECUTION_TIME_WRITES = "OP_EXECUTION_TIME_WRITES"
-    OP_EXECUTION_TIME_COMMANDS = "OP_EXECUTION_TIME_COMMANDS"
-    RESTARTS_IN_LAST_HOUR = "RESTARTS_IN_LAST_HOUR"
-    SYSTEM_MEMORY_USED = "SYSTEM_MEMORY_USED"
-    SYSTEM_MEMORY_FREE = "SYSTEM_MEMORY_FREE"
-    SYSTEM_MEMORY_AVAILABLE = "SYSTEM_MEMORY_AVAILABLE"
-    SYSTEM_NETWORK_BYTES_IN = "SYSTEM_NETWORK_BYTES_IN"
-    SYSTEM_NETWORK_BYTES_OUT = "SYSTEM_NETWORK_BYTES_OUT"
-    SWAP_USAGE_USED = "SWAP_USAGE_USED"
-    SWAP_USAGE_FREE = "SWAP_USAGE_FREE"
-    QUERY_EXECUTOR_SCANNED = "QUERY_EXECUTOR_SCANNED"
-    QUERY_EXECUTOR_SCANNED_OBJECTS = "QUERY_EXECUTOR_SCANNED_OBJECTS"
-    QUERY_TARGETING_SCANNED_PER_RETURNED = "QUERY_TARGETING_SCANNED_PER_RETURNED"
-    QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED = "QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED"
+    Names of MongoDB and of machines are those of MongoDB's own operations platform
+    (https://www.mongodb.com/docs/ops-manager/current/reference/api/measures/measurement-types/). For
+    PostgreSQL they follow its statistics (https://www.postgresql.org/docs/current/monitoring-stats.html).
+    """
 
+    spec: MetricSpec
 
-# The patterns of decisions 5 "base units"; what none of them names is RAW.
-_PATTERNS: tuple[tuple[str, Unit], ...] = (
-    ("CACHE_*BYTES*", Unit.BYTES),
-    ("MEMORY_*", Unit.BYTES),
-    ("COMPUTED_MEMORY", Unit.BYTES),
-    ("NETWORK_BYTES_*", Unit.BYTES),
-    ("DB_*", Unit.BYTES),
-    ("SYSTEM_MEMORY_*", Unit.BYTES),
-    ("SYSTEM_NETWORK_BYTES_*", Unit.BYTES),
-    ("SWAP_*", Unit.BYTES),
-    ("OP_EXECUTION_TIME_*", Unit.MILLISECONDS),
-    ("BACKGROUND_FLUSH_AVG", Unit.MILLISECONDS),
-    ("OPLOG_*TIME*", Unit.SECONDS),
-)
+    # Any: for a type checker a look-up, `Metric("CONNECTIONS")`, passes through here as well.
+    def __new__(cls, row: Any) -> "Metric":
+        """Make the member of one row."""
+        member = str.__new__(cls, row.name)
+        member._value_ = row.name
+        member.spec = row
+        return member
 
-
-def _by_pattern(metric: Metric) -> Unit:
-    return next((unit for pattern, unit in _PATTERNS if fnmatchcase(metric, pattern)), Unit.RAW)
-
-
-_BASE_UNITS = {metric: _by_pattern(metric) for metric in Metric}
+    # fmt: off
+    ASSERT_REGULAR = rate(
+        "ASSERT_REGULAR", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Regular asserts", "Regular asserts that were raised.",
+    )
+    ASSERT_WARNING = rate(
+        "ASSERT_WARNING", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Warning asserts", "Warnings that were raised.",
+    )
+    ASSERT_MSG = rate(
+        "ASSERT_MSG", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Message asserts", "Message asserts that were raised: internal errors with a text of their own.",
+    )
+    ASSERT_USER = rate(
+        "ASSERT_USER", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "User asserts", "Errors that clients caused, such as duplicate keys.",
+    )
+    BACKGROUND_FLUSH_AVG = gauge(
+        "BACKGROUND_FLUSH_AVG", Subject.RETIRED, Unit.MILLISECONDS, MONGODB,
+        "Background flush average", "Mean time of a flush to disk, by the storage engine MMAPv1.",
+    )
+    CACHE_BYTES_READ_INTO = rate(
+        "CACHE_BYTES_READ_INTO", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Bytes read into cache", "Data read from disk into the cache of the storage engine.",
+    )
+    CACHE_BYTES_WRITTEN_FROM = rate(
+        "CACHE_BYTES_WRITTEN_FROM", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Bytes written from cache", "Data written to disk from the cache of the storage engine.",
+    )
+    CACHE_DIRTY_BYTES = gauge(
+        "CACHE_DIRTY_BYTES", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Dirty cache", "Data in the cache that is changed and not yet written to disk.",
+    )
+    CACHE_USED_BYTES = gauge(
+        "CACHE_USED_BYTES", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Used cache", "Data in the cache of the storage engine.",
+    )
+    CACHE_FILL_RATIO = gauge(
+        "CACHE_FILL_RATIO", Subject.PROCESS, Unit.PERCENT, MONGODB,
+        "Cache in use", "Share of the configured cache that holds data.",
+    )
+    DIRTY_FILL_RATIO = gauge(
+        "DIRTY_FILL_RATIO", Subject.PROCESS, Unit.PERCENT, MONGODB,
+        "Dirty share of the cache",
+        "Share of the configured cache that holds changed data not yet written to disk.",
+    )
+    TICKETS_AVAILABLE_READS = gauge(
+        "TICKETS_AVAILABLE_READS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "Read tickets available", "Reads that the storage engine would admit at once; at 0 reads wait.",
+    )
+    TICKETS_AVAILABLE_WRITES = gauge(
+        "TICKETS_AVAILABLE_WRITES", Subject.LOCKS, Unit.RAW, MONGODB,
+        "Write tickets available", "Writes that the storage engine would admit at once; at 0 writes wait.",
+    )
+    CONNECTIONS = gauge(
+        "CONNECTIONS", Subject.CONNECTIONS, Unit.RAW, BOTH,
+        "Connections", "Open connections of clients.",
+    )
+    CONNECTIONS_PERCENT = gauge(
+        "CONNECTIONS_PERCENT", Subject.CONNECTIONS, Unit.PERCENT, BOTH,
+        "Connections in use", "Share of the connections that the server allows which are open.",
+    )
+    CURSORS_TOTAL_OPEN = gauge(
+        "CURSORS_TOTAL_OPEN", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "Open cursors", "Cursors that the server keeps open for clients.",
+    )
+    CURSORS_TOTAL_TIMED_OUT = rate(
+        "CURSORS_TOTAL_TIMED_OUT", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "Timed-out cursors", "Cursors that the server closed because their clients left them alone.",
+    )
+    EXTRA_INFO_PAGE_FAULTS = rate(
+        "EXTRA_INFO_PAGE_FAULTS", Subject.PROCESS, Unit.RAW, MONGODB,
+        "Page faults", "Page faults of the server process.",
+    )
+    GLOBAL_LOCK_CURRENT_QUEUE_TOTAL = gauge(
+        "GLOBAL_LOCK_CURRENT_QUEUE_TOTAL", Subject.LOCKS, Unit.RAW, MONGODB,
+        "Operations queued for a lock", "Operations that wait for a lock.",
+    )
+    GLOBAL_LOCK_CURRENT_QUEUE_READERS = gauge(
+        "GLOBAL_LOCK_CURRENT_QUEUE_READERS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "Reads queued for a lock", "Reads that wait for a lock.",
+    )
+    GLOBAL_LOCK_CURRENT_QUEUE_WRITERS = gauge(
+        "GLOBAL_LOCK_CURRENT_QUEUE_WRITERS", Subject.LOCKS, Unit.RAW, MONGODB,
+        "Writes queued for a lock", "Writes that wait for a lock.",
+    )
+    INDEX_COUNTERS_BTREE_ACCESSES = rate(
+        "INDEX_COUNTERS_BTREE_ACCESSES", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Index accesses", "Accesses to indexes; servers up to 2.4 count them.",
+    )
+    INDEX_COUNTERS_BTREE_HITS = rate(
+        "INDEX_COUNTERS_BTREE_HITS", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Index hits", "Accesses to indexes that found their page in memory; servers up to 2.4 count them.",
+    )
+    INDEX_COUNTERS_BTREE_MISSES = rate(
+        "INDEX_COUNTERS_BTREE_MISSES", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Index misses", "Accesses to indexes that read their page from disk; servers up to 2.4 count them.",
+    )
+    INDEX_COUNTERS_BTREE_MISS_RATIO = gauge(
+        "INDEX_COUNTERS_BTREE_MISS_RATIO", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Index miss ratio", "Misses by accesses of indexes; servers up to 2.4 count them.",
+    )
+    JOURNALING_COMMITS_IN_WRITE_LOCK = gauge(
+        "JOURNALING_COMMITS_IN_WRITE_LOCK", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Journal commits in write lock",
+        "Commits of the journal that held a write lock, by the storage engine MMAPv1.",
+    )
+    JOURNALING_MB = gauge(
+        "JOURNALING_MB", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Journal megabytes written",
+        "Megabytes written to the journal between two commits, by the storage engine MMAPv1.",
+    )
+    JOURNALING_WRITE_DATA_FILES_MB = gauge(
+        "JOURNALING_WRITE_DATA_FILES_MB", Subject.RETIRED, Unit.RAW, MONGODB,
+        "Data file megabytes written by the journal",
+        "Megabytes that the journal wrote to data files between two commits, by the storage engine MMAPv1.",
+    )
+    MEMORY_RESIDENT = gauge(
+        "MEMORY_RESIDENT", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Resident memory", "Memory of the machine that the server process holds.",
+    )
+    MEMORY_VIRTUAL = gauge(
+        "MEMORY_VIRTUAL", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Virtual memory", "Addresses that the server process has reserved.",
+    )
+    MEMORY_MAPPED = gauge(
+        "MEMORY_MAPPED", Subject.RETIRED, Unit.BYTES, MONGODB,
+        "Mapped memory", "Data files mapped into memory, by the storage engine MMAPv1.",
+    )
+    COMPUTED_MEMORY = gauge(
+        "COMPUTED_MEMORY", Subject.PROCESS, Unit.BYTES, MONGODB,
+        "Computed memory", "Virtual memory without mapped data files.",
+    )
+    NETWORK_BYTES_IN = rate(
+        "NETWORK_BYTES_IN", Subject.CONNECTIONS, Unit.BYTES, MONGODB,
+        "Network bytes in", "Data that the server received from clients and members.",
+    )
+    NETWORK_BYTES_OUT = rate(
+        "NETWORK_BYTES_OUT", Subject.CONNECTIONS, Unit.BYTES, MONGODB,
+        "Network bytes out", "Data that the server sent to clients and members.",
+    )
+    NETWORK_NUM_REQUESTS = rate(
+        "NETWORK_NUM_REQUESTS", Subject.CONNECTIONS, Unit.RAW, MONGODB,
+        "Network requests", "Requests that the server received.",
+    )
+    OPLOG_SLAVE_LAG_MASTER_TIME = gauge(
+        "OPLOG_SLAVE_LAG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "Replication lag", "How far a secondary is behind its primary.",
+    )
+    OPLOG_MASTER_TIME = gauge(
+        "OPLOG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "Replication oplog window",
+        "Time from the oldest to the newest entry of the oplog; a member away for longer is copied anew.",
+    )
+    OPLOG_MASTER_LAG_TIME_DIFF = gauge(
+        "OPLOG_MASTER_LAG_TIME_DIFF", Subject.REPLICATION, Unit.SECONDS, MONGODB,
+        "Replication headroom",
+        "Oplog window of the primary less the lag of the secondary; at 0 the secondary is copied anew.",
+    )
+    OPLOG_RATE_GB_PER_HOUR = gauge(
+        "OPLOG_RATE_GB_PER_HOUR", Subject.REPLICATION, Unit.RAW, MONGODB,
+        "Oplog gigabytes per hour", "Gigabytes of oplog that the primary writes in an hour.",
+    )
+    DB_STORAGE_TOTAL = gauge(
+        "DB_STORAGE_TOTAL", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "Database storage", "Space that the collections of all databases take on disk.",
+    )
+    DB_DATA_SIZE_TOTAL = gauge(
+        "DB_DATA_SIZE_TOTAL", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "Database data size", "Size of the documents of all databases, before compression.",
+    )
+    DATABASE_DATA_SIZE = gauge(
+        "DATABASE_DATA_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "Data size of a database", "Size of the documents of a database, before compression.",
+    )
+    DATABASE_STORAGE_SIZE = gauge(
+        "DATABASE_STORAGE_SIZE", Subject.DATABASES, Unit.BYTES, BOTH,
+        "Storage of a database", "Space that a database takes on disk; on MongoDB without its indexes.",
+    )
+    DATABASE_INDEX_SIZE = gauge(
+        "DATABASE_INDEX_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "Index size of a database", "Space that the indexes of a database take on disk.",
+    )
+    DATABASE_AVERAGE_OBJECT_SIZE = gauge(
+        "DATABASE_AVERAGE_OBJECT_SIZE", Subject.DATABASES, Unit.BYTES, MONGODB,
+        "Mean document size of a database", "Mean size of the documents of a database.",
+    )
+    DATABASE_OBJECT_COUNT = gauge(
+        "DATABASE_OBJECT_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "Documents of a database", "How many documents a database has.",
+    )
+    DATABASE_COLLECTION_COUNT = gauge(
+        "DATABASE_COLLECTION_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "Collections of a database", "How many collections a database has.",
+    )
+    DATABASE_INDEX_COUNT = gauge(
+        "DATABASE_INDEX_COUNT", Subject.DATABASES, Unit.RAW, MONGODB,
+        "Indexes of a database", "How many indexes a database has.",
+    )
+    OPCOUNTER_CMD = rate(
+        "OPCOUNTER_CMD", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Commands", "Commands that ran.",
+    )
+    OPCOUNTER_QUERY = rate(
+        "OPCOUNTER_QUERY", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Queries", "Queries that ran.",
+    )
+    OPCOUNTER_UPDATE = rate(
+        "OPCOUNTER_UPDATE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Updates", "Updates that ran.",
+    )
+    OPCOUNTER_DELETE = rate(
+        "OPCOUNTER_DELETE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Deletes", "Deletes that ran.",
+    )
+    OPCOUNTER_GETMORE = rate(
+        "OPCOUNTER_GETMORE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Get-mores", "Requests for the next results of a cursor.",
+    )
+    OPCOUNTER_INSERT = rate(
+        "OPCOUNTER_INSERT", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Inserts", "Inserts that ran.",
+    )
+    OPCOUNTER_REPL_CMD = rate(
+        "OPCOUNTER_REPL_CMD", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Replicated commands", "Commands that a secondary applied from the oplog.",
+    )
+    OPCOUNTER_REPL_UPDATE = rate(
+        "OPCOUNTER_REPL_UPDATE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Replicated updates", "Updates that a secondary applied from the oplog.",
+    )
+    OPCOUNTER_REPL_DELETE = rate(
+        "OPCOUNTER_REPL_DELETE", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Replicated deletes", "Deletes that a secondary applied from the oplog.",
+    )
+    OPCOUNTER_REPL_INSERT = rate(
+        "OPCOUNTER_REPL_INSERT", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Replicated inserts", "Inserts that a secondary applied from the oplog.",
+    )
+    DOCUMENT_METRICS_RETURNED = rate(
+        "DOCUMENT_METRICS_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents returned", "Documents that queries returned.",
+    )
+    DOCUMENT_METRICS_INSERTED = rate(
+        "DOCUMENT_METRICS_INSERTED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents inserted", "Documents that were inserted.",
+    )
+    DOCUMENT_METRICS_UPDATED = rate(
+        "DOCUMENT_METRICS_UPDATED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents updated", "Documents that were updated.",
+    )
+    DOCUMENT_METRICS_DELETED = rate(
+        "DOCUMENT_METRICS_DELETED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents deleted", "Documents that were deleted.",
+    )
+    OPERATIONS_SCAN_AND_ORDER = rate(
+        "OPERATIONS_SCAN_AND_ORDER", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Operations that scan and order",
+        "Queries that sorted their results because no index had them in order.",
+    )
+    OP_EXECUTION_TIME_READS = gauge(
+        "OP_EXECUTION_TIME_READS", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "Execution time of reads", "Mean time of a read.",
+    )
+    OP_EXECUTION_TIME_WRITES = gauge(
+        "OP_EXECUTION_TIME_WRITES", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "Execution time of writes", "Mean time of a write.",
+    )
+    OP_EXECUTION_TIME_COMMANDS = gauge(
+        "OP_EXECUTION_TIME_COMMANDS", Subject.OPERATIONS, Unit.MILLISECONDS, MONGODB,
+        "Execution time of commands", "Mean time of a command.",
+    )
+    RESTARTS_IN_LAST_HOUR = gauge(
+        "RESTARTS_IN_LAST_HOUR", Subject.PROCESS, Unit.RAW, MONGODB,
+        "Restarts in the last hour", "How often the server process was started in the last hour.",
+    )
+    SYSTEM_CPU_USER = gauge(
+        "SYSTEM_CPU_USER", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: user", "Time spent on programs, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_KERNEL = gauge(
+        "SYSTEM_CPU_KERNEL", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: kernel", "Time spent on the kernel, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_NICE = gauge(
+        "SYSTEM_CPU_NICE", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: nice", "Time spent on programs of low priority, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_IOWAIT = gauge(
+        "SYSTEM_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: I/O wait", "Time idle while a disk is waited for, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_IRQ = gauge(
+        "SYSTEM_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: interrupt", "Time spent on interrupts, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_SOFTIRQ = gauge(
+        "SYSTEM_CPU_SOFTIRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: softirq", "Time spent on soft interrupts, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_STEAL = gauge(
+        "SYSTEM_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: steal",
+        "Time taken by other machines of the hypervisor, added up over the processor's cores.",
+    )
+    SYSTEM_CPU_GUEST = gauge(
+        "SYSTEM_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,
+        "CPU time: guest",
+        "Time spent on virtual machines that it hosts, added up over the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_USER = gauge(
+        "SYSTEM_NORMALIZED_CPU_USER", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: user", "Time spent on programs, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_KERNEL = gauge(
+        "SYSTEM_NORMALIZED_CPU_KERNEL", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: kernel", "Time spent on the kernel, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_NICE = gauge(
+        "SYSTEM_NORMALIZED_CPU_NICE", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: nice",
+        "Time spent on programs of low priority, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_IOWAIT = gauge(
+        "SYSTEM_NORMALIZED_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: I/O wait",
+        "Time idle while a disk is waited for, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_IRQ = gauge(
+        "SYSTEM_NORMALIZED_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: interrupt", "Time spent on interrupts, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_SOFTIRQ = gauge(
+        "SYSTEM_NORMALIZED_CPU_SOFTIRQ", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: softirq", "Time spent on soft interrupts, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_STEAL = gauge(
+        "SYSTEM_NORMALIZED_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: steal",
+        "Time taken by other machines of the hypervisor, as a mean of the processor's cores.",
+    )
+    SYSTEM_NORMALIZED_CPU_GUEST = gauge(
+        "SYSTEM_NORMALIZED_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,
+        "Normalized CPU time: guest",
+        "Time spent on virtual machines that it hosts, as a mean of the processor's cores.",
+    )
+    SYSTEM_MEMORY_USED = gauge(
+        "SYSTEM_MEMORY_USED", Subject.MACHINE, Unit.BYTES, BOTH,
+        "Used system memory", "Memory of the machine that is not available to programs.",
+    )
+    SYSTEM_MEMORY_FREE = gauge(
+        "SYSTEM_MEMORY_FREE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "Free system memory", "Memory of the machine that nothing uses.",
+    )
+    SYSTEM_MEMORY_AVAILABLE = gauge(
+        "SYSTEM_MEMORY_AVAILABLE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "Available system memory", "Memory of the machine that programs can have without swapping.",
+    )
+    SYSTEM_NETWORK_BYTES_IN = rate(
+        "SYSTEM_NETWORK_BYTES_IN", Subject.MACHINE, Unit.BYTES, BOTH,
+        "System network bytes in", "Data that the machine received.",
+    )
+    SYSTEM_NETWORK_BYTES_OUT = rate(
+        "SYSTEM_NETWORK_BYTES_OUT", Subject.MACHINE, Unit.BYTES, BOTH,
+        "System network bytes out", "Data that the machine sent.",
+    )
+    SWAP_USAGE_USED = gauge(
+        "SWAP_USAGE_USED", Subject.MACHINE, Unit.BYTES, BOTH,
+        "Used swap space", "Swap space of the machine that is in use.",
+    )
+    SWAP_USAGE_FREE = gauge(
+        "SWAP_USAGE_FREE", Subject.MACHINE, Unit.BYTES, BOTH,
+        "Free swap space", "Swap space of the machine that is free.",
+    )
+    DISK_PARTITION_SPACE_FREE = gauge(
+        "DISK_PARTITION_SPACE_FREE", Subject.DISK, Unit.BYTES, BOTH,
+        "Free disk space", "Free space of the partition that holds the data.",
+    )
+    DISK_PARTITION_SPACE_USED = gauge(
+        "DISK_PARTITION_SPACE_USED", Subject.DISK, Unit.BYTES, BOTH,
+        "Used disk space", "Used space of the partition that holds the data.",
+    )
+    DISK_PARTITION_SPACE_PERCENT_FREE = gauge(
+        "DISK_PARTITION_SPACE_PERCENT_FREE", Subject.DISK, Unit.PERCENT, BOTH,
+        "Free share of the disk", "Free share of the partition that holds the data.",
+    )
+    DISK_PARTITION_SPACE_PERCENT_USED = gauge(
+        "DISK_PARTITION_SPACE_PERCENT_USED", Subject.DISK, Unit.PERCENT, BOTH,
+        "Used share of the disk", "Used share of the partition that holds the data.",
+    )
+    DISK_PARTITION_IOPS_READ = rate(
+        "DISK_PARTITION_IOPS_READ", Subject.DISK, Unit.RAW, BOTH,
+        "Disk reads", "Reads of the partition that holds the data.",
+    )
+    DISK_PARTITION_IOPS_WRITE = rate(
+        "DISK_PARTITION_IOPS_WRITE", Subject.DISK, Unit.RAW, BOTH,
+        "Disk writes", "Writes to the partition that holds the data.",
+    )
+    DISK_PARTITION_IOPS_TOTAL = rate(
+        "DISK_PARTITION_IOPS_TOTAL", Subject.DISK, Unit.RAW, BOTH,
+        "Disk reads and writes", "Reads and writes of the partition that holds the data.",
+    )
+    DISK_PARTITION_LATENCY_READ = gauge(
+        "DISK_PARTITION_LATENCY_READ", Subject.DISK, Unit.MILLISECONDS, BOTH,
+        "Disk read latency", "Mean time of a read of the partition that holds the data.",
+    )
+    DISK_PARTITION_LATENCY_WRITE = gauge(
+        "DISK_PARTITION_LATENCY_WRITE", Subject.DISK, Unit.MILLISECONDS, BOTH,
+        "Disk write latency", "Mean time of a write to the partition that holds the data.",
+    )
+    DISK_PARTITION_UTILIZATION = gauge(
+        "DISK_PARTITION_UTILIZATION", Subject.DISK, Unit.PERCENT, BOTH,
+        "Disk utilization",
+        "Share of the time in which the partition that holds the data was reading or writing.",
+    )
+    QUERY_EXECUTOR_SCANNED = rate(
+        "QUERY_EXECUTOR_SCANNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Index keys scanned by queries", "Index keys that queries looked at.",
+    )
+    QUERY_EXECUTOR_SCANNED_OBJECTS = rate(
+        "QUERY_EXECUTOR_SCANNED_OBJECTS", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents scanned by queries", "Documents that queries looked at.",
+    )
+    QUERY_TARGETING_SCANNED_PER_RETURNED = gauge(
+        "QUERY_TARGETING_SCANNED_PER_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Index keys scanned per document returned",
+        "Index keys that queries looked at for each document they returned.",
+    )
+    QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED = gauge(
+        "QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
+        "Documents scanned per document returned",
+        "Documents that queries looked at for each document they returned; far above 1 an index is missing.",
+    )
+    PG_TRANSACTIONS_COMMITTED = rate(
+        "PG_TRANSACTIONS_COMMITTED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Transactions committed", "Transactions that were committed.",
+    )
+    PG_TRANSACTIONS_ROLLED_BACK = rate(
+        "PG_TRANSACTIONS_ROLLED_BACK", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Transactions rolled back", "Transactions that were rolled back.",
+    )
+    PG_DEADLOCKS = rate(
+        "PG_DEADLOCKS", Subject.LOCKS, Unit.RAW, POSTGRESQL,
+        "Deadlocks", "Deadlocks that the server solved by ending a transaction.",
+    )
+    PG_CONFLICTS = rate(
+        "PG_CONFLICTS", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Queries cancelled by recovery",
+        "Queries of a standby that were cancelled because they conflicted with recovery.",
+    )
+    PG_CHECKSUM_FAILURES = rate(
+        "PG_CHECKSUM_FAILURES", Subject.DATABASES, Unit.RAW, POSTGRESQL,
+        "Checksum failures", "Pages read whose checksum was wrong: damaged data.",
+    )
+    PG_TEMP_BYTES = rate(
+        "PG_TEMP_BYTES", Subject.DATABASES, Unit.BYTES, POSTGRESQL,
+        "Temporary file bytes",
+        "Data that queries wrote to temporary files because their memory did not suffice.",
+    )
+    PG_CACHE_HIT_RATIO = gauge(
+        "PG_CACHE_HIT_RATIO", Subject.PROCESS, Unit.PERCENT, POSTGRESQL,
+        "Cache hit ratio", "Share of the pages read that were found in the shared buffers.",
+    )
+    PG_ROWS_RETURNED = rate(
+        "PG_ROWS_RETURNED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Rows returned", "Rows that scans read.",
+    )
+    PG_ROWS_FETCHED = rate(
+        "PG_ROWS_FETCHED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Rows fetched", "Rows that scans of indexes fetched.",
+    )
+    PG_ROWS_INSERTED = rate(
+        "PG_ROWS_INSERTED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Rows inserted", "Rows that were inserted.",
+    )
+    PG_ROWS_UPDATED = rate(
+        "PG_ROWS_UPDATED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Rows updated", "Rows that were updated.",
+    )
+    PG_ROWS_DELETED = rate(
+        "PG_ROWS_DELETED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Rows deleted", "Rows that were deleted.",
+    )
+    PG_LONGEST_TRANSACTION = gauge(
+        "PG_LONGEST_TRANSACTION", Subject.TRANSACTIONS, Unit.SECONDS, POSTGRESQL,
+        "Longest transaction", "Age of the oldest transaction that is open.",
+    )
+    PG_IDLE_IN_TRANSACTION = gauge(
+        "PG_IDLE_IN_TRANSACTION", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Connections idle in a transaction",
+        "Connections whose transaction is open while nothing runs in it.",
+    )
+    PG_LOCKS_WAITING = gauge(
+        "PG_LOCKS_WAITING", Subject.LOCKS, Unit.RAW, POSTGRESQL,
+        "Locks waited for", "Locks that were asked for and not granted yet.",
+    )
+    PG_REPLICATION_LAG_TIME = gauge(
+        "PG_REPLICATION_LAG_TIME", Subject.REPLICATION, Unit.SECONDS, POSTGRESQL,
+        "Standby lag", "How far a standby is behind its primary in time.",
+    )
+    PG_REPLICATION_LAG_BYTES = gauge(
+        "PG_REPLICATION_LAG_BYTES", Subject.REPLICATION, Unit.BYTES, POSTGRESQL,
+        "Standby lag in bytes", "Write-ahead log of the primary that a standby has not replayed yet.",
+    )
+    PG_REPLICATION_SLOT_RETAINED_BYTES = gauge(
+        "PG_REPLICATION_SLOT_RETAINED_BYTES", Subject.REPLICATION, Unit.BYTES, POSTGRESQL,
+        "Write-ahead log retained by a slot",
+        "Write-ahead log that the server keeps for the replication slot that is furthest behind.",
+    )
+    PG_XID_AGE = gauge(
+        "PG_XID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Transaction ID age",
+        "Transaction IDs used since the oldest that is not frozen; short of 2^31 writes are refused.",
+    )
+    PG_MXID_AGE = gauge(
+        "PG_MXID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
+        "Multixact ID age",
+        "Multixact IDs used since the oldest that is not frozen; short of 2^31 writes are refused.",
+    )
+    PG_WAL_BYTES = rate(
+        "PG_WAL_BYTES", Subject.LOG, Unit.BYTES, POSTGRESQL,
+        "Write-ahead log written", "Write-ahead log that the server wrote; from version 14.",
+    )
+    PG_CHECKPOINTS_TIMED = rate(
+        "PG_CHECKPOINTS_TIMED", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "Checkpoints on time", "Checkpoints that began because their time had come.",
+    )
+    PG_CHECKPOINTS_REQUESTED = rate(
+        "PG_CHECKPOINTS_REQUESTED", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "Checkpoints on request",
+        "Checkpoints that began early, mostly because too much write-ahead log had been written.",
+    )
+    PG_CHECKPOINT_WRITE_TIME = rate(
+        "PG_CHECKPOINT_WRITE_TIME", Subject.LOG, Unit.MILLISECONDS, POSTGRESQL,
+        "Checkpoint write time", "Time that checkpoints spent on writing.",
+    )
+    PG_IO_READS = rate(
+        "PG_IO_READS", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "I/O reads", "Reads that the server asked the operating system for; from version 16.",
+    )
+    PG_IO_WRITES = rate(
+        "PG_IO_WRITES", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "I/O writes", "Writes that the server asked the operating system for; from version 16.",
+    )
+    PG_IO_FSYNCS = rate(
+        "PG_IO_FSYNCS", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "I/O fsyncs", "Writes to disk that the server waited for; from version 16.",
+    )
+    PG_DEAD_ROWS = gauge(
+        "PG_DEAD_ROWS", Subject.DATABASES, Unit.RAW, POSTGRESQL,
+        "Dead rows", "Rows that were deleted or replaced and not yet vacuumed.",
+    )
+    PG_ARCHIVE_FAILURES = rate(
+        "PG_ARCHIVE_FAILURES", Subject.LOG, Unit.RAW, POSTGRESQL,
+        "Archive failures", "Files of the write-ahead log that could not be archived.",
+    )
+    # fmt: on
 
 
 MEASURED_UNITS = tuple(
-    unit for unit in Unit if any(unit in units_of(family_of(base)) for base in _BASE_UNITS.values())
+    unit for unit in Unit if any(unit in units_of(family_of(metric.spec.unit)) for metric in Metric)
 )
 """The units that a value of some metric can have."""
 
 
 def base_unit(metric: Metric) -> Unit:
     """Return the unit a metric is stored and shown in, and that a report without units means."""
-    return _BASE_UNITS[metric]
+    return metric.spec.unit
 
 
 def allowed_units(metric: Metric) -> tuple[Unit, ...]:
     """Return the units a report or a threshold of this metric may use: its base unit's family."""
     return units_of(family_of(base_unit(metric)))
+
+
+def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[Subject, Sequence[Metric]]]:
+    """The metrics of each subject that has some, in the order of subjects."""
+    given = list(metrics)
+    for subject in Subject:
+        if found := [metric for metric in given if metric.spec.subject is subject]:
+            yield subject, found

@@ -13,6 +13,7 @@ _SHORT_FROM, _SHORT_TO = 0.01, 10_000
 
 _SYMBOLS: Mapping[Unit, str] = {
     Unit.RAW: "",
+    Unit.PERCENT: "%",
     Unit.BITS: "bit",
     Unit.KILOBITS: "Kbit",
     Unit.MEGABITS: "Mbit",

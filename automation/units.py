@@ -11,6 +11,7 @@ class Family(StrEnum):
     """Kinds of quantity; units convert within one family only."""
 
     RAW = "RAW"
+    PERCENT = "PERCENT"
     BITS = "BITS"
     BYTES = "BYTES"
     TIME = "TIME"
@@ -20,6 +21,7 @@ class Unit(StrEnum):
     """Every unit a value or a threshold can have; the values are the wire values."""
 
     RAW = "RAW"
+    PERCENT = "PERCENT"
     BITS = "BITS"
     KILOBITS = "KILOBITS"
     MEGABITS = "MEGABITS"
@@ -41,6 +43,7 @@ class Unit(StrEnum):
 # Each unit's size in the smallest unit of its family: K is 1,024 for bits and bytes (decisions 5).
 _SIZES: dict[Unit, tuple[Family, int]] = {
     Unit.RAW: (Family.RAW, 1),
+    Unit.PERCENT: (Family.PERCENT, 1),
     Unit.BITS: (Family.BITS, 1),
     Unit.KILOBITS: (Family.BITS, 1024),
     Unit.MEGABITS: (Family.BITS, 1024**2),

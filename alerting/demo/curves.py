@@ -27,10 +27,18 @@ _USUAL: Mapping[Metric, tuple[float, float, float]] = {
     Metric.MEMORY_RESIDENT: (7.5 * _GB, 0.04, 0.01),
     Metric.CACHE_USED_BYTES: (8.2 * _GB, 0.1, 0.02),
     Metric.OP_EXECUTION_TIME_READS: (9, 0.35, 0.2),
+    Metric.SYSTEM_NORMALIZED_CPU_USER: (28, 0.5, 0.15),
+    Metric.CACHE_FILL_RATIO: (74, 0.06, 0.02),
+    Metric.DISK_PARTITION_SPACE_PERCENT_FREE: (41, 0.05, 0.01),
 }
 _LAG = (4, 0.3, 0.5)
 _COUNTED = 10
-_FULL = (Metric.MEMORY_RESIDENT, Metric.CACHE_USED_BYTES)
+_FULL = (
+    Metric.MEMORY_RESIDENT,
+    Metric.CACHE_USED_BYTES,
+    Metric.CACHE_FILL_RATIO,
+    Metric.DISK_PARTITION_SPACE_PERCENT_FREE,
+)
 """As much on a quiet host as on a busy one."""
 _LAGGING = (HostType.REPLICA_SECONDARY, HostType.SHARD_SECONDARY)
 

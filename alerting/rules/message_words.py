@@ -7,7 +7,6 @@ from typing import Any
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from alerting.rules.wording import condition_words, limit_words, value_words
-from automation.metric_words import metric_words
 from automation.metrics import Metric, base_unit
 from automation.quantities import readable_quantity, unit_words
 from automation.units import Unit, convert
@@ -121,7 +120,7 @@ def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
 
 def _metric_headline(document: Mapping[str, Any], threshold: MetricThreshold | None) -> str:
     metric, value = Metric(document["metricName"]), _value(document)
-    words = metric_words(metric)
+    words = metric.spec.words
     if threshold is None:
         return words if value is None else f"{words} {value_words(metric, value, None)}"
     # The last value of an alert that is over is inside.
@@ -135,7 +134,7 @@ def _measured_facts(document: Mapping[str, Any], config: ConfigView | None) -> F
     threshold = config.metric_threshold if config else None
     if "metricName" in document:
         metric, value = Metric(document["metricName"]), _value(document)
-        facts["Metric"] = with_wire_name(metric_words(metric), metric.value)
+        facts["Metric"] = with_wire_name(metric.spec.words, metric.value)
         if value is not None:
             facts["Value"] = value_words(metric, value, threshold)
     if threshold:

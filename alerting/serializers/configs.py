@@ -48,7 +48,7 @@ class AnyAlertConfigDocument(Document):
     """What alert configurations of both kinds have in common."""
 
     ignored = frozenset({"typeName"})
-    deprecated = frozenset({"typeName"})
+    deprecated_fields = frozenset({"typeName"})
     refusals: ClassVar[Sequence[ErrorCode]] = (
         ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT,
         ErrorCode.METRIC_THRESHOLD_PRESENT,

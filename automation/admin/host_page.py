@@ -7,7 +7,9 @@ from typing import Any
 from django.utils.http import urlencode
 
 from automation.admin.shown import host_state
-from automation.measured import measured_of
+from automation.measured import Newest, measured_of
+from automation.metric_spec import Subject
+from automation.metrics import by_subject
 from automation.models import Agent, Database, Host
 from automation.rules.silence import unheard_for
 from events.models import Event
@@ -27,7 +29,6 @@ _SHOWN = 10
 def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Mapping[str, Any]:
     """Its measurements, of which the metric that is `wanted` is plotted, and its panels."""
     measured = measured_of(host, wanted, now=now)
-    links = [(one, "?" + urlencode({"metric": one.metric.value})) for one in measured.newest]
     state, tone = host_state(host, now)
     return {
         "state": state,
@@ -36,9 +37,16 @@ def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Map
         "age": ago_words(measured.reported, now) if measured.reported else "",
         "measured": measured,
         "facts": _facts(host, now),
-        "metrics": links,
+        "metrics": list(_metric_links(measured.newest)),
         "panels": list(_panels(host, reach, now)),
     }
+
+
+def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[Subject, Sequence[tuple[Newest, str]]]]:
+    """The newest values of each subject, and where each metric is plotted."""
+    of = {one.metric: one for one in newest}
+    for subject, metrics in by_subject(of):
+        yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
 
 
 def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:

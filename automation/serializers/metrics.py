@@ -4,25 +4,43 @@ from typing import Any
 
 from rest_framework import serializers
 
+from automation.metric_spec import Engine, MetricKind
 from automation.metrics import Metric, allowed_units, base_unit
 from opsapi.api.documents import Document
 
 
-class MetricDocument(Document):
-    """One metric with its units."""
+def present_metric(metric: Metric) -> dict[str, Any]:
+    """The document of a metric."""
+    spec = metric.spec
+    return {
+        "metricName": metric.value,
+        "units": base_unit(metric).value,
+        "allowedUnits": [unit.value for unit in allowed_units(metric)],
+        "meaning": spec.meaning,
+        "kind": spec.kind.value,
+        "engines": [engine.value for engine in spec.engines],
+        "deprecated": spec.deprecated,
+    }
 
-    example = {"metricName": Metric.CONNECTIONS.value, "units": "RAW", "allowedUnits": ["RAW"]}
+
+class MetricDocument(Document):
+    """One metric: what it measures, of which servers, in which units."""
+
+    example = present_metric(Metric.CONNECTIONS)
 
     metricName = serializers.CharField()
     units = serializers.CharField(help_text="What a report without units means, and what is stored.")
     allowedUnits = serializers.ListField(child=serializers.CharField())
+    meaning = serializers.CharField()
+    kind = serializers.ChoiceField(
+        [one.value for one in MetricKind],
+        help_text="RATE: the growth of a counter per second, which the agent computes.",
+    )
+    engines = serializers.ListField(
+        child=serializers.ChoiceField([one.value for one in Engine]),
+        help_text="The servers that it is measured on.",
+    )
+    deprecated = serializers.BooleanField(help_text="No server measures it any more; it stays accepted.")
 
 
-METRIC_ROWS: list[dict[str, Any]] = [
-    {
-        "metricName": metric.value,
-        "units": base_unit(metric).value,
-        "allowedUnits": [unit.value for unit in allowed_units(metric)],
-    }
-    for metric in Metric
-]
+METRIC_ROWS: list[dict[str, Any]] = [present_metric(metric) for metric in Metric]

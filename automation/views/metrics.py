@@ -18,5 +18,5 @@ class MetricViewSet(ApiViewSet):
     answers = {"index": [MetricDocument]}
 
     def index(self, request: Request) -> Response:
-        """Every metric with its units."""
+        """Every metric with its meaning, kind, units and engines."""
         return self.list(PlainRows(METRIC_ROWS), lambda row: row)

@@ -49,7 +49,7 @@ class Document(serializers.Serializer[Any]):
     `missing_code` answers its absence; `check` holds the fields against each other. A field that a
     subclass declares anew keeps its place; where `writable` names fields, all others are read-only.
 
-    For the OpenAPI document: `refusals` are the codes of `check`, `deprecated` names fields nobody
+    For the OpenAPI document: `refusals` are the codes of `check`, `deprecated_fields` are those nobody
     should use any more, `example` is one such document, `request_example` one as it is sent where
     that is not `example` without what is read-only.
     """
@@ -58,7 +58,7 @@ class Document(serializers.Serializer[Any]):
     ignored: ClassVar[frozenset[str]] = frozenset()
     writable: ClassVar[frozenset[str] | None] = None
     refusals: ClassVar[Sequence[ErrorCode]] = ()
-    deprecated: ClassVar[frozenset[str]] = frozenset()
+    deprecated_fields: ClassVar[frozenset[str]] = frozenset()
     example: ClassVar[Mapping[str, Any]] = {}
     request_example: ClassVar[Mapping[str, Any]] = {}
 

@@ -21,7 +21,7 @@ APP_NAME = "Ops API"
 class RootDocument(Document):
     """The root resource (contract 2.10)."""
 
-    deprecated = frozenset({"throttling"})
+    deprecated_fields = frozenset({"throttling"})
     example = {
         "appName": APP_NAME,
         "build": "a6f97c850963fc73a6f97c850963fc73a6f97c85",

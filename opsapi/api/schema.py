@@ -60,7 +60,7 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
         if direction == "request":
             properties |= _older_properties(document, properties)
             schema |= _necessity(document, schema)
-        for name in sorted(document.deprecated & properties.keys()):
+        for name in sorted(document.deprecated_fields & properties.keys()):
             properties[name]["deprecated"] = True
         example = sent_example(document) if direction == "request" else document.example
         return {**schema, "examples": [example]} if example else schema

@@ -68,6 +68,14 @@ def test_what_was_left_out_has_its_default(admin: ApiClient, path: str) -> None:
     assert not {"threshold", "webhookUrl"} & {*made, *notification}
 
 
+def test_a_threshold_on_a_share_is_in_percent(admin: ApiClient, path: str) -> None:
+    made = admin.post(path, metric_config(metricName="CONNECTIONS_PERCENT", threshold=82.5, units=None))
+    assert made.status_code == 201
+    assert made.json()["metricThreshold"]["units"] == "PERCENT"
+    document = metric_config(metricName="CONNECTIONS_PERCENT", threshold=82.5, units="PERCENT")
+    assert admin.post(path, document).json()["metricThreshold"] == made.json()["metricThreshold"]
+
+
 @pytest.mark.parametrize("ignored", [{"typeName": "AGENT"}, {"typeName": 5}, {"links": []}, {"matchers": []}])
 def test_some_fields_are_taken_and_not_looked_at(
     admin: ApiClient, path: str, ignored: dict[str, Any]

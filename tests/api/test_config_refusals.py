@@ -92,6 +92,12 @@ REFUSED: list[Fault] = [
     (metric_config(threshold="5"), "metricThreshold.threshold", "INVALID_ATTRIBUTE"),
     (metric_config(threshold=None), "metricThreshold.threshold", "MISSING_ATTRIBUTE"),
     (metric_config(units="BYTES"), "metricThreshold.units", "UNITS_MISMATCH"),
+    (metric_config(units="PERCENT"), "metricThreshold.units", "UNITS_MISMATCH"),
+    (
+        metric_config(metricName="CONNECTIONS_PERCENT", units="RAW"),
+        "metricThreshold.units",
+        "UNITS_MISMATCH",
+    ),
     (metric_config(units="FURLONGS"), "metricThreshold.units", "INVALID_ENUM_VALUE"),
     (alert_config(id="a" * 24), "id", "ATTRIBUTE_READ_ONLY"),
     (alert_config(created="2026-11-21T07:26:14Z"), "created", "ATTRIBUTE_READ_ONLY"),

@@ -165,6 +165,7 @@ def test_values_are_kept_in_the_metrics_base_unit(
         (measured(sample(number=True)), "hosts[0].measurements[0].number", "INVALID_ATTRIBUTE"),
         (measured(sample(units="FURLONGS")), "hosts[0].measurements[0].units", "INVALID_ENUM_VALUE"),
         (measured(sample(units="BYTES")), "hosts[0].measurements[0].units", "UNITS_MISMATCH"),
+        (measured(sample(units="PERCENT")), "hosts[0].measurements[0].units", "UNITS_MISMATCH"),
         (
             measured(sample(metricName="SYSTEM_MEMORY_FREE", units="PETABYTES", number=1e300)),
             "hosts[0].measurements[0].number",

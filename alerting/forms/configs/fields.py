@@ -20,7 +20,8 @@ from alerting.config_form.labels import label_of
 from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.recipients import TYPE_LABELS
-from automation.metrics import Metric, allowed_units, base_unit
+from automation.metric_spec import MetricKind
+from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretField
 from opsapi.console.forms import themed
 
@@ -102,12 +103,14 @@ def threshold_fields() -> dict[str, forms.Field]:
         metric.value: {
             "data-units": " ".join(allowed_units(metric)),
             "data-base": base_unit(metric).value,
+            "data-meaning": _meaning(metric),
         }
         for metric in Metric
     }
-    fields["metricThreshold.metricName"] = _marked(
-        "metricName", _offered([one.value for one in Metric]), marks
-    )
+    choices = [
+        (subject.value, [(one.value, one.value) for one in all_of]) for subject, all_of in by_subject(Metric)
+    ]
+    fields["metricThreshold.metricName"] = _marked("metricName", [_NONE_CHOSEN, *choices], marks)
     return fields
 
 
@@ -153,6 +156,11 @@ def _offered(names: Iterable[str]) -> Choices:
 
 def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> forms.Field:
     return forms.CharField(required=False, label=label_of(name), widget=MarkedSelect(choices, marks))
+
+
+def _meaning(metric: Metric) -> str:
+    per_second = " Per second." if metric.spec.kind is MetricKind.RATE else ""
+    return metric.spec.meaning + per_second
 
 
 def _event_marks(kind: EventKind, *, is_global_only: bool) -> dict[str, str]:

@@ -49,6 +49,9 @@
     for (const option of units.options)
       offer(option, !option.value || !metric.units || words(metric.units).includes(option.value));
     units.options[0].text = metric.base ? `– (${metric.base})` : "–";
+    const meaning = form.querySelector("[data-metric-meaning]");
+    meaning.textContent = metric.meaning || "";
+    meaning.hidden = !metric.meaning;
   }
 
   function refreshRow(row) {

@@ -114,7 +114,8 @@
         y: {
           ...axis,
           beginAtZero: true,
-          grace: "5%",
+          // Shares of a whole show the whole; only those that are added up over cores exceed it.
+          ...(plot.units === "%" ? { suggestedMax: 100 } : { grace: "5%" }),
           title: { display: plot.units !== "", text: plot.units, color: GREY },
         },
       },

@@ -60,6 +60,15 @@ def test_points_stand_in_the_units_of_the_threshold() -> None:
     assert found.words == ("MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. Outside is above 2 GB.")
 
 
+def test_shares_stay_in_percent() -> None:
+    threshold = MetricThreshold(Metric.CONNECTIONS_PERCENT, ThresholdOperator.GREATER_THAN, 80, Unit.PERCENT)
+    found = in_units(Metric.CONNECTIONS_PERCENT, Span(NOW, NOW), [(NOW, 82.5)], threshold)
+    assert (found.points, found.units) == (((NOW, 82.5),), Unit.PERCENT)
+    assert found.words == (
+        "CONNECTIONS_PERCENT: lowest 82.5 %, highest 82.5 %, last 82.5 %. Outside is above 80 %."
+    )
+
+
 def test_without_a_threshold_they_stand_as_they_were_stored() -> None:
     found = in_units(Metric.CONNECTIONS, Span(NOW, NOW), [(NOW, 5.0)], None)
     assert (found.units, found.threshold) == (Unit.RAW, None)

@@ -54,6 +54,7 @@ def headline(
         (2.0**31, MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2**30, Unit.BYTES), "2 GB > 1 GB"),
         (300, MetricThreshold(Metric.MEMORY_RESIDENT, _BELOW, 1, Unit.GIGABYTES), "300 B < 1 GB"),
         (1650, CONNECTIONS, "1,650 > 900"),
+        (82.5, MetricThreshold(Metric.CONNECTIONS_PERCENT, _ABOVE, 80, Unit.PERCENT), "82.5 % > 80 %"),
         (90, MetricThreshold(Metric.OPLOG_MASTER_TIME, _ABOVE, 1, Unit.MINUTES), "1.5 min > 1 min"),
         # What reads the same is written in as many places as tell it apart.
         (900.0004, CONNECTIONS, "900.0004 > 900"),

@@ -1,11 +1,13 @@
-"""Metrics: the whole list of decisions 5, each with its base unit."""
+"""Metrics: the whole list of decisions 5, each with its base unit, kind, engines and meaning."""
 
 import pytest
 
-from automation.metrics import Metric, allowed_units, base_unit
+from automation.metric_spec import Engine, MetricKind, Subject
+from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from automation.units import Unit
 
-EXPECTED = {
+# The metrics of the first version, whose units were told by patterns of their names: they must not change.
+FIRST = {
     Unit.BYTES: """
         CACHE_BYTES_READ_INTO CACHE_BYTES_WRITTEN_FROM CACHE_DIRTY_BYTES CACHE_USED_BYTES
         MEMORY_RESIDENT MEMORY_VIRTUAL MEMORY_MAPPED COMPUTED_MEMORY
@@ -34,11 +36,48 @@ EXPECTED = {
         QUERY_TARGETING_SCANNED_PER_RETURNED QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED
     """,
 }
-ROWS = [(name, unit) for unit, names in EXPECTED.items() for name in names.split()]
+CPU_STATES = ("USER", "KERNEL", "NICE", "IOWAIT", "IRQ", "SOFTIRQ", "STEAL", "GUEST")
+SINCE = {
+    Unit.PERCENT: f"""
+        CACHE_FILL_RATIO DIRTY_FILL_RATIO CONNECTIONS_PERCENT PG_CACHE_HIT_RATIO
+        {" ".join(f"SYSTEM_CPU_{one} SYSTEM_NORMALIZED_CPU_{one}" for one in CPU_STATES)}
+        DISK_PARTITION_SPACE_PERCENT_FREE DISK_PARTITION_SPACE_PERCENT_USED DISK_PARTITION_UTILIZATION
+    """,
+    Unit.BYTES: """
+        DISK_PARTITION_SPACE_FREE DISK_PARTITION_SPACE_USED
+        DATABASE_DATA_SIZE DATABASE_STORAGE_SIZE DATABASE_INDEX_SIZE DATABASE_AVERAGE_OBJECT_SIZE
+        PG_TEMP_BYTES PG_REPLICATION_LAG_BYTES PG_REPLICATION_SLOT_RETAINED_BYTES PG_WAL_BYTES
+    """,
+    Unit.MILLISECONDS: """
+        DISK_PARTITION_LATENCY_READ DISK_PARTITION_LATENCY_WRITE PG_CHECKPOINT_WRITE_TIME
+    """,
+    Unit.SECONDS: "PG_LONGEST_TRANSACTION PG_REPLICATION_LAG_TIME",
+    Unit.RAW: """
+        DISK_PARTITION_IOPS_READ DISK_PARTITION_IOPS_WRITE DISK_PARTITION_IOPS_TOTAL
+        DATABASE_OBJECT_COUNT DATABASE_COLLECTION_COUNT DATABASE_INDEX_COUNT
+        PG_TRANSACTIONS_COMMITTED PG_TRANSACTIONS_ROLLED_BACK PG_DEADLOCKS PG_CONFLICTS PG_CHECKSUM_FAILURES
+        PG_ROWS_RETURNED PG_ROWS_FETCHED PG_ROWS_INSERTED PG_ROWS_UPDATED PG_ROWS_DELETED
+        PG_IDLE_IN_TRANSACTION PG_LOCKS_WAITING PG_XID_AGE PG_MXID_AGE
+        PG_CHECKPOINTS_TIMED PG_CHECKPOINTS_REQUESTED PG_IO_READS PG_IO_WRITES PG_IO_FSYNCS
+        PG_DEAD_ROWS PG_ARCHIVE_FAILURES
+    """,
+}
+ROWS = [(name, unit) for table in (FIRST, SINCE) for unit, names in table.items() for name in names.split()]
+RETIRED = {
+    "BACKGROUND_FLUSH_AVG",
+    "INDEX_COUNTERS_BTREE_ACCESSES",
+    "INDEX_COUNTERS_BTREE_HITS",
+    "INDEX_COUNTERS_BTREE_MISSES",
+    "INDEX_COUNTERS_BTREE_MISS_RATIO",
+    "JOURNALING_COMMITS_IN_WRITE_LOCK",
+    "JOURNALING_MB",
+    "JOURNALING_WRITE_DATA_FILES_MB",
+    "MEMORY_MAPPED",
+}
 
 
 def test_it_knows_exactly_the_metrics_of_the_contract() -> None:
-    assert {str(metric) for metric in Metric} == {name for name, _ in ROWS}
+    assert sorted(Metric) == sorted(name for name, _ in ROWS)
 
 
 @pytest.mark.parametrize(("name", "unit"), ROWS)
@@ -46,10 +85,68 @@ def test_it_knows_the_base_unit(name: str, unit: Unit) -> None:
     assert base_unit(Metric(name)) is unit
 
 
+def test_a_metric_is_named_as_its_row() -> None:
+    assert [metric.name for metric in Metric] == [metric.value for metric in Metric]
+
+
+def test_every_metric_has_words_and_a_meaning_of_its_own() -> None:
+    specs = [metric.spec for metric in Metric]
+    for texts in ([one.words for one in specs], [one.meaning for one in specs]):
+        assert len(set(texts)) == len(texts)
+        assert all(text[0].isupper() and "_" not in text for text in texts)
+    assert all(one.meaning.endswith(".") and not one.words.endswith(".") for one in specs)
+
+
+def test_metrics_of_servers_that_are_gone_are_deprecated() -> None:
+    assert {metric.value for metric in Metric if metric.spec.deprecated} == RETIRED
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    [
+        (Metric.CONNECTIONS, MetricKind.GAUGE),
+        (Metric.OPCOUNTER_QUERY, MetricKind.RATE),
+        (Metric.OP_EXECUTION_TIME_READS, MetricKind.GAUGE),
+        (Metric.NETWORK_BYTES_IN, MetricKind.RATE),
+        (Metric.SYSTEM_CPU_USER, MetricKind.GAUGE),
+        (Metric.DISK_PARTITION_IOPS_TOTAL, MetricKind.RATE),
+        (Metric.OPLOG_RATE_GB_PER_HOUR, MetricKind.GAUGE),
+        (Metric.PG_DEADLOCKS, MetricKind.RATE),
+        (Metric.PG_CACHE_HIT_RATIO, MetricKind.GAUGE),
+    ],
+)
+def test_a_counter_is_a_rate_and_a_level_or_a_share_a_gauge(metric: Metric, kind: MetricKind) -> None:
+    assert metric.spec.kind is kind
+
+
+def test_no_share_is_a_rate() -> None:
+    assert not [one for one in Metric if one.spec.unit is Unit.PERCENT and one.spec.kind is MetricKind.RATE]
+
+
+def test_names_of_an_engine_are_measured_on_it_alone() -> None:
+    for metric in Metric:
+        if metric.startswith("PG_"):
+            assert metric.spec.engines == (Engine.POSTGRESQL,)
+        elif metric.startswith(("OPLOG_", "OPCOUNTER_", "CACHE_", "TICKETS_")):
+            assert metric.spec.engines == (Engine.MONGODB,)
+    assert Metric.CONNECTIONS.spec.engines == (Engine.MONGODB, Engine.POSTGRESQL)
+
+
+def test_every_metric_stands_under_one_subject_in_the_order_of_subjects() -> None:
+    listed = list(by_subject(Metric))
+    assert [subject for subject, _ in listed] == list(Subject)
+    assert sorted(metric for _, metrics in listed for metric in metrics) == sorted(Metric)
+
+
+def test_a_subject_without_metrics_is_left_out() -> None:
+    assert list(by_subject([Metric.SWAP_USAGE_FREE])) == [(Subject.MACHINE, [Metric.SWAP_USAGE_FREE])]
+
+
 @pytest.mark.parametrize(
     ("metric", "names"),
     [
         (Metric.ASSERT_REGULAR, "RAW"),
+        (Metric.DIRTY_FILL_RATIO, "PERCENT"),
         (Metric.MEMORY_RESIDENT, "BYTES KILOBYTES MEGABYTES GIGABYTES TERABYTES PETABYTES"),
         (Metric.OPLOG_MASTER_TIME, "NANOSECONDS MILLISECONDS SECONDS MINUTES HOURS DAYS"),
     ],

@@ -42,6 +42,8 @@ def test_raw_numbers_have_no_units() -> None:
     ("metric", "value", "words"),
     [
         (Metric.CONNECTIONS, 1650, "1,650"),
+        (Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 82.5, "82.5 %"),
+        (Metric.SYSTEM_CPU_USER, 0.25, "0.25 %"),
         (Metric.MEMORY_RESIDENT, 0, "0 B"),
         (Metric.MEMORY_RESIDENT, 1023, "1,023 B"),
         (Metric.MEMORY_RESIDENT, 1024, "1 KB"),
@@ -73,6 +75,7 @@ def test_no_unit_is_smaller_than_the_one_it_is_measured_in() -> None:
         (9_999, Unit.MILLISECONDS, "9,999 ms"),
         (10_000, Unit.MILLISECONDS, "10 s"),
         (16_500, Unit.RAW, "16,500"),
+        (80, Unit.PERCENT, "80 %"),
         (0.001, Unit.RAW, "0.001"),
         (0.25, Unit.NANOSECONDS, "0.25 ns"),
         (float("inf"), Unit.BYTES, "inf PB"),

@@ -13,6 +13,7 @@ from automation.units import Family, Unit, UnitsMismatch, convert, family_of, un
     ("number", "from_unit", "to_unit", "expected"),
     [
         (7.5, Unit.RAW, Unit.RAW, 7.5),
+        (82.5, Unit.PERCENT, Unit.PERCENT, 82.5),
         (1, Unit.KILOBITS, Unit.BITS, 1024),
         (1, Unit.GIGABITS, Unit.MEGABITS, 1024),
         (1, Unit.KILOBYTES, Unit.BYTES, 1024),
@@ -49,6 +50,7 @@ def test_it_converts_within_one_family_only(from_unit: Unit, to_unit: Unit) -> N
     ("family", "names"),
     [
         (Family.RAW, "RAW"),
+        (Family.PERCENT, "PERCENT"),
         (Family.BITS, "BITS KILOBITS MEGABITS GIGABITS"),
         (Family.BYTES, "BYTES KILOBYTES MEGABYTES GIGABYTES TERABYTES PETABYTES"),
         (Family.TIME, "NANOSECONDS MILLISECONDS SECONDS MINUTES HOURS DAYS"),
