@@ -1,5 +1,7 @@
 """Names of machines, read strictly into one form (decisions 8 "hosts"). Pure."""
 
+from __future__ import annotations
+
 import re
 from ipaddress import IPv6Address, ip_address
 

@@ -1,0 +1,151 @@
+"""`python -m automation.agent`: watches databases and reports to the platform until SIGTERM or SIGINT."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from automation.agent.client import Client
+from automation.agent.engine import Engine
+from automation.agent.mongodb.engine import MongoDB
+from automation.agent.poller import Poller, Round
+from automation.agent.report import bodies_of, measurements_in
+from automation.agent.sender import Sender
+from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
+from automation.agent.spool import Spool, SpoolInUse
+from opsapi import VERSION
+
+log = logging.getLogger("opsapi.agent")
+
+STOP_SECONDS = 3.0
+ONCE_SECONDS = 60.0
+
+OK, FAILED, BAD_SETTINGS = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the agent; returns the exit status: 0, 1 when it cannot run or report, 2 for wrong settings."""
+    options = _options(arguments)
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True
+    )
+    # pymongo logs commands, and what it logs at other levels may quote a connection string.
+    logging.getLogger("pymongo").setLevel(logging.CRITICAL)
+    try:
+        settings = read_settings(os.environ, options.config)
+        engines = _engines(settings)
+    except SettingsError as error:
+        for fault in error.faults:
+            print(fault, file=sys.stderr)  # noqa: T201 - this is a program
+        return BAD_SETTINGS
+    try:
+        spool = Spool(settings.spool_dir, time.time)
+    except (SpoolInUse, OSError) as error:
+        print(f"{PREFIX}SPOOL_DIR {settings.spool_dir}: {error}", file=sys.stderr)  # noqa: T201 - this is a program
+        return FAILED
+    return Agent(settings, engines, spool).run(once=options.once)
+
+
+class Agent:
+    """The program: rounds of questions in this thread, reports sent by another."""
+
+    def __init__(self, settings: Settings, engines: Sequence[Engine], spool: Spool) -> None:
+        """It begins with `run`."""
+        self._settings, self._engines, self._spool = settings, engines, spool
+        self._stop = threading.Event()
+        client = Client(
+            url=settings.url,
+            group_id=settings.group_id,
+            public_key=settings.public_key,
+            private_key=settings.private_key,
+        )
+        self._sender = Sender(client, spool)
+        self._poller = Poller(engines, settings.interval, self._stop)
+        self._sent = 0
+
+    def run(self, *, once: bool) -> int:
+        """Until a signal comes, or for a single round; returns the exit status."""
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, lambda *_: self._stop.set())
+        if self._settings.url.startswith("http://"):
+            log.warning("%sURL: reports travel without TLS", PREFIX)
+        log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
+        self._sender.start()
+        status = self._once() if once else self._rounds()
+        self._sender.stop(STOP_SECONDS)
+        for engine in self._engines:
+            engine.close()
+        log.info("stopped, %d reports wait", len(self._spool))
+        self._spool.close()
+        return status
+
+    def _rounds(self) -> int:
+        due = time.monotonic()
+        while not self._stop.is_set():
+            self._round()
+            # From start to start; after a machine slept, not all rounds that were missed.
+            due = max(due + self._settings.interval, time.monotonic())
+            self._stop.wait(due - time.monotonic())
+        return OK
+
+    def _once(self) -> int:
+        found = self._round()
+        sent = self._sender.drain(ONCE_SECONDS)
+        return OK if sent and any(reading.reachable for reading in found.readings) else FAILED
+
+    def _round(self) -> Round:
+        found = self._poller.round()
+        if self._stop.is_set():
+            return found  # half a round: who was not asked yet is not down
+        bodies = list(
+            bodies_of(
+                found.readings,
+                hostname=self._settings.hostname,
+                version=VERSION,
+                unknown=self._sender.unknown,
+            )
+        )
+        for body in bodies:
+            self._spool.put(body)
+        self._sender.wake()
+        sent, self._sent = self._sender.sent - self._sent, self._sender.sent
+        log.info(
+            "hosts=%d reachable=%d late=%d measurements=%d took=%.2fs sent=%d waiting=%d",
+            len(found.readings),
+            sum(reading.reachable for reading in found.readings),
+            found.late,
+            sum(measurements_in(body) for body in bodies),
+            found.seconds,
+            sent,
+            len(self._spool),
+        )
+        return found
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="opsapi-agent",
+        description="Watches databases and reports to the platform. Settings: the environment, or --config.",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="a TOML file with the settings, mode 600")
+    parser.add_argument("--once", action="store_true", help="ask and report once, then end")
+    parser.add_argument("--version", action="version", version=VERSION)
+    return parser.parse_args(arguments)
+
+
+def _engines(settings: Settings) -> list[Engine]:
+    try:
+        return [MongoDB(settings.mongodb)]
+    except ValueError as error:
+        raise SettingsError([f"{PREFIX}MONGODB: {error}"]) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Addresses of hosts, in the one form that the platform keeps them in. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from opsapi.hostnames import canonical_hostname
+from opsapi.hostport import host_and_port
+
+_PORT = re.compile(r"[0-9]{1,5}")
+_HIGHEST_PORT = 65_535
+
+
+class Address(NamedTuple):
+    """A host name or IP address, and a port. Host names are lower-case, as they compare without regard to case."""
+
+    hostname: str
+    port: int
+
+    def __str__(self) -> str:
+        """`hostname:port`, IPv6 in brackets."""
+        return host_and_port(self.hostname, self.port)
+
+
+def address_of(hostname: str, port: int) -> Address | None:
+    """The address; None when the platform takes no such name or port."""
+    name = canonical_hostname(hostname)
+    return Address(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
+
+
+def read_address(text: str, default_port: int) -> Address | None:
+    """The address `host`, `host:port` or `[ipv6]:port`; None when it is none that the platform takes."""
+    if text.startswith("["):
+        hostname, _, rest = text[1:].partition("]")
+        port = rest[1:] if rest.startswith(":") else rest
+    elif text.count(":") > 1 and canonical_hostname(text):
+        hostname, port = text, ""
+    else:
+        hostname, _, port = text.rpartition(":") if ":" in text else (text, "", "")
+    if port and not _PORT.fullmatch(port):
+        return None
+    return address_of(hostname, int(port or default_port))

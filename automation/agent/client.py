@@ -1,0 +1,149 @@
+"""Sends reports to the platform: POST with HTTP Digest, each request with time-outs, no redirect followed."""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlsplit
+
+from automation.agent.digest import Challenge, NoChallenge, authorization, read_challenge
+
+TIMEOUT_SECONDS = 30.0
+"""For a connection, and for each wait for the platform's next octets."""
+
+LONGEST_WAIT = 600.0
+"""Seconds: a longer Retry-After is cut to this."""
+
+_LONGEST_ANSWER = 4_000_000  # a refusal lists the metrics there are, for each of 100 faults
+_LONGEST_SHOWN = 500
+
+
+class Unreachable(Exception):  # noqa: N818 - what the platform is
+    """No answer came: the platform may or may not have taken the report."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the platform answered; `retry_after` in seconds, None when it does not say."""
+
+    status: int
+    document: Mapping[str, Any]
+    retry_after: float | None
+
+    @property
+    def code(self) -> str:
+        """The error code of a refusal, such as INVALID_ATTRIBUTE; empty when there is none."""
+        return str(self.document.get("errorCode", ""))
+
+    @property
+    def detail(self) -> str:
+        """Why the platform refused, in a line for the log."""
+        said = " ".join(str(self.document.get("detail", "")).split())
+        return f"{self.status} {self.code}: {said}"[:_LONGEST_SHOWN]
+
+    @property
+    def bad_fields(self) -> Sequence[str]:
+        """Paths of the fields that were refused, such as `hosts[0].measurements[3].metricName`."""
+        fields = self.document.get("badFields")
+        named = fields if isinstance(fields, list) else []
+        return [str(one.get("field", "")) for one in named if isinstance(one, dict)]
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Credentials are of one URL: they follow nowhere."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        """No other request is made."""
+
+
+class Client:
+    """A project at a platform, as one API key. One thread uses it."""
+
+    def __init__(
+        self, *, url: str, group_id: str, public_key: str, private_key: str, timeout: float = TIMEOUT_SECONDS
+    ) -> None:
+        """`url` is the platform's, such as https://ops.example.com; proxies are taken from the environment."""
+        self.url = f"{url}/agents/v1.0/groups/{group_id}/reports"
+        self._uri = urlsplit(self.url).path
+        self._public_key, self._private_key = public_key, private_key
+        self._timeout = timeout
+        self._challenge: Challenge | None = None
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def report(self, body: bytes, idempotency_key: str) -> Answer:
+        """Send a report, JSON, and return the platform's answer whatever its status.
+
+        Raises:
+            Unreachable: when no answer came; with the same key and body it can be sent again.
+            NoChallenge: when the platform asks for another authentication than HTTP Digest.
+        """
+        if self._challenge is None:
+            self._ask(b"", idempotency_key)  # A body would travel in vain.
+            if self._challenge is None:
+                raise NoChallenge("the platform asks for no authentication")
+        answer = self._ask(body, idempotency_key)
+        if answer.status == 401:
+            # The nonce was too old, or the key is not known: the second answer tells which.
+            answer = self._ask(body, idempotency_key)
+        return answer
+
+    def _ask(self, body: bytes, idempotency_key: str) -> Answer:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key}
+        if self._challenge:
+            headers["Authorization"] = authorization(
+                self._challenge,
+                username=self._public_key,
+                password=self._private_key,
+                method="POST",
+                uri=self._uri,
+            )
+        request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - settings allow http and https alone
+        try:
+            try:
+                reply = self._opener.open(request, timeout=self._timeout)
+            except urllib.error.HTTPError as error:
+                reply = error
+            with reply:
+                octets = reply.read(_LONGEST_ANSWER)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(_reason(error)) from None
+        if reply.status == 401:
+            self._challenge = None
+            self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
+        return Answer(reply.status, _document(octets), _retry_after(reply.headers.get("Retry-After")))
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", error)
+    return " ".join(str(reason).split())[:_LONGEST_SHOWN] or type(error).__name__
+
+
+def _document(octets: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(octets)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _retry_after(text: str | None) -> float | None:
+    """Seconds, or the time until a date (RFC 9110 10.2.3), within bounds; None when it cannot be read."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 10:
+        return min(float(text), LONGEST_WAIT)
+    try:
+        moment = email.utils.parsedate_to_datetime(text)
+    except (TypeError, ValueError, IndexError):
+        return None
+    if moment.tzinfo is None:
+        return None
+    seconds = (moment - datetime.now(timezone.utc)).total_seconds()
+    return max(0.0, min(seconds, LONGEST_WAIT))

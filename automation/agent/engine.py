@@ -1,0 +1,65 @@
+"""What the agent needs of a kind of database: an engine finds the hosts, and asks each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from automation.agent.addresses import Address
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A measured value, in the base unit of the metric; `metric` is a name of `GET /metricNames`."""
+
+    metric: str
+    number: float
+    taken: datetime
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a report says of a host.
+
+    `uptime` is in seconds. `databases` holds the samples of each database, and is None when they were not asked.
+    """
+
+    address: Address
+    type_name: str
+    reachable: bool
+    version: str | None = None
+    replica_set: str | None = None
+    cluster: str | None = None
+    shard: str | None = None
+    uptime: int | None = None
+    samples: Sequence[Sample] = ()
+    databases: Mapping[str, Sequence[Sample]] | None = None
+
+
+class Target(Protocol):
+    """A host to ask, as its engine knows it."""
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+
+    def poll(self) -> Any:
+        """Ask the host, in a thread of its own; the answer, whatever happens, is for the engine alone."""
+
+
+class Engine(Protocol):
+    """A kind of database. But for `Target.poll`, one thread calls all of it."""
+
+    def targets(self) -> Sequence[Target]:
+        """The hosts to ask in the round that begins."""
+
+    def learn(self, target: Target, answer: Any) -> Sequence[Target]:
+        """Take the answer of a host; return hosts that nobody knew of before, to be asked in the same round."""
+
+    def readings(self) -> Sequence[Reading]:
+        """What the answers since the last call say; each host stands there once."""
+
+    def close(self) -> None:
+        """Leave nothing running."""

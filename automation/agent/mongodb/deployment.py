@@ -1,0 +1,253 @@
+"""A deployment: the servers that are found from one connection string, and what is known of each."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Reading
+from automation.agent.mongodb.connection import Access, read, without_secrets
+from automation.agent.mongodb.host import Answer, Host
+from automation.agent.mongodb.topology import (
+    ARBITER,
+    STANDALONE,
+    Member,
+    Named,
+    Shard,
+    members_of_set,
+    own_address,
+    type_of,
+)
+from automation.agent.rates import Why
+
+log = logging.getLogger("opsapi.agent")
+
+LOOK_UP_AGAIN = 10.0
+"""Seconds, while the DNS does not answer for `mongodb+srv://`."""
+
+
+class Deployment:
+    """One thread uses it, but for the polls of its hosts.
+
+    Members are the servers that others name, a router or a replica set, and a standalone server that a seed is.
+    Seeds are asked as long as no member answers: a seed may be another name of a member, which is then known by
+    the name that its replica set has for it.
+    """
+
+    def __init__(self, connection_string: str) -> None:
+        """Nothing is connected yet; a name of `mongodb+srv://` is looked up by a thread.
+
+        Raises:
+            ValueError: when it is no connection string; without secrets.
+        """
+        self._text = connection_string
+        self._stopped = threading.Event()
+        self._access: Access | None = None
+        self._hosts: dict[Address, Host] = {}
+        self._members: dict[Address, Member] = {}
+        self._named_by: dict[Address, frozenset[Address]] = {}
+        self._shards: dict[str, Shard] = {}
+        self._last: dict[Address, Reading] = {}
+        self._fresh: dict[Address, Reading] = {}
+        self._answered = False
+        self._problems: dict[object, str] = {}
+        if connection_string.startswith("mongodb+srv://"):
+            threading.Thread(target=self._look_up, name="srv", daemon=True).start()
+        else:
+            self._access = read(connection_string)
+
+    @property
+    def seed(self) -> str:
+        """The first server of the connection string, to tell deployments apart; empty while it is not known."""
+        return str(self._access.seeds[0]) if self._access else ""
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """By server and metric: whether it was reported the last time, or why not."""
+        return {address: host.missing for address, host in self._hosts.items()}
+
+    def targets(self) -> Sequence[Host]:
+        """The servers to ask in the round that begins."""
+        if self._access is None:
+            return []
+        self._forget_unnamed()
+        seeds = () if self._answered else self._access.seeds
+        self._answered = False
+        return [self._host(address) for address in dict.fromkeys([*self._members, *seeds])]
+
+    def learn(self, answer: Answer) -> Sequence[Host]:
+        """Take the answer of a server; return servers that were not known."""
+        self._log(answer)
+        if answer.hello is None:
+            return []
+        known = frozenset(self._hosts)
+        self._answered = True
+        self._take_members(answer)
+        return [self._host(address) for address in self._members if address not in known]
+
+    def take(self, answers: Iterable[Answer]) -> None:
+        """Keep what the answers of a round say, for `readings`."""
+        for answer in answers:
+            reading = self._reading(answer)
+            if reading is not None:
+                self._last[reading.address] = reading
+                earlier = self._fresh.get(reading.address)
+                if earlier is not None:
+                    # A late answer of the last round, and the one of this.
+                    reading = replace(
+                        reading,
+                        samples=[*earlier.samples, *reading.samples],
+                        databases=earlier.databases if reading.databases is None else reading.databases,
+                    )
+                self._fresh[reading.address] = reading
+
+    def readings(self) -> Sequence[Reading]:
+        """What the answers since the last call say."""
+        fresh, self._fresh = self._fresh, {}
+        return list(fresh.values())
+
+    def close(self) -> None:
+        """Stop looking names up. Connections end with the process: a poll may use them."""
+        self._stopped.set()
+
+    # --- members ----------------------------------------------------------------------------------
+
+    def _take_members(self, answer: Answer) -> None:
+        hello = answer.hello or {}
+        address = self._name_of(answer)
+        named = members_of_set(hello, answer.status, self._shards.get(str(hello.get("setName"))))
+        if answer.cluster is not None:
+            named = Named(
+                (*named.members, *answer.cluster.members), (*named.unreadable, *answer.cluster.unreadable)
+            )
+            self._shards = dict(answer.cluster.shards or self._shards)
+        for text in named.unreadable:
+            self._tell(text, f"{text} is not reported: the platform takes host names of RFC 1123 and IP addresses")
+        if address not in {member.address for member in named.members} and not hello.get("setName"):
+            own = Member(address, type_of(hello, is_shard=False))
+            named = replace(named, members=(*named.members, own))
+        if named.members:
+            self._named_by[address] = frozenset(member.address for member in named.members)
+        self._members.update((member.address, self._better(member)) for member in named.members)
+
+    def _better(self, member: Member) -> Member:
+        """A router knows the shard of a member, its replica set may not."""
+        known = self._members.get(member.address)
+        if known is not None and known.cluster and not member.cluster:
+            return known
+        return member
+
+    def _forget_unnamed(self) -> None:
+        """A server that nobody names any more is gone. What servers that do not answer named stays named."""
+        named = frozenset().union(*(names for by, names in self._named_by.items() if by in self._members))
+        for address in self._members.keys() - named:
+            log.info("%s is no member any more", address)
+            self._named_by.pop(address, None)
+            self._last.pop(address, None)
+            del self._members[address]
+            self._hosts.pop(address).close()
+
+    def _host(self, address: Address) -> Host:
+        access = self._access
+        if access is None:
+            raise RuntimeError("no server is known before the connection string is read")
+        if address not in self._hosts:
+            member = self._members.get(address)
+            is_arbiter = member is not None and member.type_name == ARBITER
+            self._hosts[address] = Host(address, access, self._told, is_arbiter=is_arbiter)
+        return self._hosts[address]
+
+    def _name_of(self, answer: Answer) -> Address:
+        """By which address others know the server that answered."""
+        hello = answer.hello or {}
+        own = own_address(hello)
+        if own is None and answer.cluster is not None and answer.own_name:
+            own = own_address({"me": answer.own_name})
+            own = own if own in {member.address for member in answer.cluster.members} else None
+        return own or answer.address
+
+    # --- readings ---------------------------------------------------------------------------------
+
+    def _reading(self, answer: Answer) -> Reading | None:
+        """What is reported; None of a seed that is another name of a member, or that members stand for."""
+        if answer.hello is None:
+            return self._unreachable(answer.address)
+        address = self._name_of(answer)
+        if address != answer.address:
+            return None
+        set_name = answer.hello.get("setName")
+        shard = self._shards.get(str(set_name))
+        member = self._members.get(address)
+        in_shard = shard.name if shard else (member.shard if member else None)
+        cluster = shard.cluster if shard else (member.cluster if member and member.cluster else set_name)
+        return Reading(
+            address=address,
+            type_name=type_of(answer.hello, is_shard=in_shard is not None),
+            reachable=True,
+            version=answer.version,
+            replica_set=str(set_name) if set_name else None,
+            cluster=str(cluster) if cluster else None,
+            shard=in_shard,
+            uptime=answer.uptime,
+            samples=answer.samples,
+            databases=answer.databases,
+        )
+
+    def _unreachable(self, address: Address) -> Reading | None:
+        last, member = self._last.get(address), self._members.get(address)
+        if last is not None:
+            return replace(last, reachable=False, uptime=None, samples=(), databases=None)
+        if member is not None:
+            cluster = member.cluster or member.replica_set
+            return Reading(
+                address,
+                member.type_name,
+                reachable=False,
+                replica_set=member.replica_set,
+                cluster=cluster,
+                shard=member.shard,
+            )
+        if self._members or self._access is None:
+            return None
+        set_name = self._access.replica_set
+        return Reading(
+            address,
+            "REPLICA_SECONDARY" if set_name else STANDALONE,
+            reachable=False,
+            replica_set=set_name,
+            cluster=set_name,
+        )
+
+    # --- log --------------------------------------------------------------------------------------
+
+    def _log(self, answer: Answer) -> None:
+        what = "does not answer" if answer.hello is None else "is not measured in full"
+        self._tell(answer.address, f"{answer.address} {what}: {answer.problem}" if answer.problem else "")
+
+    def _tell(self, about: object, problem: str) -> None:
+        """A line when a problem begins, is another or ends."""
+        before = self._problems.get(about, "")
+        if problem and problem != before:
+            log.warning("%s", problem)
+        elif before and not problem:
+            log.info("%s answers in full again", about)
+        self._problems[about] = problem
+
+    def _told(self, error: Exception) -> str:
+        return without_secrets(str(error), self._text) or type(error).__name__
+
+    def _look_up(self) -> None:
+        before = ""
+        while not self._stopped.is_set():
+            try:
+                self._access = read(self._text)
+                return
+            except ValueError as error:
+                if str(error) != before:
+                    log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
+                before = str(error)
+            self._stopped.wait(LOOK_UP_AGAIN)
+
+

@@ -1,0 +1,74 @@
+"""MongoDB as an engine of the agent: several deployments, in which no server stands twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Reading
+from automation.agent.mongodb.deployment import Deployment
+from automation.agent.mongodb.host import Answer, Host
+
+log = logging.getLogger("opsapi.agent")
+
+
+class MongoDB:
+    """All the deployments that connection strings name."""
+
+    def __init__(self, connection_strings: Iterable[str]) -> None:
+        """Nothing is connected yet.
+
+        Raises:
+            ValueError: with the number of the connection string that is none; without secrets.
+        """
+        self._deployments: list[Deployment] = []
+        for number, text in enumerate(connection_strings, 1):
+            try:
+                self._deployments.append(Deployment(text))
+            except ValueError as error:
+                raise ValueError(f"connection string {number} {error}") from None
+        self._owners: dict[int, Deployment] = {}
+        self._names: dict[tuple[str, str], str] = {}
+
+    def targets(self) -> Sequence[Host]:
+        """The servers of all deployments, each once."""
+        return self._mine(((one, host) for one in self._deployments for host in one.targets()), {})
+
+    def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
+        """Take an answer; return servers that were not known."""
+        owner = self._owners[id(target)]
+        fresh = owner.learn(answer)
+        owner.take([answer])
+        return self._mine(((owner, host) for host in fresh), {})
+
+    def readings(self) -> Sequence[Reading]:
+        """What the answers since the last call say. Of two deployments with one name the later gets another."""
+        found: dict[Address, Reading] = {}
+        taken: dict[str, Deployment] = {}
+        for deployment in self._deployments:
+            for reading in deployment.readings():
+                if reading.cluster and taken.setdefault(reading.cluster, deployment) is not deployment:
+                    reading = replace(reading, cluster=self._other_name(reading.cluster, deployment.seed))
+                found.setdefault(reading.address, reading)
+        return list(found.values())
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        for deployment in self._deployments:
+            deployment.close()
+
+    def _mine(
+        self, hosts: Iterable[tuple[Deployment, Host]], seen: dict[Address, Host]
+    ) -> Sequence[Host]:
+        for owner, host in hosts:
+            if seen.setdefault(host.address, host) is host:
+                self._owners[id(host)] = owner
+        return list(seen.values())
+
+    def _other_name(self, name: str, seed: str) -> str:
+        if (name, seed) not in self._names:
+            self._names[name, seed] = f"{name} ({seed})"
+            log.warning("two deployments are named %s: one is reported as cluster %s (%s)", name, name, seed)
+        return self._names[name, seed]

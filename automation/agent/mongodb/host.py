@@ -1,0 +1,357 @@
+"""A server that is watched: its connection, what it answers to a poll, and what was measured before."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any, Callable
+
+import pymongo
+from pymongo import MongoClient
+from pymongo.errors import (
+    AutoReconnect,
+    ConnectionFailure,
+    OperationFailure,
+    PyMongoError,
+)
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Sample
+from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, probe
+from automation.agent.mongodb.metrics import DATABASE, SERVER
+from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
+from automation.agent.mongodb.topology import Named, members_of_cluster
+from automation.agent.rates import Moment, Why, values_of
+
+log = logging.getLogger("opsapi.agent")
+
+DATABASES_EVERY = 600.0
+"""Seconds between two looks at the sizes of databases: they cost the server more than all the rest."""
+
+MOST_DATABASES = 1000
+PAUSE = 0.25
+
+_UNAUTHORIZED, _AUTHENTICATION_FAILED = 13, 18
+_REFUSALS = frozenset({_UNAUTHORIZED, _AUTHENTICATION_FAILED})
+_NOT_FOUND = 59
+_SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "collections", "indexes")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a poll found; `hello` None when the server does not answer, and then `problem` says why."""
+
+    address: Address
+    hello: Mapping[str, Any] | None = None
+    version: str | None = None
+    uptime: int | None = None
+    status: Mapping[str, Any] | None = None
+    cluster: Named | None = None
+    own_name: str | None = None
+    samples: Sequence[Sample] = ()
+    databases: Mapping[str, Sequence[Sample]] | None = None
+    problem: str = ""
+
+
+class Host:
+    """A server at an address. One thread at a time polls it; `missing` can be read by any."""
+
+    def __init__(
+        self,
+        address: Address,
+        access: Access,
+        told: Callable[[Exception], str],
+        *,
+        is_arbiter: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`told` writes an error without secrets. `clock` tells seconds that never go back."""
+        self.address = address
+        self.missing: Mapping[str, Why] = {}
+        self._access, self._told, self._clock = access, told, clock
+        # Arbiters hold no users: they know no credentials, and answer `hello` to everybody.
+        self._with_credentials = not is_arbiter
+        self._client: MongoClient[Mapping[str, Any]] | None = None
+        self._before: Moment | None = None
+        self._databases = _Databases()
+
+    def poll(self) -> Answer:
+        """Ask the server; within CONNECT_SECONDS when nothing listens, ANSWER_SECONDS for each part else."""
+        try:
+            hello, note = self._hello()
+        except (OSError, PyMongoError) as error:
+            return Answer(self.address, problem=self._told(error))
+        except Exception as error:  # a fault of ours is told with the host, and loses no other
+            log.exception("%s: unforeseen", self.address)
+            return Answer(self.address, problem=type(error).__name__)
+        try:
+            return self._measured(hello, note)
+        except Exception as error:
+            if not isinstance(error, PyMongoError):
+                log.exception("%s: unforeseen", self.address)
+            return Answer(self.address, hello, problem=self._told(error))
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    # --- hello ------------------------------------------------------------------------------------
+
+    def _hello(self) -> tuple[Mapping[str, Any], str]:
+        """The answer to `hello`, and a note when the credentials were refused.
+
+        A server that listens and does not answer in time, because it is stopped for a moment, is asked again.
+        """
+        end = self._clock() + ANSWER_SECONDS
+        if self._client is None:
+            probe(self.address)
+        while True:
+            try:
+                return self._ask_hello(max(0.1, end - self._clock()))
+            except (AutoReconnect, ConnectionFailure):
+                if self._clock() >= end:
+                    raise
+            probe(self.address)
+            time.sleep(PAUSE)
+
+    def _ask_hello(self, seconds: float) -> tuple[Mapping[str, Any], str]:
+        try:
+            return self._command({"hello": 1}, seconds), ""
+        except OperationFailure as error:
+            if error.code == _NOT_FOUND:
+                return self._command({"isMaster": 1}, seconds), ""
+            if error.code not in _REFUSALS or not self._with_credentials:
+                raise
+            refusal = self._told(error)
+        self._reconnect(with_credentials=False)
+        hello = self._command({"hello": 1}, seconds)
+        if hello.get("arbiterOnly"):
+            return hello, ""
+        # With credentials again next time: somebody may create the user.
+        self._reconnect(with_credentials=True)
+        return hello, refusal
+
+    def _reconnect(self, *, with_credentials: bool) -> None:
+        self.close()
+        self._with_credentials = with_credentials
+
+    def _command(self, command: Mapping[str, Any], seconds: float, database: str = "admin") -> Mapping[str, Any]:
+        if self._client is None:
+            self._client = self._access.client(self.address, with_credentials=self._with_credentials)
+        with pymongo.timeout(seconds):
+            return self._client[database].command(dict(command))
+
+    # --- measurements -----------------------------------------------------------------------------
+
+    def _measured(self, hello: Mapping[str, Any], note: str) -> Answer:
+        if hello.get("arbiterOnly"):
+            self.missing = {row.metric: Why.ABSENT for row in SERVER}
+            return Answer(self.address, hello, version=self._version())
+        if note:
+            self.missing = {row.metric: Why.REFUSED for row in SERVER}
+            return Answer(self.address, hello, problem=note)
+        taken = datetime.now(timezone.utc)
+        end = self._clock() + ANSWER_SECONDS
+        is_router = hello.get("msg") == "isdbgrid"
+        answers = self._answers(end, in_set=bool(hello.get("setName")), is_router=is_router)
+        databases = None if is_router else self._database_samples()
+        numbers = {**numbers_of(answers), **self._databases.totals()}
+        process, seconds = restart_mark(answers)
+        now = Moment(numbers, process, seconds or 0.0)
+        refused = answers.refused | self._databases.refused
+        values, reasons = values_of(SERVER, self._before, now, refused)
+        self.missing = {**reasons, **self._measured_before(reasons)}
+        self._before = now if seconds is not None else None
+        status = answers.sections.get("serverStatus", {})
+        return Answer(
+            self.address,
+            hello,
+            version=_text(status.get("version")) or self._version(),
+            uptime=None if seconds is None else int(seconds),
+            status=answers.sections.get("replSetGetStatus"),
+            cluster=self._cluster(status) if is_router else None,
+            own_name=_text(status.get("host")),
+            samples=[Sample(metric, number, taken) for metric, number in values.items()],
+            databases=databases,
+            problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
+        )
+
+    def _measured_before(self, reasons: Mapping[str, Why]) -> Mapping[str, Why]:
+        """What comes every ten minutes only, and was reported the last time."""
+        slow = [row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)]
+        return {
+            metric: Why.REPORTED
+            for metric in slow
+            if reasons[metric] is Why.ABSENT and self.missing.get(metric) is Why.REPORTED
+        }
+
+    def _answers(self, end: float, *, in_set: bool, is_router: bool) -> Answers:
+        """Everything in one command; what is not in it, or where that is refused, by commands of its own."""
+        sections: dict[str, Mapping[str, Any]] = {}
+        refused: set[str] = set()
+        whole = self._section("getDiagnosticData", {"getDiagnosticData": 1}, end, refused)
+        if whole is not None:
+            sections.update(_sections(whole.get("data", {})))
+        wanted: dict[str, tuple[Mapping[str, Any], str]] = {
+            "serverStatus": ({"serverStatus": 1, "oplog": 1}, "admin")
+        }
+        if in_set and not is_router:
+            wanted["replSetGetStatus"] = ({"replSetGetStatus": 1}, "admin")
+            wanted["local.oplog.rs.stats"] = ({"collStats": "oplog.rs"}, "local")
+        for name, (command, database) in wanted.items():
+            if name not in sections:
+                answer = self._section(name, command, end, refused, database)
+                if answer is not None:
+                    sections[name] = answer
+        if "getDiagnosticData" in refused:
+            refused = (refused - {"getDiagnosticData"}) | {"systemMetrics"}
+        return Answers(sections, frozenset(refused), self._db_path(end))
+
+    def _section(
+        self, name: str, command: Mapping[str, Any], end: float, refused: set[str], database: str = "admin"
+    ) -> Mapping[str, Any] | None:
+        """The answer; None when the server has none, and then `refused` says whether for want of a role.
+
+        Raises:
+            PyMongoError: when the server does not answer at all.
+        """
+        try:
+            return self._command(command, max(0.1, end - self._clock()), database)
+        except OperationFailure as error:
+            if error.code in _REFUSALS:
+                refused.add(name)
+            return None
+
+    def _db_path(self, end: float) -> str | None:
+        """Where the server keeps its data, asked once in the life of a connection."""
+        if self._databases.path_of is not self._client:
+            found = self._section("getCmdLineOpts", {"getCmdLineOpts": 1}, end, set()) or {}
+            self._databases.path = _text(found.get("parsed", {}).get("storage", {}).get("dbPath"))
+            self._databases.path_of = self._client
+        return self._databases.path
+
+    def _version(self) -> str | None:
+        try:
+            return _text(self._command({"buildInfo": 1}, ANSWER_SECONDS).get("version"))
+        except OperationFailure:
+            return None
+
+    def _cluster(self, status: Mapping[str, Any]) -> Named | None:
+        """What a router tells of its cluster; None where it may not be asked."""
+        end = self._clock() + ANSWER_SECONDS
+        refused: set[str] = set()
+        shards = self._section("listShards", {"listShards": 1}, end, refused) or {}
+        shard_map = self._section("getShardMap", {"getShardMap": 1}, end, refused) or {}
+        known = dict(shard_map.get("map", {}))
+        if "config" not in known:
+            known["config"] = status.get("sharding", {}).get("configsvrConnectionString", "")
+        rows = self._section("routers", {"find": "mongos", "limit": 10_000, "batchSize": 10_000}, end, refused, "config")
+        routers = (rows or {}).get("cursor", {}).get("firstBatch", [])
+        if refused:
+            log.warning("%s: the router does not tell its cluster: refused %s", self.address, sorted(refused))
+        now = datetime.now(timezone.utc).replace(tzinfo=None)
+        return members_of_cluster(shards.get("shards", []), known, routers, now)
+
+    # --- databases --------------------------------------------------------------------------------
+
+    def _database_samples(self) -> Mapping[str, Sequence[Sample]] | None:
+        """The samples of all databases, those measured just now; None when none was due.
+
+        As many as answer in ANSWER_SECONDS; the others have their turn in the next rounds.
+        """
+        known, now = self._databases, self._clock()
+        end = now + ANSWER_SECONDS
+        samples: dict[str, Sequence[Sample]] = {}
+        try:
+            if now >= known.list_due:
+                known.list_due = now + DATABASES_EVERY
+                known.take(self._command({"listDatabases": 1, "nameOnly": True}, ANSWER_SECONDS), now)
+            for name in [name for name, moment in known.due.items() if moment <= now]:
+                if self._clock() >= end:
+                    break
+                known.due[name] = now + DATABASES_EVERY
+                samples[name] = self._sizes(name, max(0.1, end - self._clock()))
+            known.refused = frozenset()
+        except PyMongoError as error:
+            is_refused = isinstance(error, OperationFailure) and error.code in _REFUSALS
+            known.refused = frozenset({"dbStats"} if is_refused else ())
+            log.warning("%s: the sizes of databases are missing: %s", self.address, self._told(error))
+        changed = known.changed()
+        return {name: samples.get(name, ()) for name in known.due} if samples or changed else None
+
+    def _sizes(self, name: str, seconds: float) -> Sequence[Sample]:
+        taken = datetime.now(timezone.utc)
+        answer = self._command({"dbStats": 1}, seconds, name)
+        numbers = {
+            f"dbStats/{field}": float(answer[field])
+            for field in _SIZES
+            if isinstance(answer.get(field), (int, float))
+        }
+        self._databases.sizes[name] = answer
+        values, _ = values_of(DATABASE, None, Moment(numbers, None, 0.0))
+        return [Sample(metric, number, taken) for metric, number in values.items()]
+
+
+@dataclass
+class _Databases:
+    """The databases of a server, when each is due, and what it said last."""
+
+    list_due: float = float("-inf")
+    due: dict[str, float] = field(default_factory=dict)
+    sizes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
+    path: str | None = None
+    path_of: object = None
+    _told: frozenset[str] = frozenset()
+    _summed: tuple[int, ...] = ()
+
+    def take(self, answer: Mapping[str, Any], now: float) -> None:
+        """Databases that are there now; new ones are due at once."""
+        names = sorted(str(one.get("name")) for one in answer.get("databases", ()))[:MOST_DATABASES]
+        self.due = {name: self.due.get(name, now) for name in names}
+        self.sizes = {name: sizes for name, sizes in self.sizes.items() if name in self.due}
+        self.list_due = now + DATABASES_EVERY
+
+    def changed(self) -> bool:
+        """Whether the list is another than when this was asked last."""
+        names = frozenset(self.due)
+        changed, self._told = names != self._told, names
+        return changed
+
+    def totals(self) -> Mapping[str, float]:
+        """The sums over all databases and the room on the disk, when all were measured and one of them anew."""
+        marks = tuple(id(sizes) for sizes in self.sizes.values())
+        if not self.due or self.sizes.keys() != self.due.keys() or marks == self._summed:
+            return {}
+        self._summed = marks
+        found: dict[str, float | None] = {
+            "dbStats/DATA_SIZE": sum(float(one.get("dataSize", 0)) for one in self.sizes.values()),
+            "dbStats/STORAGE_SIZE": sum(float(one.get("storageSize", 0)) for one in self.sizes.values()),
+        }
+        newest = list(self.sizes.values())[-1]
+        used, total = newest.get("fsUsedSize"), newest.get("fsTotalSize")
+        if isinstance(used, (int, float)) and isinstance(total, (int, float)):
+            found.update(space("dbStats", free=float(total - used), used=float(used)))
+        return {path: value for path, value in found.items() if value is not None}
+
+
+def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The parts of `getDiagnosticData`. A process that is both shard and router has them a level deeper."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, part in data.items():
+        if isinstance(part, Mapping):
+            if name in {"common", "shard", "router"}:
+                found.update(_sections(part))
+            else:
+                found.setdefault(name, part)
+    return found
+
+
+def _text(value: object) -> str | None:
+    return value[:50] if isinstance(value, str) and value else None
+

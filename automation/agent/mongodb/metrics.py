@@ -1,0 +1,207 @@
+"""What is measured of a MongoDB server: a row for each metric, with its sources in order of preference. Pure.
+
+Sources are paths into the server's answers, such as `serverStatus/connections/current`. What stands in capitals is
+computed of other numbers (`numbers`).
+"""
+
+from __future__ import annotations
+
+from automation.agent.rates import Kind, Row
+
+MIB = 1_048_576.0
+
+
+def _gauge(metric: str, *sources: str, scale: float = 1.0) -> Row:
+    return Row(metric, Kind.GAUGE, sources, None, scale)
+
+
+def _rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None) -> Row:
+    return Row(metric, Kind.RATE, sources, by, scale)
+
+
+def _rows(kind: Kind, names: str, sources: str, parts: dict[str, str]) -> tuple[Row, ...]:
+    """A row for each part: `{}` stands for the name of the part, and for its place in the source."""
+    return tuple(Row(names.format(name), kind, (sources.format(place),)) for name, place in parts.items())
+
+
+_CACHE = "serverStatus/wiredTiger/cache/"
+_SAME = {"USER": "user", "NICE": "nice", "IOWAIT": "iowait", "IRQ": "irq", "SOFTIRQ": "softirq"}
+_CPU = {**_SAME, "KERNEL": "system", "STEAL": "steal", "GUEST": "guest"}
+_READ_WRITE = {"READ": "read", "WRITE": "write"}
+
+SERVER = (
+    *_rows(
+        Kind.RATE,
+        "ASSERT_{}",
+        "serverStatus/asserts/{}",
+        {"REGULAR": "regular", "WARNING": "warning", "MSG": "msg", "USER": "user"},
+    ),
+    _rate("CACHE_BYTES_READ_INTO", _CACHE + "bytes read into cache"),
+    _rate("CACHE_BYTES_WRITTEN_FROM", _CACHE + "bytes written from cache"),
+    _gauge("CACHE_DIRTY_BYTES", _CACHE + "tracked dirty bytes in the cache"),
+    _gauge("CACHE_USED_BYTES", _CACHE + "bytes currently in the cache"),
+    Row(
+        "CACHE_FILL_RATIO",
+        Kind.SHARE,
+        (_CACHE + "bytes currently in the cache",),
+        _CACHE + "maximum bytes configured",
+    ),
+    Row(
+        "DIRTY_FILL_RATIO",
+        Kind.SHARE,
+        (_CACHE + "tracked dirty bytes in the cache",),
+        _CACHE + "maximum bytes configured",
+    ),
+    # From 7.0 on the older place is still there in some versions, and says less.
+    _gauge(
+        "TICKETS_AVAILABLE_READS",
+        "serverStatus/queues/execution/read/available",
+        "serverStatus/wiredTiger/concurrentTransactions/read/available",
+    ),
+    _gauge(
+        "TICKETS_AVAILABLE_WRITES",
+        "serverStatus/queues/execution/write/available",
+        "serverStatus/wiredTiger/concurrentTransactions/write/available",
+    ),
+    _gauge("CONNECTIONS", "serverStatus/connections/current"),
+    Row(
+        "CONNECTIONS_PERCENT",
+        Kind.SHARE,
+        ("serverStatus/connections/current",),
+        "serverStatus/connections/TOTAL",
+    ),
+    _gauge("CURSORS_TOTAL_OPEN", "serverStatus/metrics/cursor/open/total"),
+    _rate("CURSORS_TOTAL_TIMED_OUT", "serverStatus/metrics/cursor/timedOut"),
+    _rate("EXTRA_INFO_PAGE_FAULTS", "serverStatus/extra_info/page_faults"),
+    *_rows(
+        Kind.GAUGE,
+        "GLOBAL_LOCK_CURRENT_QUEUE_{}",
+        "serverStatus/globalLock/currentQueue/{}",
+        {"TOTAL": "total", "READERS": "readers", "WRITERS": "writers"},
+    ),
+    _gauge("MEMORY_RESIDENT", "serverStatus/mem/resident", scale=MIB),
+    _gauge("MEMORY_VIRTUAL", "serverStatus/mem/virtual", scale=MIB),
+    _gauge("MEMORY_MAPPED", "serverStatus/mem/mapped", scale=MIB),
+    _gauge("COMPUTED_MEMORY", "serverStatus/mem/COMPUTED", scale=MIB),
+    *_rows(
+        Kind.RATE,
+        "NETWORK_{}",
+        "serverStatus/network/{}",
+        {"BYTES_IN": "bytesIn", "BYTES_OUT": "bytesOut", "NUM_REQUESTS": "numRequests"},
+    ),
+    _gauge("OPLOG_SLAVE_LAG_MASTER_TIME", "replSetGetStatus/LAG"),
+    _gauge("OPLOG_MASTER_TIME", "oplog/WINDOW"),
+    _gauge("OPLOG_MASTER_LAG_TIME_DIFF", "oplog/HEADROOM"),
+    _gauge("OPLOG_RATE_GB_PER_HOUR", "oplog/GB_PER_HOUR"),
+    *_rows(
+        Kind.RATE,
+        "OPCOUNTER_{}",
+        "serverStatus/opcounters/{}",
+        {
+            "CMD": "command",
+            "QUERY": "query",
+            "UPDATE": "update",
+            "DELETE": "delete",
+            "GETMORE": "getmore",
+            "INSERT": "insert",
+        },
+    ),
+    *_rows(
+        Kind.RATE,
+        "OPCOUNTER_REPL_{}",
+        "serverStatus/opcountersRepl/{}",
+        {"CMD": "command", "UPDATE": "update", "DELETE": "delete", "INSERT": "insert"},
+    ),
+    *_rows(
+        Kind.RATE,
+        "DOCUMENT_METRICS_{}",
+        "serverStatus/metrics/document/{}",
+        {"RETURNED": "returned", "INSERTED": "inserted", "UPDATED": "updated", "DELETED": "deleted"},
+    ),
+    _rate("OPERATIONS_SCAN_AND_ORDER", "serverStatus/metrics/operation/scanAndOrder"),
+    # Microseconds to milliseconds.
+    *(
+        Row(
+            f"OP_EXECUTION_TIME_{name}",
+            Kind.PER,
+            (f"serverStatus/opLatencies/{place}/latency",),
+            f"serverStatus/opLatencies/{place}/ops",
+            0.001,
+        )
+        for name, place in (("READS", "reads"), ("WRITES", "writes"), ("COMMANDS", "commands"))
+    ),
+    _rate("QUERY_EXECUTOR_SCANNED", "serverStatus/metrics/queryExecutor/scanned"),
+    _rate("QUERY_EXECUTOR_SCANNED_OBJECTS", "serverStatus/metrics/queryExecutor/scannedObjects"),
+    *(
+        Row(
+            f"QUERY_TARGETING_{name}_PER_RETURNED",
+            Kind.PER,
+            (f"serverStatus/metrics/queryExecutor/{place}",),
+            "serverStatus/metrics/document/returned",
+        )
+        for name, place in (("SCANNED", "scanned"), ("SCANNED_OBJECTS", "scannedObjects"))
+    ),
+    _gauge("SYSTEM_MEMORY_FREE", "systemMetrics/memory/MemFree_kb", scale=1024),
+    _gauge("SYSTEM_MEMORY_AVAILABLE", "systemMetrics/memory/MemAvailable_kb", scale=1024),
+    _gauge("SYSTEM_MEMORY_USED", "systemMetrics/memory/USED", scale=1024),
+    _gauge("SWAP_USAGE_FREE", "systemMetrics/memory/SwapFree_kb", scale=1024),
+    _gauge("SWAP_USAGE_USED", "systemMetrics/memory/SWAP_USED", scale=1024),
+    _rate("SYSTEM_NETWORK_BYTES_IN", "systemMetrics/netstat/IpExt:InOctets"),
+    _rate("SYSTEM_NETWORK_BYTES_OUT", "systemMetrics/netstat/IpExt:OutOctets"),
+    # Milliseconds in each second, as percent: of one processor, and of all of them.
+    *(_rate(f"SYSTEM_CPU_{name}", f"systemMetrics/cpu/{place}_ms", scale=0.1) for name, place in _CPU.items()),
+    *(
+        _rate(
+            f"SYSTEM_NORMALIZED_CPU_{name}",
+            f"systemMetrics/cpu/{place}_ms",
+            by="systemMetrics/cpu/num_cpus",
+            scale=0.1,
+        )
+        for name, place in _CPU.items()
+    ),
+    _gauge("DISK_PARTITION_SPACE_FREE", "systemMetrics/mounts/FREE", "dbStats/FREE"),
+    _gauge("DISK_PARTITION_SPACE_USED", "systemMetrics/mounts/USED", "dbStats/USED"),
+    _gauge("DISK_PARTITION_SPACE_PERCENT_FREE", "systemMetrics/mounts/PERCENT_FREE", "dbStats/PERCENT_FREE"),
+    _gauge("DISK_PARTITION_SPACE_PERCENT_USED", "systemMetrics/mounts/PERCENT_USED", "dbStats/PERCENT_USED"),
+    # Which disk holds the data is not told: operations are of all disks, the utilization is of the busiest.
+    *_rows(Kind.RATE, "DISK_PARTITION_IOPS_{}", "systemMetrics/DISKS/{}s", {**_READ_WRITE, "TOTAL": "operation"}),
+    *(
+        Row(
+            f"DISK_PARTITION_LATENCY_{name}",
+            Kind.PER,
+            (f"systemMetrics/DISKS/{place}_time_ms",),
+            f"systemMetrics/DISKS/{place}s",
+        )
+        for name, place in _READ_WRITE.items()
+    ),
+    Row("DISK_PARTITION_UTILIZATION", Kind.BUSIEST, ("systemMetrics/disks/*/io_time_ms",), None, 0.1),
+    _gauge("DB_DATA_SIZE_TOTAL", "dbStats/DATA_SIZE"),
+    _gauge("DB_STORAGE_TOTAL", "dbStats/STORAGE_SIZE"),
+)
+"""The metrics of a server."""
+
+DATABASE = (
+    _gauge("DB_DATA_SIZE_TOTAL", "dbStats/dataSize"),
+    _gauge("DB_STORAGE_TOTAL", "dbStats/storageSize"),
+    _gauge("DATABASE_DATA_SIZE", "dbStats/dataSize"),
+    _gauge("DATABASE_STORAGE_SIZE", "dbStats/storageSize"),
+    _gauge("DATABASE_INDEX_SIZE", "dbStats/indexSize"),
+    _gauge("DATABASE_AVERAGE_OBJECT_SIZE", "dbStats/avgObjSize"),
+    _gauge("DATABASE_OBJECT_COUNT", "dbStats/objects"),
+    _gauge("DATABASE_COLLECTION_COUNT", "dbStats/collections"),
+    _gauge("DATABASE_INDEX_COUNT", "dbStats/indexes"),
+)
+"""The metrics of a database, every ten minutes."""
+
+NEVER = {
+    "BACKGROUND_FLUSH_AVG": "of the storage engine MMAPv1, gone with 4.2",
+    "INDEX_COUNTERS_BTREE_ACCESSES": "gone with 2.6",
+    "INDEX_COUNTERS_BTREE_HITS": "gone with 2.6",
+    "INDEX_COUNTERS_BTREE_MISSES": "gone with 2.6",
+    "INDEX_COUNTERS_BTREE_MISS_RATIO": "gone with 2.6",
+    "JOURNALING_COMMITS_IN_WRITE_LOCK": "of the storage engine MMAPv1, gone with 4.2",
+    "JOURNALING_MB": "of the storage engine MMAPv1, gone with 4.2",
+    "JOURNALING_WRITE_DATA_FILES_MB": "of the storage engine MMAPv1, gone with 4.2",
+    "RESTARTS_IN_LAST_HOUR": "the platform knows restarts by the uptime",
+}
+"""Metrics of the platform that no server this agent reaches has."""

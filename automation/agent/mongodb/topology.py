@@ -1,0 +1,164 @@
+"""What servers say of themselves and of each other, read into hosts and their types. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from automation.agent.addresses import Address, read_address
+
+DEFAULT_PORT = 27017
+
+STANDALONE = "STANDALONE"
+ARBITER = "REPLICA_ARBITER"
+ROUTER = "SHARD_MONGOS"
+CONFIG_SERVER = "SHARD_CONFIG"
+RECOVERING = "RECOVERING"
+
+ROUTER_GONE = timedelta(hours=1)
+"""A router writes into `config.mongos` every 30 s; the row of a router that is gone stays."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A server as others name it. `type_name` is what it may be taken for until it answers."""
+
+    address: Address
+    type_name: str
+    replica_set: str | None = None
+    shard: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Where a replica set belongs in a sharded cluster; `name` is None for the config servers."""
+
+    cluster: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Named:
+    """Servers that a server names, texts that are no address the platform takes, and sets of a sharded cluster."""
+
+    members: tuple[Member, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    shards: Mapping[str, Shard] | None = None
+
+
+def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
+    """The type of a server by its answer to `hello`; that a set is a shard is known from a router."""
+    if hello.get("msg") == "isdbgrid":
+        return ROUTER
+    if hello.get("arbiterOnly"):
+        return ARBITER
+    if "configsvr" in hello:
+        return CONFIG_SERVER
+    prefix = "SHARD" if is_shard else "REPLICA"
+    if hello.get("setName"):
+        if hello.get("isWritablePrimary") or hello.get("ismaster"):
+            return f"{prefix}_PRIMARY"
+        return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING
+    if hello.get("isreplicaset"):
+        return RECOVERING  # told to be in a set, and in none yet
+    return "SHARD_STANDALONE" if is_shard else STANDALONE
+
+
+def own_address(hello: Mapping[str, Any]) -> Address | None:
+    """The address by which the replica set knows the server; None where it does not say."""
+    me = hello.get("me")
+    return read_address(str(me), DEFAULT_PORT) if me else None
+
+
+def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None) -> Named:
+    """The members of a server's replica set: hosts, passives and arbiters of `hello`, hidden ones of the status."""
+    set_name = hello.get("setName")
+    if not set_name:
+        return Named()
+    arbiters = {str(one) for one in hello.get("arbiters", ())}
+    texts = {str(one) for part in ("hosts", "passives") for one in hello.get(part, ())} | arbiters
+    for member in (status or {}).get("members", ()):
+        texts.add(str(member.get("name")))
+        if member.get("stateStr") == "ARBITER":
+            arbiters.add(str(member.get("name")))
+    usual = _type_in(shard, is_config="configsvr" in hello)
+    return _named(
+        texts,
+        lambda address, text: Member(
+            address,
+            ARBITER if text in arbiters else usual,
+            str(set_name),
+            shard.name if shard else None,
+            shard.cluster if shard else None,
+        ),
+    )
+
+
+def members_of_cluster(
+    shards: Iterable[Mapping[str, Any]],
+    shard_map: Mapping[str, Any],
+    routers: Iterable[Mapping[str, Any]],
+    now: datetime,
+) -> Named:
+    """The servers of a sharded cluster, as a router tells them.
+
+    `shards` is `listShards.shards`, `shard_map` is `getShardMap.map`, `routers` are rows of `config.mongos`; `now`
+    bears no zone, as the times of the rows do. The cluster has the name of the replica set of its config servers.
+    """
+    config_set, config_hosts = _set_and_hosts(str(shard_map.get("config", "")))
+    cluster = config_set or "sharded cluster"
+    found = [
+        _named(config_hosts, lambda address, _: Member(address, CONFIG_SERVER, config_set, None, cluster)),
+        _named(
+            [str(one.get("_id")) for one in routers if _is_there(one, now)],
+            lambda address, _: Member(address, ROUTER, None, None, cluster),
+        ),
+    ]
+    places = {config_set: Shard(cluster, None)} if config_set else {}
+    for one in shards:
+        name = str(one.get("_id"))
+        set_name, hosts = _set_and_hosts(str(one.get("host", "")))
+        if set_name:
+            places[set_name] = Shard(cluster, name)
+        type_name = "SHARD_SECONDARY" if set_name else "SHARD_STANDALONE"
+        found.append(_in_shard(hosts, type_name, set_name, name, cluster))
+    return Named(
+        tuple(member for part in found for member in part.members),
+        tuple(text for part in found for text in part.unreadable),
+        places,
+    )
+
+
+def _in_shard(hosts: Iterable[str], type_name: str, set_name: str | None, shard: str, cluster: str) -> Named:
+    return _named(hosts, lambda address, _: Member(address, type_name, set_name, shard, cluster))
+
+
+def _type_in(shard: Shard | None, *, is_config: bool) -> str:
+    if is_config:
+        return CONFIG_SERVER
+    return "SHARD_SECONDARY" if shard else "REPLICA_SECONDARY"
+
+
+def _named(texts: Iterable[str], member: Any) -> Named:
+    found, unreadable = {}, []
+    for text in sorted(texts):
+        address = read_address(text, DEFAULT_PORT)
+        if address is None:
+            unreadable.append(text)
+        else:
+            found[address] = member(address, text)
+    return Named(tuple(found.values()), tuple(unreadable))
+
+
+def _set_and_hosts(text: str) -> tuple[str | None, list[str]]:
+    """`set/host:port,host:port` or `host:port`."""
+    name, slash, hosts = text.rpartition("/")
+    return (name if slash else None), [one for one in hosts.split(",") if one]
+
+
+def _is_there(router: Mapping[str, Any], now: datetime) -> bool:
+    ping = router.get("ping")
+    return not isinstance(ping, datetime) or now - ping < ROUTER_GONE

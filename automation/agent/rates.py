@@ -1,0 +1,143 @@
+"""What a value of a metric is made of, and how two sets of numbers, read one after the other, make it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fnmatch import fnmatchcase
+from math import isfinite
+from typing import NamedTuple
+
+Numbers = Mapping[str, float]
+"""Path → value. The first part of a path is the section of the server's answers that the value is from."""
+
+
+class Kind(Enum):
+    """How a value is made of what was read."""
+
+    GAUGE = "gauge"
+    """The value as it stands."""
+    RATE = "rate"
+    """How much a counter grew in each second."""
+    SHARE = "share"
+    """A value in percent of another."""
+    PER = "per"
+    """How much a counter grew for each by which another grew."""
+    BUSIEST = "busiest"
+    """The highest rate among all that `*` in the path stands for."""
+
+
+class Row(NamedTuple):
+    """A metric: `sources` are alternative paths; what is read is divided by `by`, then multiplied by `scale`."""
+
+    metric: str
+    kind: Kind
+    sources: tuple[str, ...]
+    by: str | None = None
+    scale: float = 1.0
+
+
+class Why(str, Enum):
+    """Whether a metric was reported, or why not."""
+
+    REPORTED = "reported"
+    WAITS = "needs a second sample"
+    IDLE = "nothing to divide by"
+    ABSENT = "absent"
+    REFUSED = "refused for want of a role"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Numbers, and when they were read: seconds since the start of the server, by its own clock.
+
+    Counters of another `process` of the server began anew.
+    """
+
+    numbers: Numbers
+    process: object
+    seconds: float
+
+
+class _Missing(Exception):  # noqa: N818 - what the value is
+    """The metric has no value."""
+
+    def __init__(self, why: Why) -> None:
+        self.why = why
+
+
+def values_of(
+    rows: Iterable[Row], before: Moment | None, now: Moment, refused: Collection[str] = ()
+) -> tuple[Mapping[str, float], Mapping[str, Why]]:
+    """The values that there are, by metric, and for every row why there is one or none.
+
+    `refused` are sections that the server did not let us read. A pair of moments across a restart is no pair.
+    """
+    pair = before if before and before.process == now.process and before.seconds < now.seconds else None
+    values: dict[str, float] = {}
+    reasons: dict[str, Why] = {}
+    for row in rows:
+        try:
+            values[row.metric] = _value(row, pair, now, refused)
+            reasons[row.metric] = Why.REPORTED
+        except _Missing as missing:
+            reasons[row.metric] = missing.why
+    return values, reasons
+
+
+def _value(row: Row, before: Moment | None, now: Moment, refused: Collection[str]) -> float:
+    source = _source(row, now.numbers, refused)
+    if row.kind is Kind.BUSIEST:
+        value = max(_rate(path, before, now) for path in _matching(source, now.numbers))
+    elif row.kind is Kind.RATE:
+        value = _rate(source, before, now) / (1.0 if row.by is None else _divisor(now.numbers.get(row.by)))
+    elif row.kind is Kind.PER:
+        grown = _grown(source, before, now)
+        value = grown / _divisor(_grown(row.by or "", before, now))
+    elif row.kind is Kind.SHARE:
+        value = now.numbers[source] / _divisor(now.numbers.get(row.by or "")) * 100
+    else:
+        value = now.numbers[source]
+    value *= row.scale
+    if not isfinite(value):
+        raise _Missing(Why.ABSENT)
+    return value
+
+
+def _source(row: Row, numbers: Numbers, refused: Collection[str]) -> str:
+    """The first of the alternatives that was read."""
+    for path in row.sources:
+        if _matching(path, numbers):
+            return path
+    is_refused = any(path.split("/")[0] in refused for path in row.sources)
+    raise _Missing(Why.REFUSED if is_refused else Why.ABSENT)
+
+
+def _matching(path: str, numbers: Numbers) -> list[str]:
+    if "*" in path:
+        return [name for name in numbers if fnmatchcase(name, path)]
+    return [path] if path in numbers else []
+
+
+def _grown(path: str, before: Moment | None, now: Moment) -> float:
+    if path not in now.numbers:
+        raise _Missing(Why.ABSENT)
+    if before is None or path not in before.numbers or now.numbers[path] < before.numbers[path]:
+        raise _Missing(Why.WAITS)  # a counter that went back began anew
+    return now.numbers[path] - before.numbers[path]
+
+
+def _rate(path: str, before: Moment | None, now: Moment) -> float:
+    grown = _grown(path, before, now)
+    if before is None:
+        raise _Missing(Why.WAITS)
+    return grown / (now.seconds - before.seconds)
+
+
+def _divisor(value: float | None) -> float:
+    if value is None:
+        raise _Missing(Why.ABSENT)
+    if value <= 0:
+        raise _Missing(Why.IDLE)
+    return value

@@ -1,0 +1,148 @@
+"""Sends what waits in the spool, oldest first, each report once."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Collection
+
+from automation.agent.client import Answer, Client, Unreachable
+from automation.agent.digest import NoChallenge
+from automation.agent.report import without
+from automation.agent.spool import Spool, Waiting
+
+log = logging.getLogger("opsapi.agent")
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+_MOST_REDUCTIONS = 50
+_TAKEN = frozenset({200, 202})
+_REFUSED = frozenset({400, 413, 415, 422})
+"""A repeat would be refused again."""
+_SETTINGS = frozenset({401, 403, 404, 405})
+"""The key, the project or the URL is wrong, and may be put right."""
+
+
+class Sender:
+    """A thread that sends reports until it is stopped.
+
+    A platform that is older than the agent refuses metrics it does not know, and names them. The report is sent again
+    without them, and later ones leave them out (`unknown`) until the agent starts anew. This is simpler than asking
+    for `metricNames` first, and holds for reports that waited while the platform was changed.
+    """
+
+    def __init__(self, client: Client, spool: Spool) -> None:
+        """It starts with `start`."""
+        self._client, self._spool = client, spool
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._idle = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
+        self._unknown: frozenset[str] = frozenset()
+        self._reductions: dict[str, int] = {}
+        self._failure = ""
+        self.sent = 0
+
+    @property
+    def unknown(self) -> Collection[str]:
+        """Names of metrics that the platform does not know."""
+        return self._unknown
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """There is something to send."""
+        self._idle.clear()
+        self._wake.set()
+
+    def stop(self, seconds: float) -> None:
+        """End, after the request that is under way; wait so long for it. What is not sent stays in the spool."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join(seconds)
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until nothing is left to be sent, at most so long; whether that is so."""
+        end = time.monotonic() + seconds
+        while len(self._spool) and time.monotonic() < end:
+            self._idle.wait(0.05)
+        return not len(self._spool)
+
+    def _run(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._stop.is_set():
+            self._wake.clear()
+            waiting = self._spool.first()
+            if waiting is None:
+                self._idle.set()
+                self._wake.wait()
+                continue
+            try:
+                wait = self._send(*waiting)
+            except Exception:  # a fault of ours must not end the reporting
+                log.exception("sender: unforeseen")
+                wait = pause
+            if wait is None:
+                pause = FIRST_PAUSE
+                continue
+            self._stop.wait(wait or pause * random.uniform(0.75, 1.25))  # noqa: S311 - spreads repeats, is no secret
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _send(self, waiting: Waiting, body: bytes) -> float | None:
+        """Send a report; None when it is done with, else how many seconds to wait, 0 for the usual pause."""
+        try:
+            answer = self._client.report(body, waiting.key)
+        except (Unreachable, NoChallenge) as error:
+            self._fails(f"the platform does not answer: {error}")
+            return 0.0
+        if answer.status in _TAKEN:
+            self._works()
+            self.sent += 1
+            self._done(waiting)
+            return None
+        if answer.status in _REFUSED:
+            self._works()
+            return self._refused(waiting, body, answer)
+        if answer.status in _SETTINGS:
+            self._fails(f"the platform refuses the API key, the project or the URL: {answer.detail}")
+            return answer.retry_after or LONGEST_PAUSE
+        self._fails(f"the platform takes no reports now: {answer.detail}")
+        return answer.retry_after or 0.0
+
+    def _refused(self, waiting: Waiting, body: bytes, answer: Answer) -> float | None:
+        """Send it without what was refused, or drop it: it must not hold up the others for ever."""
+        reductions = self._reductions.get(waiting.name, 0)
+        reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
+        if fresh := unknown - self._unknown:
+            log.warning("the platform does not know these metrics: %s", ", ".join(sorted(fresh)))
+            self._unknown |= fresh
+        if reduced is None or reductions >= _MOST_REDUCTIONS:
+            log.error("the platform refuses report %s, it is dropped: %s", waiting.key, answer.detail)
+            self._done(waiting)
+            return None
+        if not unknown:
+            log.error("the platform refuses a part of report %s: %s", waiting.key, answer.detail)
+        self._reductions[waiting.name] = reductions + 1
+        try:
+            # Before it is sent: a repeat after a restart has to have the same body.
+            self._spool.replace(waiting, reduced)
+        except OSError as error:
+            self._fails(f"the spool cannot be written: {error.strerror}")
+            return 0.0
+        return None
+
+    def _done(self, waiting: Waiting) -> None:
+        self._reductions.pop(waiting.name, None)
+        self._spool.remove(waiting)
+
+    def _fails(self, why: str) -> None:
+        if why != self._failure:
+            log.error("%s; reports wait in the spool", why)
+        self._failure = why
+
+    def _works(self) -> None:
+        if self._failure:
+            log.info("the platform takes reports again")
+        self._failure = ""

@@ -1,0 +1,210 @@
+"""The agent's settings: from the environment, or from a TOML file with the same names."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+from urllib.parse import urlsplit
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+from opsapi.hostnames import canonical_hostname
+
+PREFIX = "OPSAPI_AGENT_"
+
+SHORTEST_INTERVAL, LONGEST_INTERVAL = 2, 180
+"""Seconds. The platform takes a host for down that it hears nothing of for 4 minutes."""
+
+_GROUP_ID = re.compile(r"[0-9a-f]{24}")
+_LARGEST_FILE = 1_000_000
+
+
+class SettingsError(Exception):
+    """Settings that the agent cannot run with; `faults` has a line for each."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        """Keep the lines. They name settings, and never quote a secret."""
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings. `private_key` and `mongodb` hold secrets, and are left out of the representation."""
+
+    url: str
+    group_id: str
+    public_key: str
+    private_key: str = field(repr=False)
+    mongodb: Sequence[str] = field(repr=False)
+    interval: int
+    spool_dir: Path
+    hostname: str
+
+
+def read_settings(environment: Mapping[str, str], config: Path | None = None) -> Settings:
+    """The settings; what the environment says overrides the file.
+
+    Raises:
+        SettingsError: with a line for each setting that is missing or wrong, and for a file that is not safe.
+    """
+    values = {**(_read_file(config) if config else {}), **_of_environment(environment)}
+    faults: list[str] = []
+
+    def take(name: str, read: Callable[[str], Any], default: str | None = None) -> Any:
+        text = values.get(PREFIX + name) or default
+        try:
+            return read(_given(text))
+        except ValueError as error:
+            faults.append(f"{PREFIX}{name} {error}")
+            return None
+
+    settings = Settings(
+        url=take("URL", _url),
+        group_id=take("GROUP_ID", _group_id),
+        public_key=take("PUBLIC_KEY", _key),
+        private_key=take("PRIVATE_KEY", _key),
+        mongodb=take("MONGODB", _several),
+        interval=take("INTERVAL", _interval, "60"),
+        spool_dir=take("SPOOL_DIR", _directory, _default_spool_dir(environment)),
+        hostname=take("HOSTNAME", _hostname, socket.gethostname()),
+    )
+    if faults:
+        raise SettingsError(faults)
+    return settings
+
+
+NAMES = frozenset(
+    PREFIX + name
+    for name in (
+        "URL",
+        "GROUP_ID",
+        "PUBLIC_KEY",
+        "PRIVATE_KEY",
+        "MONGODB",
+        "INTERVAL",
+        "SPOOL_DIR",
+        "HOSTNAME",
+    )
+)
+"""The names of all settings."""
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
+    with open(descriptor, "rb") as file:
+        _check_owner(path, os.fstat(file.fileno()))
+        octets = file.read(_LARGEST_FILE)
+    try:
+        document = tomllib.loads(octets.decode())
+    except ValueError as error:
+        # The parser quotes no values, but its message may hold a key, and a secret may stand for one.
+        place = re.search(r"at line \d+, column \d+", str(error))
+        where = f" {place[0]}" if place else ""
+        raise SettingsError([f"--config {path} is not a TOML document{where}"]) from None
+    faults = [
+        f"--config {path}: {name} is no setting, allowed: {', '.join(sorted(NAMES))}"
+        for name in document
+        if name not in NAMES
+    ]
+    if faults:
+        raise SettingsError(faults)
+    return {name: _text(name, value) for name, value in document.items()}
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise SettingsError([f"--config {path} is not a regular file"])
+    if status.st_uid not in {0, os.geteuid()}:
+        raise SettingsError([f"--config {path} belongs to another user: it must be yours or root's"])
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        raise SettingsError([f"--config {path} can be read by others (mode {mode}): chmod 600 {path}"])
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return " ".join(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise SettingsError([f"{name} must be a text, a whole number or a list of texts"])
+    return str(value).strip()
+
+
+def _given(text: str | None) -> str:
+    if not text:
+        raise ValueError("is missing")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError("is not a URL: https://HOST[:PORT]") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname or port == 0:
+        raise ValueError("is not a URL: https://HOST[:PORT] or http://HOST[:PORT]")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ValueError("must have no user, password, query or fragment: https://HOST[:PORT]")
+    return text.rstrip("/")
+
+
+def _group_id(text: str) -> str:
+    if not _GROUP_ID.fullmatch(text):
+        raise ValueError("is not the id of a project: 24 characters 0-9 and a-f")
+    return text
+
+
+def _key(text: str) -> str:
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("is not a key: printable ASCII characters without blanks")
+    return text
+
+
+def _several(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _interval(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not SHORTEST_INTERVAL <= int(text) <= LONGEST_INTERVAL:
+        raise ValueError(f"is not a whole number of seconds from {SHORTEST_INTERVAL} to {LONGEST_INTERVAL}")
+    return int(text)
+
+
+def _directory(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.is_absolute():
+        raise ValueError("is not an absolute path")
+    return path
+
+
+def _hostname(text: str) -> str:
+    name = canonical_hostname(text)
+    if name is None:
+        raise ValueError("is not a host name (RFC 1123) or an IP address; the default is this machine's name")
+    return name
+
+
+def _default_spool_dir(environment: Mapping[str, str]) -> str:
+    # systemd gives STATE_DIRECTORY, several separated by colons (systemd.exec(5)).
+    if given := environment.get("STATE_DIRECTORY", "").split(":")[0]:
+        return given
+    home = environment.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    return str(Path(home) / "opsapi-agent")

@@ -1,0 +1,206 @@
+"""Reports that wait to be sent, as files: in order, bounded in bytes and age, and whole or not at all.
+
+A file is named after its time and its Idempotency-Key, `<milliseconds>-<key>.json`, and holds the report as it is
+sent. It is written under another name, and renamed once it is on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import re
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+log = logging.getLogger("opsapi.agent")
+
+OLDEST_SECONDS = 55 * 60
+"""The platform refuses samples that are older than an hour."""
+
+LARGEST_BYTES = 200_000_000
+MOST_IN_MEMORY = 20
+"""So many reports are kept in memory while the disk takes none."""
+
+_NAME = re.compile(r"([0-9]{15})-([0-9a-f]{32})\.json")
+_UNFINISHED = ".tmp"
+
+
+class SpoolInUse(Exception):  # noqa: N818 - what the directory is
+    """Another agent uses the directory."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A report that waits; `body` None when it is in the file of this name."""
+
+    name: str
+    body: bytes | None = None
+
+    @property
+    def key(self) -> str:
+        """Its Idempotency-Key."""
+        return self.name[16:48]
+
+    @property
+    def milliseconds(self) -> int:
+        """When it was put there, in milliseconds since 1970."""
+        return int(self.name[:15])
+
+
+class Spool:
+    """A directory of reports. Any thread may use it; one process has it."""
+
+    def __init__(
+        self,
+        directory: Path,
+        clock: Callable[[], float],
+        *,
+        largest: int = LARGEST_BYTES,
+        oldest: float = OLDEST_SECONDS,
+    ) -> None:
+        """`clock` tells the seconds since 1970; `largest` in bytes, `oldest` in seconds.
+
+        Raises:
+            SpoolInUse: when another process has it.
+            OSError: when the directory cannot be made or written.
+        """
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        self._directory, self._clock = directory, clock
+        self._largest, self._oldest = largest, oldest
+        self._guard = threading.Lock()
+        self._lock = _locked(directory / "lock")
+        for left in directory.glob(f"*{_UNFINISHED}"):
+            left.unlink()
+        self._sizes = {
+            path.name: path.stat().st_size for path in directory.iterdir() if _NAME.fullmatch(path.name)
+        }
+        self._unwritten: dict[str, bytes] = {}
+        self._last = max((int(name[:15]) for name in self._sizes), default=0)
+
+    def close(self) -> None:
+        """Let go of the directory."""
+        os.close(self._lock)
+
+    def __len__(self) -> int:
+        """How many reports wait."""
+        with self._guard:
+            return len(self._sizes) + len(self._unwritten)
+
+    def put(self, body: bytes) -> None:
+        """Add a report; the oldest give way when there is no more room.
+
+        While the disk takes nothing, the newest reports wait in memory: they are lost when the agent ends.
+        """
+        with self._guard:
+            # Names go up even when the clock is set back.
+            self._last = max(self._last + 1, int(self._clock() * 1000))
+            name = f"{self._last:015d}-{uuid.uuid4().hex}.json"
+            self._make_room(len(body))
+            try:
+                self._write(name, body)
+                self._sizes[name] = len(body)
+            except OSError as error:
+                log.error("spool: a report is kept in memory: %s", error.strerror)
+                self._unwritten[name] = body
+                for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
+                    del self._unwritten[old]
+
+    def first(self) -> tuple[Waiting, bytes] | None:
+        """The oldest report that is not too old, and its body; None when nothing waits."""
+        with self._guard:
+            for name in sorted([*self._sizes, *self._unwritten]):
+                waiting = Waiting(name)
+                if self._clock() - waiting.milliseconds / 1000 > self._oldest:
+                    self._drop(name, "too old for the platform")
+                    continue
+                body = self._unwritten.get(name) or self._read(name)
+                if body is not None:
+                    return waiting, body
+        return None
+
+    def replace(self, waiting: Waiting, body: bytes) -> None:
+        """Put another body in its place, under the same key.
+
+        Raises:
+            OSError: when the disk takes none; the old body stays.
+        """
+        with self._guard:
+            if waiting.name in self._unwritten:
+                self._unwritten[waiting.name] = body
+            elif waiting.name in self._sizes:
+                self._write(waiting.name, body)
+                self._sizes[waiting.name] = len(body)
+
+    def remove(self, waiting: Waiting) -> None:
+        """Forget a report that was sent or refused."""
+        with self._guard:
+            self._forget(waiting.name)
+
+    def _make_room(self, size: int) -> None:
+        while self._sizes and sum(self._sizes.values()) + size > self._largest:
+            self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
+
+    def _read(self, name: str) -> bytes | None:
+        """The body; None, and the file is gone, when it is torn."""
+        try:
+            body = (self._directory / name).read_bytes()
+            json.loads(body)
+        except (OSError, ValueError) as error:
+            self._drop(name, f"it cannot be read ({type(error).__name__})")
+            return None
+        return body
+
+    def _drop(self, name: str, why: str) -> None:
+        log.warning("spool: report %s is dropped: %s", name, why)
+        self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._unwritten.pop(name, None)
+        if self._sizes.pop(name, None) is not None:
+            with contextlib.suppress(OSError):
+                (self._directory / name).unlink()
+
+    def _write(self, name: str, body: bytes) -> None:
+        unfinished = self._directory / (name + _UNFINISHED)
+        try:
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.rename(self._directory / name)
+            self._sync()
+        except OSError:
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+            raise
+
+    def _sync(self) -> None:
+        with _opened(self._directory) as descriptor:
+            os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise SpoolInUse(f"another agent uses {path.parent}: give each a directory of its own") from None
+    return descriptor
