@@ -13,7 +13,7 @@ _HIGHEST_PORT = 65_535
 
 
 class Address(NamedTuple):
-    """A host name or IP address, and a port. Host names are lower-case, as they compare without regard to case."""
+    """A host name or IP address, in lower case, and a port."""
 
     hostname: str
     port: int

@@ -69,7 +69,7 @@ class Client:
     def __init__(
         self, *, url: str, group_id: str, public_key: str, private_key: str, timeout: float = TIMEOUT_SECONDS
     ) -> None:
-        """`url` is the platform's, such as https://ops.example.com; proxies are taken from the environment."""
+        """`url` is the platform's, such as https://ops.example.com; proxies are of the environment."""
         self.url = f"{url}/agents/v1.0/groups/{group_id}/reports"
         self._uri = urlsplit(self.url).path
         self._public_key, self._private_key = public_key, private_key

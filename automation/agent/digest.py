@@ -1,7 +1,7 @@
-"""The client's side of HTTP Digest: `qop=auth` with SHA-256, or MD5 where a server offers nothing else (RFC 7616).
+"""The client's side of HTTP Digest: `qop=auth` with SHA-256, or MD5 where that is all there is (RFC 7616).
 
-urllib's own handler sends each request twice and repeats it up to five times; this one answers a challenge, and
-uses its nonce for later requests with the next count.
+urllib's own handler sends each request twice and repeats it up to five times; this one answers a challenge,
+and uses its nonce for later requests with the next count.
 """
 
 from __future__ import annotations

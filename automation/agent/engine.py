@@ -23,7 +23,8 @@ class Sample:
 class Reading:
     """What a report says of a host.
 
-    `uptime` is in seconds. `databases` holds the samples of each database, and is None when they were not asked.
+    `uptime` is in seconds. `databases` holds the samples of each database, and is None when they were not
+    asked.
     """
 
     address: Address
@@ -55,8 +56,8 @@ class Engine(Protocol):
     def targets(self) -> Sequence[Target]:
         """The hosts to ask in the round that begins."""
 
-    def learn(self, target: Target, answer: Any) -> Sequence[Target]:
-        """Take the answer of a host; return hosts that nobody knew of before, to be asked in the same round."""
+    def learn(self, target: Any, answer: Any) -> Sequence[Target]:
+        """Take the answer of a host; return hosts that were not known, to be asked in the same round."""
 
     def readings(self) -> Sequence[Reading]:
         """What the answers since the last call say; each host stands there once."""

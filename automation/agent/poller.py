@@ -1,4 +1,4 @@
-"""Rounds: every host is asked in a thread of its own, and a late host delays neither the others nor the round."""
+"""Rounds: every host is asked in a thread of its own, and a late one delays neither others nor the round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_ROUND = 10.0
 
 @dataclass(frozen=True)
 class Round:
-    """What a round found; `late` hosts are reported when they have answered. `seconds` is how long it took."""
+    """What a round found, in so many seconds; `late` hosts are reported when they have answered."""
 
     readings: Sequence[Reading]
     late: int

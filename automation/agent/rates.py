@@ -1,4 +1,4 @@
-"""What a value of a metric is made of, and how two sets of numbers, read one after the other, make it. Pure."""
+"""What a value of a metric is made of, and how two sets of numbers make it. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Kind(Enum):
 
 
 class Row(NamedTuple):
-    """A metric: `sources` are alternative paths; what is read is divided by `by`, then multiplied by `scale`."""
+    """A metric: `sources` are alternative paths; the value is divided by `by`, multiplied by `scale`."""
 
     metric: str
     kind: Kind

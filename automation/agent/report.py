@@ -22,7 +22,7 @@ _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[
 def bodies_of(
     readings: Sequence[Reading], *, hostname: str, version: str, unknown: Collection[str] = ()
 ) -> Iterator[bytes]:
-    """The reports of a round, as JSON, none too large; a round without hosts has one, which says that we are up.
+    """The reports of a round, as JSON, none too large; without hosts there is one, which says that we are up.
 
     `hostname` and `version` are the agent's; metrics that are `unknown` to the platform are left out.
     """
@@ -50,8 +50,8 @@ def measurements_in(body: bytes) -> int:
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without what the platform refused, and the names of the metrics that it does not know.
 
-    A measurement goes alone; any other fault takes its host with it. The body is None when a fault is of the whole
-    report, or when nothing was left out.
+    A measurement goes alone; any other fault takes its host with it. The body is None when a fault is of the
+    whole report, or when nothing was left out.
     """
     document = json.loads(body)
     hosts = document["hosts"]

@@ -27,9 +27,10 @@ _SETTINGS = frozenset({401, 403, 404, 405})
 class Sender:
     """A thread that sends reports until it is stopped.
 
-    A platform that is older than the agent refuses metrics it does not know, and names them. The report is sent again
-    without them, and later ones leave them out (`unknown`) until the agent starts anew. This is simpler than asking
-    for `metricNames` first, and holds for reports that waited while the platform was changed.
+    A platform that is older than the agent refuses metrics it does not know, and names them. The report is
+    sent again without them, and later ones leave them out (`unknown`) until the agent starts anew. This is
+    simpler than asking for `metricNames` first, and holds for reports that waited while the platform was
+    changed.
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
@@ -58,7 +59,7 @@ class Sender:
         self._wake.set()
 
     def stop(self, seconds: float) -> None:
-        """End, after the request that is under way; wait so long for it. What is not sent stays in the spool."""
+        """End after the request that is under way, and wait so long for it. The rest stays in the spool."""
         self._stop.set()
         self._wake.set()
         self._thread.join(seconds)

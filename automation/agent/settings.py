@@ -109,7 +109,7 @@ def _read_file(path: Path) -> dict[str, str]:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         _check_owner(path, os.fstat(file.fileno()))
         octets = file.read(_LARGEST_FILE)
     try:

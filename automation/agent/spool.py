@@ -1,7 +1,7 @@
 """Reports that wait to be sent, as files: in order, bounded in bytes and age, and whole or not at all.
 
-A file is named after its time and its Idempotency-Key, `<milliseconds>-<key>.json`, and holds the report as it is
-sent. It is written under another name, and renamed once it is on the disk.
+A file is named after its time and its Idempotency-Key, `<milliseconds>-<key>.json`, and holds the report as
+it is sent. It is written under another name, and renamed once it is on the disk.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Spool:
         unfinished = self._directory / (name + _UNFINISHED)
         try:
             descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())

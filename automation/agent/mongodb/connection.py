@@ -79,7 +79,7 @@ class Access:
 
 
 def check(text: str) -> None:
-    """Raise ValueError when this is no connection string; the message quotes nothing of it. No name is looked up."""
+    """Raise ValueError, without secrets, when this is no connection string. No name is looked up."""
     if text.startswith(_SRV):
         if not re.fullmatch(r"mongodb\+srv://(?:[^@/]*@)?[A-Za-z0-9_.-]+(?:/[^?]*)?(?:\?.*)?", text):
             raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
@@ -91,7 +91,8 @@ def read(text: str) -> Access:
     """What a connection string says. For `mongodb+srv://` it asks the DNS, for up to ANSWER_SECONDS.
 
     Raises:
-        ValueError: when it is none, or names a server that the platform takes no name of. The message is free of
+        ValueError: when it is none, or names a server that the platform takes no name of. The message is free
+        of
             secrets.
     """
     try:
@@ -109,13 +110,17 @@ def read(text: str) -> Access:
     if parsed["username"] is not None:
         options.update(username=parsed["username"], password=parsed["password"])
         mechanism = str(said.get("authMechanism", ""))
-        if parsed["database"] and "authsource" not in {name.lower() for name in said} and mechanism not in _EXTERNAL:
+        if (
+            parsed["database"]
+            and "authsource" not in {name.lower() for name in said}
+            and mechanism not in _EXTERNAL
+        ):
             options["authSource"] = parsed["database"]
     return Access(seeds, options, said.get("replicaSet"))
 
 
 def without_secrets(message: str, connection_string: str) -> str:
-    """A message for the log, in which nothing stands of the credentials or option values of a connection string."""
+    """A message for the log, without the credentials and option values of a connection string."""
     _, _, rest = connection_string.partition("://")
     credentials, at, _ = rest.rpartition("@")
     _, _, query = rest.partition("?")
@@ -129,6 +134,5 @@ def without_secrets(message: str, connection_string: str) -> str:
 
 
 def probe(address: Address) -> None:
-    """Raise OSError when nothing listens there: at once, or after CONNECT_SECONDS when nothing answers at all."""
+    """Raise OSError when nothing listens there; when nothing answers at all, after CONNECT_SECONDS."""
     socket.create_connection(address, timeout=CONNECT_SECONDS).close()
-

@@ -32,9 +32,9 @@ LOOK_UP_AGAIN = 10.0
 class Deployment:
     """One thread uses it, but for the polls of its hosts.
 
-    Members are the servers that others name, a router or a replica set, and a standalone server that a seed is.
-    Seeds are asked as long as no member answers: a seed may be another name of a member, which is then known by
-    the name that its replica set has for it.
+    Members are the servers that others name, a router or a replica set, and a standalone server that a seed
+    is. Seeds are asked as long as no member answers: a seed may be another name of a member, which is then
+    known by the name that its replica set has for it.
     """
 
     def __init__(self, connection_string: str) -> None:
@@ -61,7 +61,7 @@ class Deployment:
 
     @property
     def seed(self) -> str:
-        """The first server of the connection string, to tell deployments apart; empty while it is not known."""
+        """The first server of the connection string, which tells deployments apart; empty while unknown."""
         return str(self._access.seeds[0]) if self._access else ""
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
@@ -124,8 +124,16 @@ class Deployment:
             )
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable:
-            self._tell(text, f"{text} is not reported: the platform takes host names of RFC 1123 and IP addresses")
-        if address not in {member.address for member in named.members} and not hello.get("setName"):
+            self._tell(
+                text, f"{text} is not reported: the platform takes host names of RFC 1123 and IP addresses"
+            )
+        # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
+        is_seed = self._access is not None and answer.address in self._access.seeds
+        if (
+            is_seed
+            and not hello.get("setName")
+            and address not in {member.address for member in named.members}
+        ):
             own = Member(address, type_of(hello, is_shard=False))
             named = replace(named, members=(*named.members, own))
         if named.members:
@@ -147,7 +155,8 @@ class Deployment:
             self._named_by.pop(address, None)
             self._last.pop(address, None)
             del self._members[address]
-            self._hosts.pop(address).close()
+            if address in self._hosts:
+                self._hosts.pop(address).close()
 
     def _host(self, address: Address) -> Host:
         access = self._access
@@ -243,11 +252,10 @@ class Deployment:
         while not self._stopped.is_set():
             try:
                 self._access = read(self._text)
-                return
             except ValueError as error:
                 if str(error) != before:
                     log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
                 before = str(error)
+            else:
+                return
             self._stopped.wait(LOOK_UP_AGAIN)
-
-

@@ -44,14 +44,15 @@ class MongoDB:
         return self._mine(((owner, host) for host in fresh), {})
 
     def readings(self) -> Sequence[Reading]:
-        """What the answers since the last call say. Of two deployments with one name the later gets another."""
+        """What the answers since the last call say. Of two clusters with one name the later gets another."""
         found: dict[Address, Reading] = {}
         taken: dict[str, Deployment] = {}
         for deployment in self._deployments:
             for reading in deployment.readings():
-                if reading.cluster and taken.setdefault(reading.cluster, deployment) is not deployment:
-                    reading = replace(reading, cluster=self._other_name(reading.cluster, deployment.seed))
-                found.setdefault(reading.address, reading)
+                cluster = reading.cluster
+                if cluster and taken.setdefault(cluster, deployment) is not deployment:
+                    cluster = self._other_name(cluster, deployment.seed)
+                found.setdefault(reading.address, replace(reading, cluster=cluster))
         return list(found.values())
 
     def close(self) -> None:
@@ -59,9 +60,7 @@ class MongoDB:
         for deployment in self._deployments:
             deployment.close()
 
-    def _mine(
-        self, hosts: Iterable[tuple[Deployment, Host]], seen: dict[Address, Host]
-    ) -> Sequence[Host]:
+    def _mine(self, hosts: Iterable[tuple[Deployment, Host]], seen: dict[Address, Host]) -> Sequence[Host]:
         for owner, host in hosts:
             if seen.setdefault(host.address, host) is host:
                 self._owners[id(host)] = owner

@@ -140,7 +140,9 @@ class Host:
         self.close()
         self._with_credentials = with_credentials
 
-    def _command(self, command: Mapping[str, Any], seconds: float, database: str = "admin") -> Mapping[str, Any]:
+    def _command(
+        self, command: Mapping[str, Any], seconds: float, database: str = "admin"
+    ) -> Mapping[str, Any]:
         if self._client is None:
             self._client = self._access.client(self.address, with_credentials=self._with_credentials)
         with pymongo.timeout(seconds):
@@ -250,7 +252,9 @@ class Host:
         known = dict(shard_map.get("map", {}))
         if "config" not in known:
             known["config"] = status.get("sharding", {}).get("configsvrConnectionString", "")
-        rows = self._section("routers", {"find": "mongos", "limit": 10_000, "batchSize": 10_000}, end, refused, "config")
+        rows = self._section(
+            "routers", {"find": "mongos", "limit": 10_000, "batchSize": 10_000}, end, refused, "config"
+        )
         routers = (rows or {}).get("cursor", {}).get("firstBatch", [])
         if refused:
             log.warning("%s: the router does not tell its cluster: refused %s", self.address, sorted(refused))
@@ -324,7 +328,7 @@ class _Databases:
         return changed
 
     def totals(self) -> Mapping[str, float]:
-        """The sums over all databases and the room on the disk, when all were measured and one of them anew."""
+        """The sums over all databases and the room on the disk, when all were measured, and one anew."""
         marks = tuple(id(sizes) for sizes in self.sizes.values())
         if not self.due or self.sizes.keys() != self.due.keys() or marks == self._summed:
             return {}
@@ -354,4 +358,3 @@ def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 def _text(value: object) -> str | None:
     return value[:50] if isinstance(value, str) and value else None
-

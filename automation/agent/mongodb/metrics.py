@@ -1,7 +1,7 @@
 """What is measured of a MongoDB server: a row for each metric, with its sources in order of preference. Pure.
 
-Sources are paths into the server's answers, such as `serverStatus/connections/current`. What stands in capitals is
-computed of other numbers (`numbers`).
+Sources are paths into the server's answers, such as `serverStatus/connections/current`. What stands in
+capitals is computed of other numbers (`numbers`).
 """
 
 from __future__ import annotations
@@ -149,7 +149,10 @@ SERVER = (
     _rate("SYSTEM_NETWORK_BYTES_IN", "systemMetrics/netstat/IpExt:InOctets"),
     _rate("SYSTEM_NETWORK_BYTES_OUT", "systemMetrics/netstat/IpExt:OutOctets"),
     # Milliseconds in each second, as percent: of one processor, and of all of them.
-    *(_rate(f"SYSTEM_CPU_{name}", f"systemMetrics/cpu/{place}_ms", scale=0.1) for name, place in _CPU.items()),
+    *(
+        _rate(f"SYSTEM_CPU_{name}", f"systemMetrics/cpu/{place}_ms", scale=0.1)
+        for name, place in _CPU.items()
+    ),
     *(
         _rate(
             f"SYSTEM_NORMALIZED_CPU_{name}",
@@ -164,7 +167,9 @@ SERVER = (
     _gauge("DISK_PARTITION_SPACE_PERCENT_FREE", "systemMetrics/mounts/PERCENT_FREE", "dbStats/PERCENT_FREE"),
     _gauge("DISK_PARTITION_SPACE_PERCENT_USED", "systemMetrics/mounts/PERCENT_USED", "dbStats/PERCENT_USED"),
     # Which disk holds the data is not told: operations are of all disks, the utilization is of the busiest.
-    *_rows(Kind.RATE, "DISK_PARTITION_IOPS_{}", "systemMetrics/DISKS/{}s", {**_READ_WRITE, "TOTAL": "operation"}),
+    *_rows(
+        Kind.RATE, "DISK_PARTITION_IOPS_{}", "systemMetrics/DISKS/{}s", {**_READ_WRITE, "TOTAL": "operation"}
+    ),
     *(
         Row(
             f"DISK_PARTITION_LATENCY_{name}",

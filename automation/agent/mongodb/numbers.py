@@ -25,9 +25,7 @@ class Answers:
     db_path: str | None = None
 
 
-_PATHS = frozenset(
-    path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path
-)
+_PATHS = frozenset(path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path)
 
 
 def numbers_of(answers: Answers) -> Numbers:
@@ -41,7 +39,7 @@ def numbers_of(answers: Answers) -> Numbers:
 
 
 def restart_mark(answers: Answers) -> tuple[int | None, float | None]:
-    """The process id and the uptime in seconds: a counter is one counter as long as the id stays and time goes on."""
+    """The process id and the uptime in seconds, by which a restart is known."""
     status = answers.sections.get("serverStatus", {})
     pid, uptime = _number(status.get("pid")), _number(status.get("uptimeMillis"))
     return (None if pid is None else int(pid)), (None if uptime is None else uptime / 1000)
@@ -51,7 +49,8 @@ def _derived(answers: Answers) -> Numbers:
     sections = answers.sections
     found: dict[str, float | None] = {
         "serverStatus/connections/TOTAL": _sum(
-            _at(sections, "serverStatus/connections/current"), _at(sections, "serverStatus/connections/available")
+            _at(sections, "serverStatus/connections/current"),
+            _at(sections, "serverStatus/connections/available"),
         ),
         "serverStatus/mem/COMPUTED": _sum(
             _at(sections, "serverStatus/mem/virtual"), -(_at(sections, "serverStatus/mem/mapped") or 0.0)
@@ -69,7 +68,8 @@ def _derived(answers: Answers) -> Numbers:
 def _disks(disks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
     """The sums over all disks, and how long each was busy."""
     found: dict[str, float | None] = {
-        f"systemMetrics/disks/{name}/io_time_ms": _number(disk.get("io_time_ms")) for name, disk in disks.items()
+        f"systemMetrics/disks/{name}/io_time_ms": _number(disk.get("io_time_ms"))
+        for name, disk in disks.items()
     }
     for field in ("reads", "writes", "read_time_ms", "write_time_ms"):
         values = [value for disk in disks.values() if (value := _number(disk.get(field))) is not None]

@@ -42,7 +42,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Named:
-    """Servers that a server names, texts that are no address the platform takes, and sets of a sharded cluster."""
+    """Servers that a server names, texts that are no such address, and sets of a sharded cluster."""
 
     members: tuple[Member, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -57,14 +57,13 @@ def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
         return ARBITER
     if "configsvr" in hello:
         return CONFIG_SERVER
+    if not hello.get("setName") and not hello.get("isreplicaset"):
+        return "SHARD_STANDALONE" if is_shard else STANDALONE
     prefix = "SHARD" if is_shard else "REPLICA"
-    if hello.get("setName"):
-        if hello.get("isWritablePrimary") or hello.get("ismaster"):
-            return f"{prefix}_PRIMARY"
-        return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING
-    if hello.get("isreplicaset"):
-        return RECOVERING  # told to be in a set, and in none yet
-    return "SHARD_STANDALONE" if is_shard else STANDALONE
+    if hello.get("setName") and (hello.get("isWritablePrimary") or hello.get("ismaster")):
+        return f"{prefix}_PRIMARY"
+    # Without the name of a set it waits to be taken into one.
+    return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING
 
 
 def own_address(hello: Mapping[str, Any]) -> Address | None:
@@ -74,7 +73,7 @@ def own_address(hello: Mapping[str, Any]) -> Address | None:
 
 
 def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None) -> Named:
-    """The members of a server's replica set: hosts, passives and arbiters of `hello`, hidden ones of the status."""
+    """The members of a replica set: hosts, passives and arbiters of `hello`, hidden ones of the status."""
     set_name = hello.get("setName")
     if not set_name:
         return Named()
@@ -105,8 +104,9 @@ def members_of_cluster(
 ) -> Named:
     """The servers of a sharded cluster, as a router tells them.
 
-    `shards` is `listShards.shards`, `shard_map` is `getShardMap.map`, `routers` are rows of `config.mongos`; `now`
-    bears no zone, as the times of the rows do. The cluster has the name of the replica set of its config servers.
+    `shards` is `listShards.shards`, `shard_map` is `getShardMap.map`, `routers` are rows of `config.mongos`;
+    `now` bears no zone, as the times of the rows do. The cluster has the name of the replica set of its
+    config servers.
     """
     config_set, config_hosts = _set_and_hosts(str(shard_map.get("config", "")))
     cluster = config_set or "sharded cluster"
