@@ -53,6 +53,7 @@ from alerting.services.leases import (
     LONGEST_ATTEMPT,
     lapses_of,
     lease_finish,
+    leased_at,
     leases_change,
     leases_finish,
     leases_release,
@@ -529,7 +530,7 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
         ended=[(one, alerts[one.alert_id]) for one in finished if one.alert_id in alerts], now=now
     )
     tried = [
-        (job.notification.destination, outcome)
+        (job.notification.destination, leased_at(job.notification), outcome)
         for job, outcome in recorded
         if job.message is not None and outcome.reason != HELD_UP
     ]

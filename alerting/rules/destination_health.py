@@ -1,5 +1,6 @@
 """What an attempt says about its destination and host (decisions 7). Pure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -56,16 +57,24 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
     )
 
 
-def connected_at(outcome: Outcome, now: datetime) -> datetime | None:
-    """The latest time at which the host surely took a connection; None where the attempt proves none.
+def last_connections(attempts: Iterable[tuple[str, datetime, Outcome]]) -> dict[str, tuple[datetime, bool]]:
+    """Return for each host when the last of its attempts was claimed, and whether it found a connection.
 
-    A request without an answer connected when it began: the host may have gone away since.
+    `attempts` are hosts, times of claims and outcomes, in any order. The time of the outcome does not count:
+    a host may answer requests on their way for long after it took its last connection.
     """
-    if outcome.status is DeliveryStatus.DELIVERED:
-        return now
-    if outcome.reached or outcome.fault is Fault.DESTINATION:
-        return now - timedelta(milliseconds=outcome.latency_ms)
-    return None
+    last: dict[str, tuple[datetime, bool]] = {}
+    for host, claimed, outcome in attempts:
+        if (connected := _has_connected(outcome)) is not None:
+            last[host] = max(last.get(host, (claimed, connected)), (claimed, connected))
+    return last
+
+
+def _has_connected(outcome: Outcome) -> bool | None:
+    """Return whether the attempt found a connection; None if it failed before it tried."""
+    if outcome.status is DeliveryStatus.DELIVERED or outcome.reached or outcome.fault is Fault.DESTINATION:
+        return True
+    return False if outcome.fault is Fault.HOST else None
 
 
 def _asked_to_wait(health: Health, now: datetime) -> datetime | None:

@@ -18,13 +18,13 @@ from alerting.rules.destination_health import (
     PROBE_EVERY,
     PROBED_AFTER,
     Health,
-    connected_at,
     health_after,
+    last_connections,
     probe_gap,
 )
 from alerting.selectors.credentials import Credentials
 from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, Fault
+from integrations.choices import ChannelType
 from integrations.outcome import Outcome
 from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
@@ -142,26 +142,25 @@ def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
         host.save(update_fields=["next_try"])
 
 
-def destinations_record(*, ended: Iterable[tuple[str, Outcome]], now: datetime) -> None:
-    """Keep what attempts said of destinations and hosts; what waited for those that are back is due now."""
+def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: datetime) -> None:
+    """Keep what attempts said of destinations and hosts; what waited for those that are back is due now.
+
+    `ended` are destinations, times of claims and outcomes.
+    """
     outcomes = sorted(ended, key=lambda one: one[0])
-    rows = Destination.objects.filter(id__in=[one for one, _ in outcomes]).order_by("id").select_for_update()
+    names = [name for name, _, _ in outcomes]
+    rows = Destination.objects.filter(id__in=names).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
-    connected: dict[str, datetime] = {}
-    unreachable: set[str] = set()
-    for name, outcome in outcomes:
-        destination = known.get(name)
-        if destination is not None:
-            _record(destination, outcome, now)
-            # What failed before a connection was tried says nothing of the host.
-            if at := connected_at(outcome, now):
-                connected[destination.host] = max(at, connected.get(destination.host, at))
-            elif outcome.fault is Fault.HOST:
-                unreachable.add(destination.host)
+    attempts = [(known[name], claimed, outcome) for name, claimed, outcome in outcomes if name in known]
+    for destination, _, outcome in attempts:
+        _record(destination, outcome, now)
+    last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)
+    connected = [host for host, (_, is_connected) in last.items() if is_connected]
     away = dict(UnreachableHost.objects.filter(host__in=connected).values_list("host", "since"))
-    back = {host for host, since in away.items() if connected[host] >= since}
-    for host in sorted((back | unreachable - connected.keys()) - {""}):
-        _record_host(host, host in back, now)
+    for host, (claimed, is_connected) in sorted(last.items()):
+        # Only an attempt that was claimed since then is a probe.
+        if not is_connected or (host in away and claimed >= away[host]):
+            _record_host(host, is_connected, now)
 
 
 def _record(row: Destination, outcome: Outcome, now: datetime) -> None:

@@ -59,6 +59,13 @@ def leases_take(*, ids: Sequence[str], worker: int, now: datetime) -> list[Notif
     return [taken[one] for one in ids if one in taken]
 
 
+def leased_at(notification: Notification) -> datetime:
+    """When the notification, as `leases_take` returned it, was taken in hand."""
+    if notification.lease_until is None:
+        raise ValueError(f"notification {notification.id} has no lease")
+    return notification.lease_until - LEASE
+
+
 def lease_finish(notification: Notification, **changes: Any) -> bool:
     """Change the row and release it, if the lease is still ours: the token is the fence."""
     held = Notification.objects.filter(id=notification.id, lease_token=notification.lease_token)

@@ -6,7 +6,7 @@ code until the simulator found them.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -124,6 +124,22 @@ def _no_probing_of_hosts(patch: Patch) -> None:
     )
 
 
+def _any_answer_shows_a_host_back(patch: Patch) -> None:
+    """Also the answer to a request that was on its way before the host went away."""
+    real = destination_health.last_connections
+
+    def last_connections(
+        attempts: Iterable[tuple[str, datetime, Outcome]],
+    ) -> dict[str, tuple[datetime, bool]]:
+        answered = datetime.max.replace(tzinfo=UTC)
+        return real(
+            (host, claimed if outcome.fault is Fault.HOST else answered, outcome)
+            for host, claimed, outcome in attempts
+        )
+
+    patch.setattr(destination_health, "last_connections", last_connections)
+
+
 def _every_fault_is_the_hosts(patch: Patch) -> None:
     def host_is_at_fault(real: Callable[..., Outcome]) -> Callable[..., Outcome]:
         def send(*args: Any, **named: Any) -> Outcome:
@@ -190,4 +206,5 @@ BREAKS = (
     Break("a worker that slept sends what it had in hand", 68, _ORDER, _late_sending),
     Break("a project takes all that is left", 215, _FAIR, _no_share),
     Break("Retry-After is forgotten over an earlier answer", 20, _BACK, _asking_to_wait_is_forgotten),
+    Break("an answer to an older request shows a host back", 118, _PLACE, _any_answer_shows_a_host_back),
 )

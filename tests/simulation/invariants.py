@@ -48,6 +48,8 @@ class Watch:
         self.world = world
         self.found: list[Violation] = []
         self._asked_to_wait: dict[str, tuple[float, float]] = {}
+        self._last_attempt: dict[str, tuple[float, bool]] = {}
+        """At each host: when it was claimed, and whether it found a connection."""
         self._unreachable: dict[str, float] = {}
         self._failing: set[str] = set()
         self._due_back: dict[str, tuple[float, float]] = {}
@@ -141,10 +143,12 @@ class Watch:
             return
         seconds = self.world.seconds
         host = request.receiver.host
-        if outcome.fault is Fault.HOST:
-            self._unreachable.setdefault(host, seconds)
-        else:
+        attempt = (request.claimed, outcome.fault is not Fault.HOST)
+        self._last_attempt[host] = max(attempt, self._last_attempt.get(host, attempt))
+        if self._last_attempt[host][1]:
             self._unreachable.pop(host, None)
+        else:
+            self._unreachable.setdefault(host, seconds)
         if outcome.retry_after:
             known = self._asked_to_wait.get(one.destination, (0.0, 0.0))
             self._asked_to_wait[one.destination] = max(known, (seconds, request.ended + outcome.retry_after))

@@ -22,8 +22,8 @@ from alerting.rules.windows import WindowSpan, covering
 from alerting.selectors.due import due_of
 from alerting.selectors.notified import Notified
 from alerting.services import notification_rows
-from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED
-from integrations.choices import ENDS, TELLING, Fault, MessageKind
+from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
+from integrations.choices import ENDS, TELLING, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.ids import derived_id
@@ -428,7 +428,10 @@ class MemoryStore:
             one = job.notification
             self.tries.setdefault(one.id, []).append((one.attempts, outcome.reason, now))
         tried = [(job, outcome) for job, outcome in recorded if outcome.reason != delivery.HELD_UP]
-        self._record_destinations([(job.notification.destination, outcome) for job, outcome in tried], now)
+        attempts = [
+            (job.notification.destination, leased_at(job.notification), outcome) for job, outcome in tried
+        ]
+        self._record_destinations(attempts, now)
 
     def _record_one(self, job: delivery.Job, outcome: Outcome, now: datetime) -> bool:
         """`_record_one`."""
@@ -454,11 +457,9 @@ class MemoryStore:
         number = sum(row.kind == kind for row in rows)
         self._insert(notification_rows.alert_row(setting, kind, alert, due=due, now=now, number=number))
 
-    def _record_destinations(self, ended: Sequence[tuple[str, Outcome]], now: datetime) -> None:
+    def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""
-        connected: dict[str, datetime] = {}
-        unreachable: set[str] = set()
-        for name, outcome in sorted(ended, key=lambda one: one[0]):
+        for name, _, outcome in sorted(ended, key=lambda one: one[0]):
             place = self.places[name]
             before = Health(**{field: getattr(place, field) for field in _HEALTH})
             after = destination_health.health_after(before, outcome, now)
@@ -466,14 +467,13 @@ class MemoryStore:
                 setattr(place, field, getattr(after, field))
             if before.failures and not after.failures:
                 self.due_at_once(partial(_goes_to, name), now)
-            if at := destination_health.connected_at(outcome, now):
-                connected[place.host] = max(at, connected.get(place.host, at))
-            elif outcome.fault is Fault.HOST:
-                unreachable.add(place.host)
-        away = {host: self.down[host].since for host in connected if host in self.down}
-        back = {host for host, since in away.items() if connected[host] >= since}
-        for host in sorted(back | unreachable - connected.keys()):
-            self._record_host(host, host in back, now)
+        last = destination_health.last_connections(
+            (self.places[name].host, claimed, outcome) for name, claimed, outcome in ended
+        )
+        for host, (claimed, is_connected) in sorted(last.items()):
+            down = self.down.get(host)
+            if not is_connected or (down and claimed >= down.since):
+                self._record_host(host, is_connected, now)
 
     def _record_host(self, host: str, reached: bool, now: datetime) -> None:
         """`_record_host`."""

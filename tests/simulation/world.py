@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from alerting import delivery
 from alerting.models import Notification
-from alerting.services.leases import LEASE
+from alerting.services.leases import LEASE, leased_at
 from integrations.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
 from opsapi.outbound.errors import OutboundReason
@@ -208,8 +208,7 @@ class World:
     def request(self, worker: int, job: delivery.Job) -> Request:
         """One attempt, by the real channel up to the outside seam; `ended` says when its outcome is there."""
         one = job.notification
-        assert one.lease_until is not None
-        claimed = (one.lease_until - LEASE - BEGINNING).total_seconds()
+        claimed = (leased_at(one) - BEGINNING).total_seconds()
         ready = max(
             (one.due - BEGINNING).total_seconds(), self._last_end.get((one.destination, one.subject), 0.0)
         )

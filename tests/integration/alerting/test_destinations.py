@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -299,17 +298,33 @@ class TestFaults:
         assert deliver_all(START + 10 * SECOND) == 8
         assert not UnreachableHost.objects.exists()
 
-    @pytest.mark.parametrize(("seconds", "stays_away"), [(8, True), (2, False)])
+    @pytest.mark.parametrize("outcome", [TAKEN, NO_ANSWER], ids=["taken", "hung"])
     def test_only_a_connection_made_since_then_says_that_a_host_is_back(
-        self, seconds: int, stays_away: bool, project: Project, outside: Outside
+        self, outcome: Outcome, project: Project, outside: Outside
     ) -> None:
         set_up(project, A, B)
         down(project)
         first, second = begin(START)
         delivery.record([(second, AWAY)], clock=lambda: START + 2 * SECOND)
-        hung = replace(NO_ANSWER, latency_ms=1000 * seconds)
-        delivery.record([(first, hung)], clock=lambda: START + 8 * SECOND)
-        assert UnreachableHost.objects.exists() == stays_away
+        delivery.record([(first, outcome)], clock=lambda: START + 8 * SECOND)
+        assert UnreachableHost.objects.exists()
+        outside.outcome = outcome
+        deliver_all(START + MINUTE)
+        assert not UnreachableHost.objects.exists()
+
+    def test_an_answer_to_an_older_request_hides_no_host_that_takes_no_connection(
+        self, project: Project, outside: Outside
+    ) -> None:
+        """A server that shuts down answers what it took and takes nothing more."""
+        set_up(project, A)
+        down(project)
+        [older] = begin(START)
+        other: Project = ProjectFactory.create()
+        set_up(other, B)
+        down(other)
+        [newer] = begin(START + SECOND)
+        delivery.record([(older, TAKEN), (newer, AWAY)], clock=lambda: START + 8 * SECOND)
+        assert UnreachableHost.objects.get().since == START + 8 * SECOND
 
     def test_another_host_is_notified_meanwhile(self, project: Project, outside: Outside) -> None:
         set_up(project, A, ELSEWHERE)

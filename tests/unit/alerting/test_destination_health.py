@@ -2,10 +2,17 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
 import pytest
 
-from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, connected_at, health_after
+from alerting.rules.destination_health import (
+    PROBE_EVERY,
+    PROBED_AFTER,
+    Health,
+    health_after,
+    last_connections,
+)
 from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
 
@@ -75,20 +82,30 @@ def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
 
 
 HUNG = Outcome(DeliveryStatus.RETRY, "sent, no answer", 8_000, perhaps_received=True, reached=True)
+HOST = "https://hooks.example.com:443"
 
 
 @pytest.mark.parametrize(
-    ("outcome", "connected"),
+    ("outcome", "connections"),
     [
-        (TAKEN, NOW),
-        (HUNG, NOW - timedelta(seconds=8)),
-        (BROKEN, NOW - timedelta(milliseconds=5)),
-        (AWAY, None),
-        (REFUSED, None),
+        (TAKEN, {HOST: (NOW, True)}),
+        (HUNG, {HOST: (NOW, True)}),
+        (BROKEN, {HOST: (NOW, True)}),
+        (AWAY, {HOST: (NOW, False)}),
+        (REFUSED, {}),
     ],
     ids=["taken", "hung", "broken", "away", "not tried"],
 )
-def test_a_request_without_an_answer_connected_when_it_began(
-    outcome: Outcome, connected: datetime | None
+def test_an_attempt_says_whether_its_host_takes_connections(
+    outcome: Outcome, connections: dict[str, tuple[datetime, bool]]
 ) -> None:
-    assert connected_at(outcome, NOW) == connected
+    assert last_connections([(HOST, NOW, outcome)]) == connections
+
+
+@pytest.mark.parametrize(("last", "is_connected"), [(TAKEN, True), (AWAY, False)], ids=["taken", "away"])
+def test_the_attempt_that_was_claimed_last_says_it_in_whatever_order_they_end(
+    last: Outcome, is_connected: bool
+) -> None:
+    attempts = [(HOST, BEFORE, TAKEN), (HOST, NOW, last), (HOST, BEFORE, AWAY)]
+    for order in permutations(attempts):
+        assert last_connections(order) == {HOST: (NOW, is_connected)}
