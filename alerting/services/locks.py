@@ -46,3 +46,14 @@ def global_configs_try_share() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
         return bool(cursor.fetchone()[0])
+
+
+def config_hold(group_id: str | None) -> None:
+    """Wait until nobody writes configurations of the project, or for None global ones, and keep it so.
+
+    Until the transaction ends.
+    """
+    if group_id is None:
+        global_configs_share()
+    else:
+        project_lock(group_id)

@@ -13,6 +13,7 @@ from alerting.selectors.credentials import credentials_gone, setting_of
 from alerting.selectors.due import held_against
 from alerting.selectors.settings import stands_for_people
 from alerting.services.alerts import alert_facts
+from alerting.services.locks import config_hold
 from alerting.services.notifications import notifications_drop
 from events.choices import DiffType
 from events.diffs import diff
@@ -39,6 +40,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
             NOTIFICATION_NOT_FOUND, when it is gone.
     """
     actor_hold(actor)
+    _hold_configuration(notification)
     # Whoever ends the alert or records a delivery of it holds this lock too.
     alert = Alert.objects.select_for_update().filter(id=notification.alert_id).first()
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
@@ -57,6 +59,16 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
     )
     _record(row, alert, actor, now)
     wake_workers()
+
+
+def _hold_configuration(notification: Notification) -> None:
+    """Let nobody take it out of its configuration until the transaction ends: it would stay due.
+
+    To be called before the alert is locked, as whoever changes a configuration does it.
+    """
+    setting = setting_of(notification)
+    if setting is not None:
+        config_hold(setting.config.group_id)
 
 
 def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | None:

@@ -19,9 +19,16 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.api.schema import openapi_document
 from tests.api.bodies import alert_config, email, global_alert_config, host, report
+from tests.api.people import refusal
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_config, make_global_config
+from tests.factories.alerting import (
+    EMAIL,
+    make_alert,
+    make_config,
+    make_failed_notification,
+    make_global_config,
+)
 from tests.racing import THREADS, at_once, on_own_connection, while_it_waits
 
 T = TypeVar("T")
@@ -213,3 +220,22 @@ def test_a_configuration_that_comes_to_name_a_project_while_it_is_deleted_raises
     evaluated()
     assert (Signal.objects.count(), Alert.objects.count()) == (0, 0)
     assert AlertConfig.objects.get().group_ids == [project.id]
+
+
+@pytest.mark.parametrize("is_global", [False, True])
+def test_what_is_taken_out_of_a_configuration_meanwhile_is_not_resent(
+    owner: ApiClient, project: Project, is_global: bool
+) -> None:
+    config = make_global_config() if is_global else make_config(project)
+    alert = make_alert(project, config_id=config.id, is_global=is_global)
+    failed = make_failed_notification(project, alert, config)
+
+    def take_out() -> None:
+        others = {"notifications": [EMAIL]}
+        alert_config_update(config=config, read=lambda _: others, actor=SYSTEM, now=clock.now())
+
+    path = f"/groups/{project.id}/alerts/{failed.alert_id}/notifications/{failed.id}/resend"
+    answer = while_it_waits(lambda: owner.post(path, None), take_out)
+    assert refusal(answer) == (409, "NOTIFICATION_CANNOT_BE_RESENT")
+    failed.refresh_from_db()
+    assert failed.status == "FAILED"

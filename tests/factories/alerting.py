@@ -68,9 +68,11 @@ def make_notification(project: Project, **changes: Any) -> Notification:
     return Notification.objects.create(**(values | changes))
 
 
-def make_failed_notification(project: Project, alert: Alert | None = None) -> Notification:
-    """A webhook that was refused for good; of an alert of its own unless one is given."""
-    config = make_config(project)
+def make_failed_notification(
+    project: Project, alert: Alert | None = None, config: AlertConfig | None = None
+) -> Notification:
+    """A webhook that was refused for good; its alert and configuration are new unless they are given."""
+    config = config or make_config(project)
     return make_notification(
         project,
         alert=alert or make_alert(project, config_id=config.id),
