@@ -8,7 +8,7 @@ import requests
 from requests.auth import HTTPDigestAuth
 
 from opsapi.api.links import AGENTS, PUBLIC
-from tests.processes.platform import Platform, installation
+from tests.processes.platform import Platform, installation, started_before
 
 
 @pytest.fixture
@@ -18,10 +18,17 @@ def platform() -> Iterator[Platform]:
         yield made
 
 
+@pytest.fixture
+def prepared() -> Iterator[Platform]:
+    """The same, which was started before: for tests that are not about the first start."""
+    with started_before() as made:
+        yield made
+
+
 @pytest.fixture(scope="module")
 def running() -> Iterator[Platform]:
     """A started one, for tests of a module that leave it as it is."""
-    with installation() as made:
+    with started_before() as made:
         made.start()
         yield made
         made.stop()

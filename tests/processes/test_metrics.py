@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import Platform, installation
+from tests.processes.platform import Platform, started_before
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -33,7 +33,7 @@ def platform(mail_server: MailReceiver) -> Iterator[Platform]:
         "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
         "OPSAPI_WORKERS": "2",
     }
-    with installation(**environment) as made:
+    with started_before(**environment) as made:
         made.start()
         yield made
 

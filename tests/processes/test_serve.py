@@ -32,16 +32,16 @@ def test_its_log_is_lines_with_a_time(running: Platform) -> None:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_everything_in_order_when_told_to_stop(platform: Platform, signum: signal.Signals) -> None:
-    platform.start()
+def test_it_ends_everything_in_order_when_told_to_stop(prepared: Platform, signum: signal.Signals) -> None:
+    prepared.start()
     with ExitStack() as connections:
         idle = [
-            connections.enter_context(socket.create_connection(("127.0.0.1", platform.port)))
+            connections.enter_context(socket.create_connection(("127.0.0.1", prepared.port)))
             for _ in range(3)
         ]
         idle[0].sendall(b"GET /health/live HTTP/1.1\r\nHost: lo")
-        assert platform.stop(signum) == 0
-    log = platform.log
+        assert prepared.stop(signum) == 0
+    log = prepared.log
     assert (
         log.index("stopping") < log.index("Shutting down: Master") < log.index("database system is shut down")
     )
@@ -54,42 +54,42 @@ def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:
     assert platform.stop() == 0
 
 
-def test_it_replaces_every_child_that_is_killed(platform: Platform) -> None:
-    platform.start()
+def test_it_replaces_every_child_that_is_killed(prepared: Platform) -> None:
+    prepared.start()
     for role in ("postgres", "gunicorn", "gunicorn worker", "run_worker"):
-        killed = platform.child(role)
+        killed = prepared.child(role)
         os.kill(killed, signal.SIGKILL)
         eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # mypy infers no default
-        eventually(lambda role=role: platform.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
-        eventually(platform.answers)
-        eventually(lambda: _has_database(platform))
-    assert platform.stop() == 0
+        eventually(lambda role=role: prepared.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
+        eventually(prepared.answers)
+        eventually(lambda: _has_database(prepared))
+    assert prepared.stop() == 0
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
-def test_it_starts_at_once_after_it_was_killed(platform: Platform, signum: signal.Signals) -> None:
-    platform.start()
-    assert platform.manage("bootstrap", "ada").returncode == 0
-    before = descendants(platform.pid)
-    os.kill(platform.pid, signum)  # and no waiting
-    old = platform.process
-    platform.start()
+def test_it_starts_at_once_after_it_was_killed(prepared: Platform, signum: signal.Signals) -> None:
+    prepared.start()
+    assert prepared.manage("bootstrap", "ada").returncode == 0
+    before = descendants(prepared.pid)
+    os.kill(prepared.pid, signum)  # and no waiting
+    old = prepared.process
+    prepared.start()
     assert old is not None
     old.wait()
     assert not any(map(is_running, before))
-    assert platform.answers()
-    assert "bootstrap" not in platform.output
+    assert prepared.answers()
+    assert "bootstrap" not in prepared.output
 
 
-def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(platform: Platform) -> None:
+def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: Platform) -> None:
     serve = f"{sys.executable} {ROOT / 'manage.py'} serve --parent $$"
-    platform.launch("sh", "-c", f"{serve}; true")
-    platform.wait_ready()
-    processes = descendants(platform.pid)
-    platform.kill()
-    platform.start()  # at once: it waits for the other to finish
+    prepared.launch("sh", "-c", f"{serve}; true")
+    prepared.wait_ready()
+    processes = descendants(prepared.pid)
+    prepared.kill()
+    prepared.start()  # at once: it waits for the other to finish
     assert not any(map(is_running, processes))
-    assert platform.answers()
+    assert prepared.answers()
 
 
 def test_a_second_one_on_the_same_directory_is_refused(running: Platform) -> None:
