@@ -69,7 +69,7 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
     """
     actor_hold(actor)
     if "tags" in changes:
-        # First, as in deleting.
+        # Before the project is locked, as in deleting: what reacts takes locks whose holders wait for it.
         project, tags = _live(group_id), changes["tags"]
         group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
     # The weaker lock: reports go on meanwhile.
