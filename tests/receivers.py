@@ -6,6 +6,7 @@ its conftest. Both point the settings at themselves.
 
 import asyncio
 import contextlib
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,9 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from pytest_django import Settings
 
 LOOPBACK = ip_network("127.0.0.0/8")
+
+# Threads of the mail server log each connection, also between two tests, when nothing captures the lines.
+logging.getLogger("mail.log").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
