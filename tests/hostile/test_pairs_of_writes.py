@@ -19,7 +19,7 @@ from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 from tests.hostile.budget import LONG
 from tests.hostile.interleaving import Statement
-from tests.hostile.pairs import Pair, Pairs
+from tests.hostile.pairs import NOT_FOUND, Answer, Outcome, Pair, Pairs, expected
 from tests.hostile.scene import Scene
 from tests.hostile.writes import Write, writes
 
@@ -112,3 +112,30 @@ def test_a_missing_lock_is_found(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) 
             patched.setattr(lock, instead)
             pairs.alone = {}
             assert next(pairs.faults(pair), None), f"{lock} is missing, and nothing was found"
+
+
+CHANGED: Answer = (200, "")
+DELETED: Answer = (204, "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "rows", "is_expected"),
+    [
+        pytest.param((CHANGED, DELETED), ["changed"], True, id="first, second"),
+        pytest.param((NOT_FOUND, DELETED), ["deleted"], True, id="second, first"),
+        pytest.param((NOT_FOUND, DELETED), ["changed"], True, id="deleted before the answer was made"),
+        pytest.param((CHANGED, NOT_FOUND), ["changed"], False, id="the other one finds nothing"),
+        pytest.param((CHANGED, DELETED), ["deleted"], False, id="the change is lost"),
+    ],
+)
+def test_the_write_that_was_held_may_find_nothing_to_answer(
+    answers: tuple[Answer, Answer], rows: list[str], is_expected: bool
+) -> None:
+    orders = [
+        Outcome((CHANGED, DELETED), {"events": ["changed"]}),
+        Outcome((NOT_FOUND, DELETED), {"events": ["deleted"]}),
+    ]
+    assert (Outcome(answers, {"events": rows}) in expected(orders, first=0)) is is_expected
+    turned = [Outcome((order.answers[1], order.answers[0]), order.state) for order in orders[::-1]]
+    outcome = Outcome((answers[1], answers[0]), {"events": rows})
+    assert (outcome in expected(turned, first=1)) is is_expected
