@@ -301,6 +301,7 @@ SPECTACULAR_SETTINGS = {
         "Region": "integrations.choices.Region",
         "MatcherField": "alerting.rules.matching.MatcherField",
         "MatcherOperator": "alerting.rules.matching.MatcherOperator",
+        "KindEnum": "integrations.choices.MessageKind",
         "Engine": "automation.metric_spec.Engine",
         "Metric": "automation.metrics.Metric",
         "MetricKind": "automation.metric_spec.MetricKind",

@@ -159,7 +159,7 @@ def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]])
 
 
 def _meaning(metric: Metric) -> str:
-    per_second = " Per second." if metric.spec.kind is MetricKind.RATE else ""
+    per_second = " A rate per second." if metric.spec.kind is MetricKind.RATE else ""
     return metric.spec.meaning + per_second
 
 
