@@ -240,6 +240,8 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 # More parameters than a request line of gunicorn can hold: unknown ones are ignored, however many.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+# No form takes a file: larger ones are passed over, where Django would write them to the disk for anybody.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.MemoryFileUploadHandler"]
 SILENCED_SYSTEM_CHECKS = [
     "security.W004",  # HSTS is sent on every response by opsapi.api.middleware, five minutes as decided
     "auth.W004",  # usernames are unique by username_key, the form they are looked up by

@@ -2,10 +2,13 @@
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from pytest_django import Settings
 
 from accesslist.models import Project, User
 from tests.admin.rows import fill, make_operator, record_event
@@ -67,3 +70,12 @@ def test_odd_log_ins_are_refused(project: Project, text: str) -> None:
     }
     answer = browser.post("/admin/login/?next=//evil.example/", fields)
     assert answer.status_code in {200, 400, 403}
+
+
+def test_a_file_that_is_sent_along_is_written_nowhere(settings: Settings, tmp_path: Path) -> None:
+    """By nobody, not even strangers: the disk may be full, or have no place for it."""
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path / "nowhere")
+    file = SimpleUploadedFile("disk.img", b"x" * (settings.FILE_UPLOAD_MAX_MEMORY_SIZE + 1))
+    answer = Client().post("/admin/login/", {"username": "ada", "password": "wrong", "file": file})
+    assert answer.status_code == 403
+    assert answer.context["form"]["username"].value() == "ada"
