@@ -32,8 +32,9 @@ def address_of(hostname: str, port: int) -> Address | None:
 def read_address(text: str, default_port: int) -> Address | None:
     """The address `host`, `host:port` or `[ipv6]:port`; None when it is none that the platform takes."""
     if text.startswith("["):
-        hostname, _, rest = text[1:].partition("]")
-        port = rest[1:] if rest.startswith(":") else rest
+        hostname, _, port = text[1:].partition("]:") if "]:" in text else (text[1:-1], "", "")
+        if text.count("]") != 1 or (not port and not text.endswith("]")):
+            return None
     elif text.count(":") > 1 and canonical_hostname(text):
         hostname, port = text, ""
     else:

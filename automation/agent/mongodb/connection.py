@@ -18,7 +18,6 @@ from automation.agent.mongodb.topology import DEFAULT_PORT
 CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 
-_SRV = "mongodb+srv://"
 _KEPT = frozenset(
     name.lower()
     for name in (
@@ -79,12 +78,9 @@ class Access:
 
 
 def check(text: str) -> None:
-    """Raise ValueError, without secrets, when this is no connection string. No name is looked up."""
-    if text.startswith(_SRV):
-        if not re.fullmatch(r"mongodb\+srv://(?:[^@/]*@)?[A-Za-z0-9_.-]+(?:/[^?]*)?(?:\?.*)?", text):
-            raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
-        return
-    read(text)
+    """Raise ValueError, without secrets, when this is no `mongodb+srv://` string. No name is looked up."""
+    if not re.fullmatch(r"mongodb\+srv://(?:[^@/]*@)?[A-Za-z0-9_.-]+(?:/[^?]*)?(?:\?.*)?", text):
+        raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
 
 
 def read(text: str) -> Access:
@@ -97,6 +93,8 @@ def read(text: str) -> Access:
     """
     try:
         parsed = uri_parser.parse_uri(text, DEFAULT_PORT, warn=False, connect_timeout=ANSWER_SECONDS)
+    except OSError as error:
+        raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
     except (InvalidURI, ConfigurationError, ValueError) as error:
         raise ValueError(f"is not a connection string: {without_secrets(str(error), text)}") from None
     seeds = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
-from automation.agent.mongodb.connection import Access, read, without_secrets
+from automation.agent.mongodb.connection import Access, check, read, without_secrets
 from automation.agent.mongodb.host import Answer, Host
 from automation.agent.mongodb.topology import (
     ARBITER,
@@ -27,6 +27,14 @@ log = logging.getLogger("opsapi.agent")
 
 LOOK_UP_AGAIN = 10.0
 """Seconds, while the DNS does not answer for `mongodb+srv://`."""
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Which servers a server named, and in whose name it spoke: its replica set, or the routers."""
+
+    group: str
+    members: frozenset[Address]
 
 
 class Deployment:
@@ -48,13 +56,14 @@ class Deployment:
         self._access: Access | None = None
         self._hosts: dict[Address, Host] = {}
         self._members: dict[Address, Member] = {}
-        self._named_by: dict[Address, frozenset[Address]] = {}
+        self._named_by: dict[Address, _Names] = {}
+        self._heard: set[Address] = set()
         self._shards: dict[str, Shard] = {}
         self._last: dict[Address, Reading] = {}
         self._fresh: dict[Address, Reading] = {}
-        self._answered = False
         self._problems: dict[object, str] = {}
         if connection_string.startswith("mongodb+srv://"):
+            check(connection_string)
             threading.Thread(target=self._look_up, name="srv", daemon=True).start()
         else:
             self._access = read(connection_string)
@@ -73,8 +82,8 @@ class Deployment:
         if self._access is None:
             return []
         self._forget_unnamed()
-        seeds = () if self._answered else self._access.seeds
-        self._answered = False
+        seeds = () if self._heard else self._access.seeds
+        self._heard = set()
         return [self._host(address) for address in dict.fromkeys([*self._members, *seeds])]
 
     def learn(self, answer: Answer) -> Sequence[Host]:
@@ -83,7 +92,6 @@ class Deployment:
         if answer.hello is None:
             return []
         known = frozenset(self._hosts)
-        self._answered = True
         self._take_members(answer)
         return [self._host(address) for address in self._members if address not in known]
 
@@ -136,8 +144,9 @@ class Deployment:
         ):
             own = Member(address, type_of(hello, is_shard=False))
             named = replace(named, members=(*named.members, own))
-        if named.members:
-            self._named_by[address] = frozenset(member.address for member in named.members)
+        self._heard.add(address)
+        group = "routers" if answer.cluster else str(hello.get("setName"))
+        self._named_by[address] = _Names(group, frozenset(member.address for member in named.members))
         self._members.update((member.address, self._better(member)) for member in named.members)
 
     def _better(self, member: Member) -> Member:
@@ -148,11 +157,21 @@ class Deployment:
         return member
 
     def _forget_unnamed(self) -> None:
-        """A server that nobody names any more is gone. What servers that do not answer named stays named."""
-        named = frozenset().union(*(names for by, names in self._named_by.items() if by in self._members))
+        """A server that nobody names any more is gone.
+
+        What a server named that does not answer holds as long as no other of its set, or no other router, does.
+        """
+        answered = {
+            self._named_by[address].group for address in self._heard if self._named_by[address].members
+        }
+        self._named_by = {
+            by: names
+            for by, names in self._named_by.items()
+            if by in self._heard or names.group not in answered
+        }
+        named = frozenset[Address]().union(*(names.members for names in self._named_by.values()))
         for address in self._members.keys() - named:
             log.info("%s is no member any more", address)
-            self._named_by.pop(address, None)
             self._last.pop(address, None)
             del self._members[address]
             if address in self._hosts:

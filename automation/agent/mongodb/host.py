@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, Callable
 
 import pymongo
@@ -32,6 +32,7 @@ DATABASES_EVERY = 600.0
 """Seconds between two looks at the sizes of databases: they cost the server more than all the rest."""
 
 MOST_DATABASES = 1000
+STALE = timedelta(seconds=30)
 PAUSE = 0.25
 
 _UNAUTHORIZED, _AUTHENTICATION_FAILED = 13, 18
@@ -160,7 +161,7 @@ class Host:
         taken = datetime.now(timezone.utc)
         end = self._clock() + ANSWER_SECONDS
         is_router = hello.get("msg") == "isdbgrid"
-        answers = self._answers(end, in_set=bool(hello.get("setName")), is_router=is_router)
+        answers = self._answers(hello, end)
         databases = None if is_router else self._database_samples()
         numbers = {**numbers_of(answers), **self._databases.totals()}
         process, seconds = restart_mark(answers)
@@ -192,17 +193,17 @@ class Host:
             if reasons[metric] is Why.ABSENT and self.missing.get(metric) is Why.REPORTED
         }
 
-    def _answers(self, end: float, *, in_set: bool, is_router: bool) -> Answers:
+    def _answers(self, hello: Mapping[str, Any], end: float) -> Answers:
         """Everything in one command; what is not in it, or where that is refused, by commands of its own."""
         sections: dict[str, Mapping[str, Any]] = {}
         refused: set[str] = set()
         whole = self._section("getDiagnosticData", {"getDiagnosticData": 1}, end, refused)
-        if whole is not None:
+        if whole is not None and _is_fresh(whole.get("data", {}), hello):
             sections.update(_sections(whole.get("data", {})))
         wanted: dict[str, tuple[Mapping[str, Any], str]] = {
             "serverStatus": ({"serverStatus": 1, "oplog": 1}, "admin")
         }
-        if in_set and not is_router:
+        if hello.get("setName"):
             wanted["replSetGetStatus"] = ({"replSetGetStatus": 1}, "admin")
             wanted["local.oplog.rs.stats"] = ({"collStats": "oplog.rs"}, "local")
         for name, (command, database) in wanted.items():
@@ -342,6 +343,12 @@ class _Databases:
         if isinstance(used, (int, float)) and isinstance(total, (int, float)):
             found.update(space("dbStats", free=float(total - used), used=float(used)))
         return {path: value for path, value in found.items() if value is not None}
+
+
+def _is_fresh(data: Mapping[str, Any], hello: Mapping[str, Any]) -> bool:
+    """Whether a server that takes its own numbers each second still does: this can be switched off."""
+    taken, now = data.get("start"), hello.get("localTime")
+    return isinstance(taken, datetime) and isinstance(now, datetime) and now - taken < STALE
 
 
 def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

@@ -1,0 +1,74 @@
+"""The agent as a process, for end-to-end tests."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.processes.platform import ROOT
+
+STOP_SECONDS = 120.0
+
+
+class Agent:
+    """The program with its settings; its log is in memory of no test, but in a file."""
+
+    def __init__(self, directory: Path, **settings: str) -> None:
+        """`settings` are the names without OPSAPI_AGENT_; the spool is below `directory`."""
+        self.spool = directory / "spool"
+        self._log = directory / "agent.txt"
+        known = {name: value for name, value in os.environ.items() if not name.startswith("OPSAPI_")}
+        given = {"SPOOL_DIR": str(self.spool), "INTERVAL": "2", "HOSTNAME": "agent1", **settings}
+        self.environment = {**known, **{f"OPSAPI_AGENT_{name}": value for name, value in given.items()}}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        """What it wrote since it was made, all its starts."""
+        return self._log.read_text()
+
+    def rounds(self) -> list[str]:
+        """The lines of its rounds."""
+        return [line for line in self.log.splitlines() if " hosts=" in line]
+
+    def start(self) -> None:
+        """Start it."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command(), env=self.environment, cwd=ROOT, stdout=log, stderr=log
+            )
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        """Stop it and return its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signum)
+        return self.process.wait(STOP_SECONDS)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return subprocess.run(
+            self._command(*arguments),
+            env=self.environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=STOP_SECONDS,
+        )
+
+    @staticmethod
+    def _command(*arguments: str) -> list[str]:
+        return [sys.executable, "-m", "automation.agent", *arguments]
+
+
+@contextmanager
+def running(agent: Agent) -> Iterator[Agent]:
+    """It runs until the end of the block, and stops cleanly."""
+    agent.start()
+    try:
+        yield agent
+    finally:
+        assert agent.stop() == 0, agent.log

@@ -1,0 +1,105 @@
+"""Connection strings: read as pymongo reads them, and never quoted."""
+
+from pathlib import Path
+
+import pytest
+
+from automation.agent.addresses import Address, read_address
+from automation.agent.mongodb.connection import check, read, without_secrets
+from automation.agent.mongodb.engine import MongoDB
+
+
+def test_credentials_and_tls_go_with_every_member_and_the_choice_of_a_member_does_not(
+    tmp_path: Path,
+) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("")
+    access = read(
+        "mongodb://user:p%40ss@DB1.example.com,[2001:db8::1]:27018/shop"
+        f"?replicaSet=rs0&tls=true&tlsCAFile={ca}&readPreference=secondary&maxPoolSize=7&w=majority"
+    )
+    assert access.seeds == [Address("db1.example.com", 27017), Address("2001:db8::1", 27018)]
+    assert access.options == {
+        "username": "user",
+        "password": "p@ss",
+        "authSource": "shop",
+        "tls": True,
+        "tlsCAFile": str(ca),
+    }
+    assert access.replica_set == "rs0"
+    assert "p@ss" not in repr(access)
+
+
+def test_an_authentication_source_that_is_named_stays() -> None:
+    assert read("mongodb://u:p@db1/shop?authSource=admin").options["authSource"] == "admin"
+
+
+def test_x509_asks_no_database() -> None:
+    options = read("mongodb://CN%3Dagent@db1/?authMechanism=MONGODB-X509&tls=true").options
+    assert options["authMechanism"] == "MONGODB-X509"
+    assert "authSource" not in options
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret-word",
+        "mongodb://",
+        "mongodb://u:secret-word@",
+        "mongodb://u:secret/word@db1",
+        "mongodb://u:secret@word@db1",
+        "mongodb://u:secret-word@db1:99999",
+        "mongodb://u:secret-word@db_1",
+        "mongodb://u:secret-word@%2Ftmp%2Fmongodb.sock",
+        "mongodb://u:secret-word@db1/?authMechanism=secret-word",
+        "mongodb://u:secret-word@db1/?tlsInsecure=secret-word&tls=true",
+        "mongodb://u:secret-word@db1/?authMechanismProperties=secret-word",
+        "mongodb+srv://u:secret-word@a b",
+        "mongodb+srv://u:secret-word@",
+    ],
+)
+def test_what_is_none_is_refused_without_quoting_it(text: str) -> None:
+    with pytest.raises(ValueError, match="connection string 2") as refusal:
+        MongoDB(["mongodb://db1", text])
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read("mongodb://u:secret@db1/?tls=true&tlsCAFile=/not/there.pem")
+
+
+def test_a_name_of_srv_is_not_looked_up_to_check_it() -> None:
+    check("mongodb+srv://user:password@cluster.invalid/?tls=true")
+
+
+def test_errors_of_the_driver_lose_the_secrets() -> None:
+    text = "mongodb://user:p%40ss-word@db1/?tlsCertificateKeyFilePassword=other-secret&tls=true"
+    message = without_secrets("p@ss-word and p%40ss-word and other-secret: db1:27017 refused, tls true", text)
+    assert message == "*** and *** and ***: db1:27017 refused, tls true"
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("DB1.example.com:27018", Address("db1.example.com", 27018)),
+        ("db1", Address("db1", 27017)),
+        ("db1.", Address("db1", 27017)),
+        ("[::1]:27018", Address("::1", 27018)),
+        ("[::1]", Address("::1", 27017)),
+        ("::1", Address("::1", 27017)),
+        ("10.0.0.1:1", Address("10.0.0.1", 1)),
+        ("db1:0", None),
+        ("db1:70000", None),
+        ("db1:x", None),
+        ("db_1:27017", None),
+        ("/tmp/mongodb-27017.sock", None),
+        ("", None),
+        (":27017", None),
+        ("[::1", None),
+        ("[::1]x", None),
+        ("1.2.3:27017", None),
+    ],
+)
+def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: Address | None) -> None:
+    assert read_address(text, 27017) == address

@@ -1,0 +1,207 @@
+"""What is reported of a deployment, by what its servers answered; no connection is made."""
+
+import logging
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Reading, Sample
+from automation.agent.mongodb.deployment import Deployment
+from automation.agent.mongodb.engine import MongoDB
+from automation.agent.mongodb.host import Answer
+from automation.agent.mongodb.topology import members_of_cluster
+from tests.unit.automation.agent.test_topology import NOW, ROUTERS, SHARD_MAP, SHARDS
+
+A, B, C = Address("a", 1), Address("b", 1), Address("c", 1)
+
+
+def member(address: Address, **more: Any) -> Answer:
+    """An answer of a member of rs0."""
+    hello = {"setName": "rs0", "hosts": ["a:1", "b:1"], "me": str(address), "secondary": True, **more}
+    return Answer(address, hello, version="6.0.5", uptime=9)
+
+
+def primary(address: Address) -> Answer:
+    """An answer of its primary."""
+    return member(address, secondary=False, isWritablePrimary=True)
+
+
+def silent(address: Address) -> Answer:
+    """No answer."""
+    return Answer(address, problem="[Errno 111] Connection refused")
+
+
+def round_of(deployment: Deployment, *answers: Answer) -> dict[Address, Reading]:
+    """What is reported after a round with these answers."""
+    deployment.targets()
+    for answer in answers:
+        deployment.learn(answer)
+    deployment.take(answers)
+    return {one.address: one for one in deployment.readings()}
+
+
+def asked(deployment: Deployment) -> set[Address]:
+    """The servers that the next round asks."""
+    return {host.address for host in deployment.targets()}
+
+
+def test_members_that_a_seed_names_are_asked_in_the_same_round() -> None:
+    deployment = Deployment("mongodb://a:1")
+    assert asked(deployment) == {A}
+    assert {host.address for host in deployment.learn(primary(A))} == {B}
+
+
+def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, primary(A), member(B))
+    found = round_of(deployment, silent(A), member(B))
+    assert (found[A].type_name, found[A].reachable, found[A].uptime) == ("REPLICA_PRIMARY", False, None)
+    assert found[B].reachable
+
+
+def test_a_member_that_never_answered_has_the_type_its_set_tells() -> None:
+    deployment = Deployment("mongodb://a:1")
+    named = primary(A)
+    assert named.hello is not None
+    answer = Answer(A, {**named.hello, "arbiters": ["c:1"]})
+    found = round_of(deployment, answer, silent(B), silent(C))
+    assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("REPLICA_SECONDARY", "rs0", "rs0")
+    assert (found[C].type_name, found[C].reachable) == ("REPLICA_ARBITER", False)
+
+
+def test_a_seed_that_is_another_name_of_a_member_is_not_reported_and_not_asked_again() -> None:
+    deployment = Deployment("mongodb://alias:9")
+    alias = Address("alias", 9)
+    seen = primary(A)
+    found = round_of(deployment, Answer(alias, seen.hello), primary(A), member(B))
+    assert found.keys() == {A, B}
+    assert asked(deployment) == {A, B}
+
+
+def test_seeds_are_asked_again_while_no_member_answers() -> None:
+    deployment = Deployment("mongodb://alias:9")
+    round_of(deployment, Answer(Address("alias", 9), primary(A).hello))
+    round_of(deployment, silent(A), silent(B))
+    assert asked(deployment) == {A, B, Address("alias", 9)}
+    assert round_of(deployment, silent(A), silent(B), silent(Address("alias", 9))).keys() == {A, B}
+
+
+@pytest.mark.parametrize(
+    ("text", "type_name"),
+    [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
+)
+def test_a_seed_that_never_answered_is_reported(text: str, type_name: str) -> None:
+    found = round_of(Deployment(text), silent(A))
+    assert (found[A].type_name, found[A].reachable) == (type_name, False)
+
+
+def test_a_standalone_server_stays_when_it_falls_silent() -> None:
+    deployment = Deployment("mongodb://a:1")
+    found = round_of(deployment, Answer(A, {"isWritablePrimary": True}, uptime=5))
+    assert (found[A].type_name, found[A].cluster) == ("STANDALONE", None)
+    assert not round_of(deployment, silent(A))[A].reachable
+
+
+def test_a_member_that_left_its_set_is_asked_no_more() -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, primary(A), member(B))
+    alone = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
+    round_of(deployment, alone, Answer(B, {"isreplicaset": True, "secondary": False}))
+    assert asked(deployment) == {A}
+
+
+def test_a_member_that_was_removed_while_it_did_not_answer_is_asked_no_more() -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, primary(A), member(B))
+    alone = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1", "isWritablePrimary": True})
+    round_of(deployment, alone, silent(B))
+    assert asked(deployment) == {A}
+
+
+def test_a_member_stays_while_nobody_answers() -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, primary(A), member(B))
+    round_of(deployment, silent(A), silent(B))
+    assert asked(deployment) == {A, B}
+
+
+def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
+    deployment = Deployment("mongodb://router1")
+    router = Address("router1", 27017)
+    cluster = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
+    hello = {"msg": "isdbgrid", "isWritablePrimary": True}
+    shard = Address("a", 27018)
+    of_shard = {"setName": "rs0", "hosts": ["a:27018", "b:27018"], "me": "a:27018", "isWritablePrimary": True}
+    status = {"members": [{"name": "hidden:27018", "stateStr": "SECONDARY"}]}
+    found = round_of(
+        deployment,
+        Answer(router, hello, cluster=cluster, own_name="router1:27017"),
+        Answer(shard, of_shard, status=status),
+    )
+    assert (found[router].type_name, found[router].cluster, found[router].replica_set) == (
+        "SHARD_MONGOS",
+        "csrs",
+        None,
+    )
+    told = found[shard]
+    assert (told.type_name, told.shard, told.cluster, told.replica_set) == (
+        "SHARD_PRIMARY",
+        "shard0",
+        "csrs",
+        "rs0",
+    )
+    assert len(asked(deployment)) == 8
+    hidden = round_of(deployment, silent(Address("hidden", 27018)))[Address("hidden", 27018)]
+    assert (hidden.type_name, hidden.shard) == ("SHARD_SECONDARY", "shard0")
+
+
+def test_a_router_under_another_name_is_known_by_its_own() -> None:
+    deployment = Deployment("mongodb://balancer:1")
+    cluster = members_of_cluster(SHARDS, SHARD_MAP, ROUTERS, NOW)
+    balancer = Address("balancer", 1)
+    found = round_of(
+        deployment, Answer(balancer, {"msg": "isdbgrid"}, cluster=cluster, own_name="router1:27017")
+    )
+    assert found == {}
+    assert balancer not in asked(deployment)
+
+
+def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
+    deployment = Deployment("mongodb://a:1")
+    taken = datetime(2026, 11, 23, tzinfo=timezone.utc)
+    for number in (1.0, 2.0):
+        answer = primary(A)
+        sample = Sample("CONNECTIONS", number, taken)
+        deployment.learn(answer)
+        deployment.take([Answer(A, answer.hello, samples=[sample])])
+    (found,) = deployment.readings()
+    assert [one.number for one in found.samples] == [1.0, 2.0]
+
+
+def test_a_problem_is_told_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:
+    deployment = Deployment("mongodb://a:1")
+    with caplog.at_level(logging.INFO):
+        for answer in (silent(A), silent(A), primary(A), primary(A)):
+            round_of(deployment, answer)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 2
+    assert "does not answer" in told[0]
+    assert "again" in told[1]
+
+
+def test_two_sets_of_one_name_are_two_clusters() -> None:
+    engine = MongoDB(["mongodb://a:1", "mongodb://c:1"])
+    first, second = engine.targets()
+    engine.learn(first, Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
+    engine.learn(second, Answer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
+    assert [(one.address, one.cluster) for one in engine.readings()] == [(A, "rs0"), (C, "rs0 (c:1)")]
+
+
+def test_a_server_of_two_connection_strings_is_asked_and_reported_once() -> None:
+    engine = MongoDB(["mongodb://a:1", "mongodb://a:1,b:1"])
+    assert [host.address for host in engine.targets()] == [A, B]
+    for host in engine.targets():
+        engine.learn(host, primary(A) if host.address == A else member(B))
+    assert sorted(one.address for one in engine.readings()) == [A, B]

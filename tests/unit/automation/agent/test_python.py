@@ -1,0 +1,33 @@
+"""The agent is written for Python 3.9, without the platform."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import automation.agent
+from opsapi import hostnames, hostport
+
+ROOT = Path(automation.agent.__file__).parent
+MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__), Path(hostport.__file__)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_its_modules_are_python_39_with_late_annotations(path: Path) -> None:
+    tree = ast.parse(path.read_text(), feature_version=(3, 9))
+    uses_annotations = any(isinstance(one, (ast.FunctionDef, ast.AnnAssign)) for one in ast.walk(tree))
+    late = any(isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in tree.body)
+    assert late or not uses_annotations
+
+
+def test_it_loads_neither_django_nor_anything_of_the_platform_but_three_modules() -> None:
+    code = (
+        "import sys, automation.agent.__main__;"
+        "print(*sorted(name for name in sys.modules if name.split('.')[0] in"
+        " {'django', 'rest_framework', 'psycopg', 'opsapi', 'automation', 'events', 'accesslist'}"
+        " and not name.startswith('automation.agent')))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == ["automation", "opsapi", "opsapi.hostnames", "opsapi.hostport"]

@@ -1,0 +1,89 @@
+"""Values of metrics, made of two sets of numbers."""
+
+import pytest
+
+from automation.agent.rates import Kind, Moment, Row, Why, values_of
+
+RATE = Row("R", Kind.RATE, ("s/counter",))
+GAUGE = Row("G", Kind.GAUGE, ("s/new", "s/old"), scale=2)
+SHARE = Row("S", Kind.SHARE, ("s/part",), "s/whole")
+PER = Row("P", Kind.PER, ("s/time",), "s/ops", 0.001)
+BUSIEST = Row("B", Kind.BUSIEST, ("s/disks/*/ms",), scale=0.1)
+
+
+def moment(seconds: float, process: int = 1, **numbers: float) -> Moment:
+    """Numbers of section `s`, at some second of a process."""
+    return Moment({f"s/{name}": value for name, value in numbers.items()}, process, seconds)
+
+
+def test_a_counter_becomes_a_rate_per_second() -> None:
+    values, _ = values_of([RATE], moment(100, counter=10), moment(104, counter=30))
+    assert values == {"R": 5.0}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        None,
+        pytest.param(moment(200, counter=1), id="the uptime went back"),
+        pytest.param(moment(104, counter=1), id="no time went by"),
+        pytest.param(moment(100, counter=99), id="the counter went back"),
+        pytest.param(moment(100, process=2, counter=1), id="another process"),
+        pytest.param(moment(100), id="it was not counted before"),
+    ],
+)
+def test_without_a_pair_there_is_no_rate(before: Moment | None) -> None:
+    values, reasons = values_of([RATE], before, moment(104, counter=30))
+    assert values == {}
+    assert reasons == {"R": Why.WAITS}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "value"),
+    [({"new": 1.0, "old": 9.0}, 2.0), ({"old": 9.0}, 18.0), ({"new": 0.0, "old": 9.0}, 0.0)],
+)
+def test_the_first_source_that_is_there_counts(numbers: dict[str, float], value: float) -> None:
+    values, _ = values_of([GAUGE], None, moment(1, 1, **numbers))
+    assert values == {"G": value}
+
+
+def test_a_share_is_in_percent() -> None:
+    values, _ = values_of([SHARE], None, moment(1, part=1, whole=4))
+    assert values == {"S": 25.0}
+
+
+def test_a_change_is_divided_by_another() -> None:
+    values, _ = values_of([PER], moment(1, time=0, ops=0), moment(2, time=6000, ops=3))
+    assert values == {"P": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("row", "before", "now"),
+    [
+        (SHARE, None, moment(1, part=1, whole=0)),
+        (PER, moment(1, time=0, ops=3), moment(2, time=1, ops=3)),
+    ],
+)
+def test_nothing_is_divided_by_nothing(row: Row, before: Moment | None, now: Moment) -> None:
+    _, reasons = values_of([row], before, now)
+    assert set(reasons.values()) == {Why.IDLE}
+
+
+def test_the_busiest_of_several_counts() -> None:
+    before = Moment({"s/disks/a/ms": 0, "s/disks/b/ms": 0}, 1, 10)
+    now = Moment({"s/disks/a/ms": 5000, "s/disks/b/ms": 1000}, 1, 20)
+    assert values_of([BUSIEST], before, now)[0] == {"B": 50.0}
+
+
+@pytest.mark.parametrize("refused", [frozenset(), frozenset({"s"})])
+def test_one_that_is_missing_says_why_and_loses_no_other(refused: frozenset[str]) -> None:
+    now = moment(1, part=1, whole=4)
+    values, reasons = values_of([GAUGE, SHARE], None, now, refused)
+    assert values == {"S": 25.0}
+    assert reasons["G"] is (Why.REFUSED if refused else Why.ABSENT)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_value_that_json_has_not_is_left_out(value: float) -> None:
+    values, _ = values_of([GAUGE], None, moment(1, new=value))
+    assert values == {}

@@ -1,0 +1,121 @@
+"""Reports: as the platform reads them, in batches, and without what it refused."""
+
+import json
+from datetime import datetime, timezone
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Reading, Sample
+from automation.agent.report import LARGEST_BYTES, MOST_HOSTS, bodies_of, measurements_in, without
+from automation.report_documents import ReportDocument, read_report
+from automation.reports import Report
+
+TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=timezone.utc)
+
+
+def sample(metric: str, number: float = 1.0) -> Sample:
+    """A value."""
+    return Sample(metric, number, TAKEN)
+
+
+def reading(number: int = 0, *samples: Sample) -> Reading:
+    """A host of many."""
+    return Reading(
+        Address(f"db{number}.example.com", 27017),
+        "REPLICA_PRIMARY",
+        reachable=True,
+        version="6.0.5",
+        replica_set="rs0",
+        cluster="rs0",
+        uptime=5,
+        samples=samples,
+        databases={"shop": [sample("DB_DATA_SIZE_TOTAL")]},
+    )
+
+
+def bodies(*readings: Reading) -> list[bytes]:
+    """The reports of a round."""
+    return list(bodies_of(readings, hostname="agent1", version="0.1.0"))
+
+
+def read(body: bytes) -> Report:
+    """As the platform reads it."""
+    document = ReportDocument(data=json.loads(body), context={"now": TAKEN})
+    document.is_valid(raise_exception=True)
+    return read_report(document.validated_data, TAKEN)
+
+
+def test_the_platform_reads_it() -> None:
+    (body,) = bodies(
+        reading(0, sample("CONNECTIONS", 12)), Reading(Address("::1", 27017), "STANDALONE", reachable=False)
+    )
+    report = read(body)
+    assert (report.hostname, report.version, len(report.hosts)) == ("agent1", "0.1.0", 2)
+    first, second = report.hosts
+    assert (first.replica_set_name, first.uptime_seconds, second.reachable) == ("rs0", 5, False)
+    assert [str(metric) for metric in first.samples] == ["CONNECTIONS"]
+    assert second.databases is None
+    assert measurements_in(body) == 2
+
+
+def test_a_round_without_hosts_says_that_the_agent_is_up() -> None:
+    (body,) = bodies()
+    assert read(body).hosts == []
+
+
+def test_hosts_are_sent_in_batches() -> None:
+    found = [json.loads(body)["hosts"] for body in bodies(*map(reading, range(MOST_HOSTS + 1)))]
+    assert [len(hosts) for hosts in found] == [MOST_HOSTS, 1]
+
+
+def test_a_batch_is_no_larger_than_the_platform_takes() -> None:
+    large = [reading(number, *[sample("CONNECTIONS")] * 9000) for number in range(8)]
+    found = bodies(*large)
+    assert len(found) > 1
+    assert all(len(body) <= LARGEST_BYTES for body in found)
+
+
+def test_unknown_metrics_are_left_out() -> None:
+    (body,) = bodies_of(
+        [reading(0, sample("NEW"), sample("OLD"))], hostname="a", version="1", unknown={"NEW"}
+    )
+    assert [one["metricName"] for one in json.loads(body)["hosts"][0]["measurements"]] == ["OLD"]
+
+
+def test_a_refused_measurement_goes_with_all_of_its_name() -> None:
+    (body,) = bodies(reading(0, sample("NEW"), sample("OLD")), reading(1, sample("OLD"), sample("NEW")))
+    reduced, unknown = without(body, ["hosts[0].measurements[0].metricName"])
+    assert reduced is not None
+    assert unknown == {"NEW"}
+    hosts = json.loads(reduced)["hosts"]
+    assert [[one["metricName"] for one in host["measurements"]] for host in hosts] == [["OLD"], ["OLD"]]
+
+
+def test_a_refused_measurement_of_a_database_goes_with_its_name() -> None:
+    (body,) = bodies(reading())
+    reduced, unknown = without(body, ["hosts[0].databases[0].measurements[0].metricName"])
+    assert reduced is not None
+    assert unknown == {"DB_DATA_SIZE_TOTAL"}
+    assert json.loads(reduced)["hosts"][0]["databases"] == [{"databaseName": "shop", "measurements": []}]
+
+
+def test_a_measurement_that_is_refused_for_another_reason_goes_alone() -> None:
+    (body,) = bodies(reading(0, sample("A", 1), sample("A", 2)))
+    reduced, unknown = without(body, ["hosts[0].measurements[0].timestamp"])
+    assert reduced is not None
+    assert (unknown, [one["number"] for one in json.loads(reduced)["hosts"][0]["measurements"]]) == (
+        frozenset(),
+        [2],
+    )
+
+
+def test_a_refused_host_takes_no_other_with_it() -> None:
+    (body,) = bodies(reading(0), reading(1))
+    reduced, _ = without(body, ["hosts[0].replicaSetName"])
+    assert reduced is not None
+    assert [host["hostname"] for host in json.loads(reduced)["hosts"]] == ["db1.example.com"]
+
+
+def test_a_fault_of_the_whole_report_leaves_nothing() -> None:
+    (body,) = bodies(reading())
+    for fields in (["hostname"], [], ["hosts"]):
+        assert without(body, fields) == (None, frozenset())

@@ -1,0 +1,217 @@
+"""The sender at a platform that answers as it is told; in order, once, and held up by nothing for ever."""
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from automation.agent import sender as sending
+from automation.agent.client import LONGEST_WAIT, Client, _retry_after
+from automation.agent.sender import Sender
+from automation.agent.spool import Spool
+from tests.eventually import eventually
+from tests.receivers import HttpReceiver
+
+GROUP = "0123456789abcdef01234567"
+CHALLENGE = {
+    "WWW-Authenticate": 'Digest realm="Ops Public API", domain="", nonce="n1", algorithm=MD5, qop="auth"'
+}
+
+
+class Platform:
+    """Answers each report with the next status and document of a script, and the last for ever."""
+
+    def __init__(self, receiver: HttpReceiver) -> None:
+        self.receiver = receiver
+        self.script: list[tuple[int, dict[str, str], object]] = [(202, {}, {})]
+        self.taken: list[tuple[str, bytes]] = []
+        self._guard = threading.Lock()
+        receiver.behave(self._answer)
+
+    def say(self, *answers: tuple[int, dict[str, str], object]) -> None:
+        """From now on answer so."""
+        self.script = list(answers)
+
+    def asked(self) -> list[tuple[str, bytes]]:
+        """Idempotency-Key and body of every report that came with credentials."""
+        return [
+            (one.headers["Idempotency-Key"], one.body)
+            for one in self.receiver.requests
+            if "Authorization" in one.headers
+        ]
+
+    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if "Authorization" not in handler.headers:
+            return self._write(handler, 401, CHALLENGE, {})
+        with self._guard:
+            status, headers, document = self.script[0]
+            if len(self.script) > 1:
+                self.script.pop(0)
+        if status == 202:
+            last = self.receiver.requests[-1]
+            self.taken.append((last.headers["Idempotency-Key"], last.body))
+        return self._write(handler, status, headers, document)
+
+    @staticmethod
+    def _write(
+        handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], document: object
+    ) -> None:
+        octets = json.dumps(document).encode()
+        if status == 0:
+            handler.connection.close()  # the answer is lost
+            return
+        handler.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(octets))}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(octets)
+
+
+@pytest.fixture
+def platform() -> Iterator[Platform]:
+    """One that takes everything."""
+    with HttpReceiver().running() as receiver:
+        yield Platform(receiver)
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    """An empty one, whose clock stands still."""
+    made = Spool(tmp_path / "spool", lambda: 1_795_000_000.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def sender(platform: Platform, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sender]:
+    """One that is not started, and takes short pauses."""
+    monkeypatch.setattr(sending, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(sending, "LONGEST_PAUSE", 0.02)
+    url = platform.receiver.url("")
+    made = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret", timeout=20), spool)
+    yield made
+    made.stop(60)
+
+
+def report(number: int, *metrics: str) -> bytes:
+    """A report of one host."""
+    measurements = [{"metricName": name, "number": number} for name in metrics]
+    return json.dumps({"hosts": [{"hostname": "db1", "measurements": measurements}]}).encode()
+
+
+def send(sender: Sender, spool: Spool, *bodies: bytes) -> None:
+    """Put them, and wait until nothing waits."""
+    for body in bodies:
+        spool.put(body)
+    sender.start()
+    sender.wake()
+    eventually(lambda: not len(spool), message="everything is sent or dropped")
+
+
+def test_reports_are_sent_in_order_with_credentials(sender: Sender, spool: Spool, platform: Platform) -> None:
+    send(sender, spool, report(1), report(2), report(3))
+    assert [body for _, body in platform.taken] == [report(1), report(2), report(3)]
+    last = platform.receiver.requests[-1]
+    assert last.path == f"/agents/v1.0/groups/{GROUP}/reports"
+    given = dict(re.findall(r'(\w+)="?([^",]+)"?', last.headers["Authorization"]))
+    secret = hashlib.md5(b"KEY:Ops Public API:secret").hexdigest()
+    request = hashlib.md5(f"POST:{last.path}".encode()).hexdigest()
+    text = f"{secret}:n1:{given['nc']}:{given['cnonce']}:auth:{request}"
+    assert (given["nc"], given["response"]) == ("00000003", hashlib.md5(text.encode()).hexdigest())
+
+
+def test_a_lost_answer_is_repeated_under_the_same_key(
+    sender: Sender, spool: Spool, platform: Platform
+) -> None:
+    platform.say((0, {}, {}), (0, {}, {}), (202, {}, {}))
+    send(sender, spool, report(1))
+    asked = platform.asked()
+    assert len(asked) == 3
+    assert len(set(asked)) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 502, 503, 302])
+def test_what_may_be_put_right_waits_and_keeps_its_order(
+    sender: Sender, spool: Spool, platform: Platform, status: int
+) -> None:
+    headers = CHALLENGE if status == 401 else {"Location": "http://127.0.0.1:1/"}
+    platform.say(*[(status, headers, {"detail": "no"})] * 4, (202, {}, {}))
+    send(sender, spool, report(1), report(2))
+    assert [body for _, body in platform.taken] == [report(1), report(2)]
+
+
+@pytest.mark.parametrize("status", [400, 413, 415, 422])
+def test_what_would_be_refused_again_is_told_and_dropped(
+    sender: Sender, spool: Spool, platform: Platform, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform.say(
+        (status, {}, {"errorCode": "INVALID_ATTRIBUTE", "detail": "agentType is wrong"}), (202, {}, {})
+    )
+    send(sender, spool, report(1), report(2))
+    assert [body for _, body in platform.taken] == [report(2)]
+    assert "INVALID_ATTRIBUTE: agentType is wrong" in caplog.text
+
+
+def test_metrics_that_an_older_platform_does_not_know_are_left_out(
+    sender: Sender, spool: Spool, platform: Platform
+) -> None:
+    refusal = {
+        "errorCode": "INVALID_METRIC_NAME",
+        "badFields": [{"field": "hosts[0].measurements[1].metricName"}],
+    }
+    platform.say((400, {}, refusal), (202, {}, {}))
+    send(sender, spool, report(1, "OLD", "NEW"))
+    (key, body), (again, reduced) = platform.asked()
+    assert key == again
+    assert (body, reduced) == (
+        report(1, "OLD", "NEW"),
+        report(1, "OLD").replace(b", ", b",").replace(b": ", b":"),
+    )
+    assert set(sender.unknown) == {"NEW"}
+
+
+def test_a_refusal_that_never_ends_ends(
+    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "_MOST_REDUCTIONS", 3)
+    platform.say((400, {}, {"badFields": [{"field": "hosts[0].measurements[0].number"}]}))
+    send(sender, spool, report(1, *["OLD"] * 30))
+    assert len(platform.asked()) == 4
+
+
+def test_a_fault_of_our_own_ends_no_sender(sender: Sender, spool: Spool, platform: Platform) -> None:
+    refusal = {"badFields": [{"field": "hosts[7].measurements[9].metricName"}]}
+    platform.say((400, {}, refusal), (202, {}, {}))
+    send(sender, spool, report(1, "OLD"))
+    assert len(platform.taken) == 1
+
+
+def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: Platform) -> None:
+    platform.say((503, {"Retry-After": "600"}, {}))
+    spool.put(report(1))
+    sender.start()
+    eventually(platform.asked)
+    sender.stop(60)
+    assert len(spool) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30", 30.0),
+        ("99999", LONGEST_WAIT),
+        ("-3", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+        ("Fri, 31 Dec 1999 23:59:59 GMT", 0.0),
+        ("Fri, 31 Dec 2199 23:59:59 GMT", LONGEST_WAIT),
+    ],
+)
+def test_retry_after_is_read_within_bounds(text: str | None, seconds: float | None) -> None:
+    assert _retry_after(text) == seconds

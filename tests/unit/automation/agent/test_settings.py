@@ -1,0 +1,150 @@
+"""Settings of the agent: read whole, or refused with a line for each fault."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from automation.agent.settings import SettingsError, read_settings
+
+GOOD = {
+    "OPSAPI_AGENT_URL": "https://ops.example.com/",
+    "OPSAPI_AGENT_GROUP_ID": "0123456789abcdef01234567",
+    "OPSAPI_AGENT_PUBLIC_KEY": "ABCDEFGH",
+    "OPSAPI_AGENT_PRIVATE_KEY": "a-private-key",
+    "OPSAPI_AGENT_MONGODB": "mongodb://db1.example.com  mongodb://db2.example.com",
+    "HOME": "/home/agent",
+    "OPSAPI_AGENT_HOSTNAME": "agent1.example.com",
+}
+
+
+def faults(environment: dict[str, str], config: Path | None = None) -> list[str]:
+    """The lines of a refusal."""
+    with pytest.raises(SettingsError) as refusal:
+        read_settings(environment, config)
+    return list(refusal.value.faults)
+
+
+def test_it_reads_them_from_the_environment() -> None:
+    settings = read_settings(GOOD)
+    assert settings.url == "https://ops.example.com"
+    assert settings.mongodb == ("mongodb://db1.example.com", "mongodb://db2.example.com")
+    assert (settings.interval, settings.hostname) == (60, "agent1.example.com")
+
+
+def test_no_secret_stands_in_their_representation() -> None:
+    shown = repr(read_settings({**GOOD, "OPSAPI_AGENT_MONGODB": "mongodb://u:hidden@db1"}))
+    assert "hidden" not in shown
+    assert "a-private-key" not in shown
+
+
+def test_each_missing_setting_has_a_line() -> None:
+    lines = faults({})
+    for name in ("URL", "GROUP_ID", "PUBLIC_KEY", "PRIVATE_KEY", "MONGODB"):
+        assert f"OPSAPI_AGENT_{name} is missing" in lines
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("URL", "ops.example.com"),
+        ("URL", "ftp://ops.example.com"),
+        ("URL", "https://user:secret-word@ops.example.com"),
+        ("URL", "https://ops.example.com/?a=b"),
+        ("URL", "https://ops.example.com:0"),
+        ("URL", "https://ops.example.com:99999"),
+        ("GROUP_ID", "0123456789ABCDEF01234567"),
+        ("GROUP_ID", "0123"),
+        ("PUBLIC_KEY", "two words"),
+        ("PRIVATE_KEY", "secret-word\nX: y"),
+        ("INTERVAL", "1"),
+        ("INTERVAL", "181"),
+        ("INTERVAL", "2.5"),
+        ("INTERVAL", "-2"),
+        ("SPOOL_DIR", "relative/path"),
+        ("HOSTNAME", "under_score"),
+    ],
+)
+def test_it_refuses_a_wrong_value_and_names_the_setting(name: str, value: str) -> None:
+    (line,) = faults({**GOOD, f"OPSAPI_AGENT_{name}": value})
+    assert line.startswith(f"OPSAPI_AGENT_{name} ")
+    assert "secret-word" not in line
+
+
+@pytest.mark.parametrize("interval", ["2", "180"])
+def test_the_bounds_of_the_interval_are_allowed(interval: str) -> None:
+    assert read_settings({**GOOD, "OPSAPI_AGENT_INTERVAL": interval}).interval == int(interval)
+
+
+@pytest.mark.parametrize(
+    ("more", "directory"),
+    [
+        ({"OPSAPI_AGENT_SPOOL_DIR": "/srv/spool", "STATE_DIRECTORY": "/var/lib/a"}, "/srv/spool"),
+        ({"STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "XDG_STATE_HOME": "/state"}, "/var/lib/a"),
+        ({"XDG_STATE_HOME": "/state"}, "/state/opsapi-agent"),
+        ({}, str(Path("~/.local/state/opsapi-agent").expanduser())),
+    ],
+)
+def test_the_spool_has_a_directory_of_its_own(more: dict[str, str], directory: str) -> None:
+    assert read_settings({**GOOD, **more}).spool_dir == Path(directory)
+
+
+def config(directory: Path, text: str, mode: int = 0o600) -> Path:
+    """A file of settings."""
+    path = directory / "agent.toml"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_it_reads_them_from_a_file_and_the_environment_overrides_it(tmp_path: Path) -> None:
+    text = 'OPSAPI_AGENT_MONGODB = ["mongodb://a", "mongodb://b"]\nOPSAPI_AGENT_INTERVAL = 30\n'
+    path = config(tmp_path, text)
+    without = {name: value for name, value in GOOD.items() if name != "OPSAPI_AGENT_MONGODB"}
+    assert read_settings(without, path).mongodb == ("mongodb://a", "mongodb://b")
+    assert read_settings({**GOOD, "OPSAPI_AGENT_INTERVAL": "20"}, path).interval == 20
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o610])
+def test_a_file_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> None:
+    (line,) = faults(GOOD, config(tmp_path, "", mode))
+    assert "chmod 600" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    path = config(tmp_path, "")
+    os.chown(path, 12345, 12345)
+    (line,) = faults(GOOD, path)
+    assert "belongs to another user" in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'OPSAPI_AGENT_PRIVATE_KEY = "secret-word',
+        "secret-word",
+        'OPSAPI_AGENT_URL = "a"\nOPSAPI_AGENT_URL = "b"',
+    ],
+)
+def test_a_file_that_is_no_toml_is_refused_without_quoting_it(tmp_path: Path, text: str) -> None:
+    (line,) = faults(GOOD, config(tmp_path, text))
+    assert "is not a TOML document" in line
+    assert "secret-word" not in line
+
+
+def test_a_name_in_a_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+    (line,) = faults(GOOD, config(tmp_path, 'OPSAPI_AGENT_PRIVAT_KEY = "secret-word"'))
+    assert "OPSAPI_AGENT_PRIVAT_KEY is no setting" in line
+    assert "secret-word" not in line
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    (line,) = faults(GOOD, tmp_path / "nothing.toml")
+    assert "cannot be read" in line
+
+
+def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
+    (line,) = faults(GOOD, config(tmp_path, "OPSAPI_AGENT_INTERVAL = true"))
+    assert line.startswith("OPSAPI_AGENT_INTERVAL ")
