@@ -5,6 +5,7 @@ from alerting.views.configs import AlertConfigViewSet
 from alerting.views.global_configs import GlobalAlertConfigViewSet
 from alerting.views.matchers import MatcherFieldViewSet
 from alerting.views.notification_log import EventNotificationViewSet
+from alerting.views.presets import PresetViewSet
 from alerting.views.resending import ResendingViewSet
 from alerting.views.windows import WindowViewSet
 from opsapi.api.routing import route
@@ -25,6 +26,8 @@ urlpatterns = [
     route("globalAlerts/<global_alert_id>/alertConfigs", GlobalAlertViewSet, get="configs"),
     route("globalAlerts/<global_alert_id>/notifications", GlobalAlertViewSet, get="notifications"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
+    # Before the configurations, whose IDs it cannot be.
+    route("groups/<group_id>/alertConfigs/presets", PresetViewSet, get="index", post="create"),
     route(
         "groups/<group_id>/alertConfigs/<config_id>",
         AlertConfigViewSet,

@@ -307,6 +307,7 @@ SPECTACULAR_SETTINGS = {
         "Engine": "automation.metric_spec.Engine",
         "Metric": "automation.metrics.Metric",
         "MetricKind": "automation.metric_spec.MetricKind",
+        "Preset": "alerting.rules.presets.Preset",
         "ThresholdOperator": "alerting.rules.thresholds.ThresholdOperator",
         "Unit": "automation.metrics.MEASURED_UNITS",
     },

@@ -16,17 +16,18 @@ DEFAULT_TYPES = (
     EventType.HOST_SSL_CERTIFICATE_STALE,
     EventType.MONITORING_AGENT_DOWN,
 )
-_BY_MAIL: Mapping[str, Any] = {
+GROUP_BY_MAIL: Mapping[str, Any] = {
     "typeName": ConfigNotificationType.GROUP.value,
     "emailEnabled": True,
     "smsEnabled": False,
     "delayMin": 0,
 }
+"""The notification that tells everybody in the project by e-mail, at once."""
 
 
 @transaction.atomic
 def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Make the configurations of a new project, which has nothing yet to hold them against."""
     for event_type in DEFAULT_TYPES:
-        values = {"eventTypeName": event_type.value, "notifications": [_BY_MAIL]}
+        values = {"eventTypeName": event_type.value, "notifications": [GROUP_BY_MAIL]}
         config_add(group_id=group_id, values=values, actor=actor, now=now)

@@ -138,7 +138,7 @@ class ActionPage:
     def _page(self, form: ConsoleForm) -> HttpResponse:
         context = {
             "action": self.action,
-            "button": _SAVE if self.is_new else self.action.label,
+            "button": _SAVE if self.action is self.admin.add_action else self.action.label,
             "form": form,
             "media": self.admin.media + form.media,
             "rows": [] if self.is_new else self.rows,

@@ -58,7 +58,7 @@ def _always(_row: Any, _now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing an operator can do to a row, or, as an admin's `add_action`, without one.
+    """One thing an operator can do to a row, or, as an admin's `add_action` or `list_actions`, without one.
 
     `label` is the button, in the imperative, or "New" and what is made; `done` tells that it was done. `text`
     says on the action's page what it does. `run` calls the service and may raise its ApiError, which is told

@@ -31,7 +31,7 @@ from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.links import with_links
 from opsapi.console.paging import BoundedPaginator
-from opsapi.console.places import action_url, list_url, page_url
+from opsapi.console.places import action_url, list_url, making_url, page_url
 from opsapi.console.searching import TOO_LONG, is_too_long
 from opsapi.roles import INSTALLATION, Role, Scope
 
@@ -52,7 +52,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     without a section it has none and is reached from other pages. `group_path` is the lookup from a row to
     its project's id: an operator sees the rows of the projects they may read. Without it only holders of a
     global role see rows at all, unless `visible` says otherwise. `actions_of_row` are what can be done to a
-    row, by name; `add_action` makes one.
+    row, by name; `add_action` makes one, and `list_actions`, by name, make some in other ways.
     """
 
     section: ClassVar[Section | None] = None
@@ -60,6 +60,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     rank: ClassVar[int] = 50
     group_path: ClassVar[str | None] = None
     add_action: ClassVar[Action | None] = None
+    list_actions: ClassVar[Mapping[str, Action]] = {}
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
     empty_text: ClassVar[str] = "Nothing here yet."
     """What a list without rows says."""
@@ -156,13 +157,18 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def get_urls(self) -> list[URLPattern]:
         """With a page for each action; without the history page, which shows Django's log."""
-        page = path(
-            "<path:object_id>/do/<slug:name>/",
-            self.admin_site.admin_view(self.action_view),
-            name=self._name("do"),
-        )
+        pages = [
+            path(
+                "do/<slug:name>/", self.admin_site.admin_view(self.list_action_view), name=self._name("make")
+            ),
+            path(
+                "<path:object_id>/do/<slug:name>/",
+                self.admin_site.admin_view(self.action_view),
+                name=self._name("do"),
+            ),
+        ]
         left = [url for url in super().get_urls() if not (url.name or "").endswith(("_history", "_delete"))]
-        return [page, *left]
+        return [*pages, *left]
 
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
         """The page of one of `actions_of_row`, for one row."""
@@ -178,9 +184,19 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """The page of `add_action`."""
         if self.add_action is None:
             raise PermissionDenied
-        if not self.has_add_permission(request):
-            raise RoleNeededError(self.add_action.access_of(None).roles)
-        return self._action_page(request, self.add_action, [None])
+        return self._making_page(request, self.add_action)
+
+    def list_action_view(self, request: HttpRequest, name: str) -> HttpResponse:
+        """The page of one of `list_actions`."""
+        action = self.list_actions.get(name)
+        if action is None:
+            raise self._missing(name)
+        return self._making_page(request, action)
+
+    def _making_page(self, request: HttpRequest, action: Action) -> HttpResponse:
+        if not action.is_allowed_somewhere(operator_of(request)):
+            raise RoleNeededError(action.access_of(None).roles)
+        return self._action_page(request, action, [None])
 
     def _action_page(self, request: HttpRequest, action: Action, rows: Sequence[Any]) -> HttpResponse:
         try:
@@ -230,8 +246,18 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     ) -> HttpResponse:
         """The list."""
         self.require_reading(request)
-        listed: HttpResponse = super().changelist_view(request, extra_context)
+        context = {"list_actions": self._shown_list_actions(request), **(extra_context or {})}
+        listed: HttpResponse = super().changelist_view(request, context)
         return listed
+
+    def _shown_list_actions(self, request: HttpRequest) -> list[dict[str, Any]]:
+        """The buttons of the list beside that of `add_action`; the project it is narrowed to goes along."""
+        operator, group = operator_of(request), request.GET.get("group__id__exact", "")
+        return [
+            {"action": action, "url": making_url(self.model, name, group=group)}
+            for name, action in self.list_actions.items()
+            if action.is_allowed_somewhere(operator)
+        ]
 
     def require_reading(self, request: HttpRequest) -> None:
         """Refuse who can find no rows here, with the role that shows some."""

@@ -39,5 +39,11 @@ def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> st
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
+def making_url(model: type[Model], name: str, **typed: str) -> str:
+    """The page of something that makes rows, with what its form is filled with at first."""
+    url = reverse(f"admin:{_name(model)}_make", args=[name])
+    return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
+
+
 def _name(model: type[Model]) -> str:
     return f"{model._meta.app_label}_{model._meta.model_name}"

@@ -10,6 +10,7 @@ from django.urls import reverse
 from accesslist.models import Project, User
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.places import making_url
 from opsapi.roles import Role
 from tests.admin.operators import action_url
 from tests.admin.rows import fill
@@ -17,13 +18,23 @@ from tests.admin.typed import typed_in
 
 pytestmark = pytest.mark.django_db
 
-HARMLESS = {"group", "type", "startDate", "endDate", "alertTypeNames", "description", "notification"}
+HARMLESS = {
+    "group",
+    "engine",
+    "type",
+    "startDate",
+    "endDate",
+    "alertTypeNames",
+    "description",
+    "notification",
+}
 
 
 def _forms() -> Iterator[type[ConsoleForm]]:
     for pages in admin.site._registry.values():
         if isinstance(pages, ConsoleAdmin):
-            actions = [*pages.actions_of_row.values(), *filter(None, [pages.add_action])]
+            made = [*filter(None, [pages.add_action]), *pages.list_actions.values()]
+            actions = [*pages.actions_of_row.values(), *made]
             yield from (action.form for action in actions if action.form)
 
 
@@ -40,6 +51,7 @@ def _pages(project: Project) -> Iterator[str]:
             continue
         if pages.add_action and pages.add_action.form:
             yield reverse(pages.add_url_name)
+        yield from (making_url(model, name) for name, action in pages.list_actions.items() if action.form)
         row = model._default_manager.first()
         if row is not None:
             yield from (action_url(row, name) for name, one in pages.actions_of_row.items() if one.form)

@@ -53,6 +53,8 @@ def _page_urls(name: str) -> Iterator[str]:
     yield reverse(f"{prefix}_changelist")
     if admin_of(name).add_action:
         yield reverse(f"{prefix}_add")
+    for action in admin_of(name).list_actions:
+        yield reverse(f"{prefix}_make", args=[action])
     for row in admin_of(name).model._default_manager.all():
         yield reverse(f"{prefix}_change", args=[row.pk])
         for action in admin_of(name).actions_of_row:

@@ -105,6 +105,11 @@ def metric_config(**threshold: Any) -> dict[str, Any]:
     return alert_config(eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=_with(wanted, threshold))
 
 
+def presets(*names: str, engine: str = "MONGODB") -> dict[str, Any]:
+    """What makes presets of an engine; without names all of them."""
+    return {"engine": engine, **({"presets": list(names)} if names else {})}
+
+
 def scraper(**changes: Any) -> dict[str, Any]:
     """What makes a SCRAPER integration, with a secret where it has one."""
     return _with({"username": "scraper", "password": SECRET}, changes)

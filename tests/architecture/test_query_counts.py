@@ -170,7 +170,7 @@ MAKERS: Mapping[str, Maker] = {
 }
 """List → makes one more row of it."""
 
-CLOSED_SETS = {"/errorCodes", "/eventTypes", "/metricNames"}
+CLOSED_SETS = {"/errorCodes", "/eventTypes", "/metricNames", "/groups/<group_id>/alertConfigs/presets"}
 AT_MOST_ONE = {
     "/groups/<group_id>/alerts/<alert_id>/alertConfigs",
     "/globalAlerts/<global_alert_id>/alertConfigs",

@@ -142,6 +142,10 @@ TOLD: Mapping[str, tuple[Any, Sequence[str]]] = {
         bodies.alert_config(),
         ["ALERT_CONFIG_ADDED_AUDIT ALERT_CONFIG:NEW"],
     ),
+    "POST /groups/<group_id>/alertConfigs/presets": (
+        bodies.presets("NO_PRIMARY"),
+        ["ALERT_CONFIG_ADDED_AUDIT ALERT_CONFIG:NEW"],
+    ),
     "DELETE /groups/<group_id>/alertConfigs/<config_id>": (
         None,
         ["ALERT_CANCELLED_AUDIT", "ALERT_CONFIG_DELETED_AUDIT ALERT_CONFIG:REMOVED"],

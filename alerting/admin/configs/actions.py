@@ -5,6 +5,7 @@ from datetime import datetime
 
 from alerting.forms.configs.change import ConfigForm
 from alerting.forms.configs.new import CopyForm, NewConfigForm
+from alerting.forms.configs.presets import PresetsForm
 from alerting.forms.configs.testing import TestNotificationForm, destinations_of
 from alerting.models import AlertConfig
 from alerting.selectors.people import unreachable
@@ -14,9 +15,11 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_set_enabled,
 )
+from alerting.services.presets import presets_create
 from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
 from alerting.views.configs import AlertConfigViewSet
 from alerting.views.global_configs import GlobalAlertConfigViewSet
+from alerting.views.presets import PresetViewSet
 from events.types import EVENT_TYPES, EventType
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
@@ -37,6 +40,15 @@ def _access(action: str) -> Callable[[AlertConfig | None], Access]:
 def _create(call: Call) -> Outcome:
     config = alert_config_create(**call.values, actor=call.actor, now=call.now)
     return Outcome(row=config, warnings=_warnings(config))
+
+
+def _add_presets(call: Call) -> Outcome:
+    done = presets_create(**call.values, actor=call.actor, now=call.now)
+    number = len(done.made)
+    made = f"Added {number} alert configuration{'' if number == 1 else 's'}."
+    existing = f" The project had these already: {', '.join(done.existing)}." if done.existing else ""
+    warnings = [warning for config in done.made for warning in _warnings(config)]
+    return Outcome(message=made + existing, warnings=warnings)
 
 
 def _change(call: Call) -> Outcome:
@@ -99,6 +111,16 @@ NEW = Action(
     form=NewConfigForm,
     icon="add",
 )
+OF_LIST: Mapping[str, Action] = {
+    "presets": Action(
+        label="Add presets",
+        text="Alert configurations that most projects want. Conditions that hold already open alerts now.",
+        run=_add_presets,
+        access=PresetViewSet.access["create"],
+        form=PresetsForm,
+        icon="playlist_add",
+    ),
+}
 OF_ROW: Mapping[str, Action] = {
     "change": Action(
         label="Change",

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.models import Project
-from alerting.admin.configs.actions import NEW, OF_ROW
+from alerting.admin.configs.actions import NEW, OF_LIST, OF_ROW
 from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, TellsFilter
 from alerting.forms.configs.testing import destinations_of
 from alerting.looks import alert_badge, alert_words
@@ -43,6 +43,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     rank = 20
     group_path = "group_id"
     add_action = NEW
+    list_actions = OF_LIST
     actions_of_row = OF_ROW
     list_display = ["event", "enabled", "covers", "told", "updated"]
     list_filter = [

@@ -1,0 +1,230 @@
+"""Alert configurations that a project wants from the first day on, by engine. Pure.
+
+A preset is offered and never made unasked. Those of machines and agents belong to both engines.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator
+from alerting.rules.transition import ConfigView
+from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, Engine
+from automation.metrics import Metric, base_unit
+from automation.units import Unit, convert
+from events.types import EventType
+
+_LASTING = 5
+"""In minutes: how long a strain has to last that often passes by itself."""
+
+
+@dataclass(frozen=True)
+class PresetSpec:
+    """One row of the table: what a configuration asks for, and after how many minutes it tells.
+
+    `meaning` is a sentence: when the alert is told.
+    """
+
+    name: str
+    engines: tuple[Engine, ...]
+    event_type: EventType
+    meaning: str
+    metric_threshold: MetricThreshold | None = None
+    delay_min: int = 0
+
+    @property
+    def wire_threshold(self) -> Mapping[str, Any] | None:
+        """The threshold as configurations store it."""
+        if self.metric_threshold is None:
+            return None
+        one = self.metric_threshold
+        return {
+            "metricName": one.metric.value,
+            "mode": ThresholdMode.AVERAGE.value,
+            "operator": one.operator.value,
+            "threshold": one.threshold,
+            "units": one.units.value,
+        }
+
+    def is_of(self, config: ConfigView) -> bool:
+        """Whether the configuration asks for the same, of all targets, in whatever units."""
+        return (
+            config.event_type is self.event_type
+            and not config.matchers
+            and config.threshold is None
+            and _in_base(config.metric_threshold) == _in_base(self.metric_threshold)
+        )
+
+
+def _in_base(threshold: MetricThreshold | None) -> tuple[Metric, ThresholdOperator, float] | None:
+    if threshold is None:
+        return None
+    limit = convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
+    return threshold.metric, threshold.operator, limit
+
+
+def _above(metric: Metric, limit: float, units: Unit) -> MetricThreshold:
+    return MetricThreshold(metric, ThresholdOperator.GREATER_THAN, limit, units)
+
+
+def _below(metric: Metric, limit: float, units: Unit) -> MetricThreshold:
+    return MetricThreshold(metric, ThresholdOperator.LESS_THAN, limit, units)
+
+
+class Preset(StrEnum):
+    """Every preset: a member is its wire name and bears its row as `spec`. Below each: why it is so."""
+
+    spec: PresetSpec
+
+    # Any: for a type checker a look-up, `Preset("NO_PRIMARY")`, passes through here as well.
+    def __new__(cls, row: Any) -> "Preset":
+        """Make the member of one row."""
+        member = str.__new__(cls, row.name)
+        member._value_ = row.name
+        member.spec = row
+        return member
+
+    HOST_DOWN = PresetSpec("HOST_DOWN", BOTH, EventType.HOST_DOWN, "A host does not answer its agent.")
+    MONITORING_AGENT_DOWN = PresetSpec(
+        "MONITORING_AGENT_DOWN",
+        BOTH,
+        EventType.MONITORING_AGENT_DOWN,
+        "A monitoring agent is silent: nothing else of this list is noticed while no agent reports.",
+    )
+    """A new project has it already."""
+    NO_PRIMARY = PresetSpec(
+        "NO_PRIMARY", MONGODB, EventType.NO_PRIMARY, "A replica set has no primary and takes no writes."
+    )
+    REPLICATION_LAG = PresetSpec(
+        "REPLICATION_LAG",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A secondary has been more than 60 seconds behind its primary for 5 minutes.",
+        _above(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 60, Unit.SECONDS),
+        delay_min=_LASTING,
+    )
+    """Flow control slows writes down to keep a majority within 10 s (`flowControlTargetLagSeconds`), so a
+    minute is beyond what the server mends: https://www.mongodb.com/docs/manual/replication/#replication-lag"""
+    OPLOG_WINDOW = PresetSpec(
+        "OPLOG_WINDOW",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The oplog reaches back less than 1 hour: a member away for longer has to be copied anew.",
+        _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
+    )
+    """The window has to outlast maintenance of a member, which is seldom over in less than an hour:
+    https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
+    DISK_SPACE = PresetSpec(
+        "DISK_SPACE",
+        BOTH,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "Less than 10 % of the disk that holds the data is free.",
+        _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
+    )
+    """Both servers stop when they cannot write their journal or log, and mending takes space itself:
+    https://www.postgresql.org/docs/current/diskusage.html (disk full failure),
+    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/"""
+    CONNECTIONS = PresetSpec(
+        "CONNECTIONS",
+        BOTH,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 80 % of the connections that a server allows have been open for 5 minutes.",
+        _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
+        delay_min=_LASTING,
+    )
+    """At 100 % clients are refused. A fifth leaves room for another of a few application servers, and time:
+    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/connections-used/,
+    https://www.postgresql.org/docs/current/runtime-config-connection.html (max_connections)"""
+    READ_TICKETS = PresetSpec(
+        "READ_TICKETS",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A server has had no ticket left for reads for 5 minutes: they queue.",
+        _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
+        delay_min=_LASTING,
+    )
+    """No higher limit: from version 7.0 on the server itself adjusts how many tickets there are, so that few
+    are no sign of strain, and none are: https://www.mongodb.com/docs/manual/reference/parameters/
+    (storageEngineConcurrentReadTransactions)"""
+    WRITE_TICKETS = PresetSpec(
+        "WRITE_TICKETS",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A server has had no ticket left for writes for 5 minutes: they queue.",
+        _below(Metric.TICKETS_AVAILABLE_WRITES, 1, Unit.RAW),
+        delay_min=_LASTING,
+    )
+    """As READ_TICKETS."""
+    DIRTY_CACHE = PresetSpec(
+        "DIRTY_CACHE",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 20 % of the cache has been dirty for 5 minutes: clients' operations have to evict it.",
+        _above(Metric.DIRTY_FILL_RATIO, 20, Unit.PERCENT),
+        delay_min=_LASTING,
+    )
+    """`eviction_dirty_trigger`, from where on threads of the application evict:
+    https://source.wiredtiger.com/develop/tune_cache.html, https://jira.mongodb.org/browse/SERVER-64505"""
+    STANDBY_LAG = PresetSpec(
+        "STANDBY_LAG",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A standby has been more than 60 seconds behind its primary for 5 minutes.",
+        _above(Metric.PG_REPLICATION_LAG_TIME, 60, Unit.SECONDS),
+        delay_min=_LASTING,
+    )
+    """Twice the 30 s for which a standby lets queries hold up recovery (`max_standby_streaming_delay`):
+    https://www.postgresql.org/docs/current/runtime-config-replication.html"""
+    TRANSACTION_ID_AGE = PresetSpec(
+        "TRANSACTION_ID_AGE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The oldest transaction ID is more than 1.2 billion old: short of 2.1 billion writes are refused.",
+        _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
+    )
+    """Vacuum that works begins at 200 million (`autovacuum_freeze_max_age`) and drops all regard for others
+    at 1.6 billion (`vacuum_failsafe_age`); 1.2 leaves time to find what holds it up before that and before
+    the refusal: https://www.postgresql.org/docs/current/routine-vacuuming.html#VACUUM-FOR-WRAPAROUND"""
+    REPLICATION_SLOT = PresetSpec(
+        "REPLICATION_SLOT",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A replication slot makes the server keep more than 10 GB of write-ahead log.",
+        _above(Metric.PG_REPLICATION_SLOT_RETAINED_BYTES, 10, Unit.GIGABYTES),
+    )
+    """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
+    disk is full. 10 GB is ten times `max_wal_size` as it comes:
+    https://www.postgresql.org/docs/current/warm-standby.html#STREAMING-REPLICATION-SLOTS"""
+    ARCHIVE_FAILURES = PresetSpec(
+        "ARCHIVE_FAILURES",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "Write-ahead log could not be archived: backups have a gap, and the log stays on the disk.",
+        _above(Metric.PG_ARCHIVE_FAILURES, 0, Unit.RAW),
+    )
+    """The server tries again for ever and keeps every file until it succeeds:
+    https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-ARCHIVING-WAL"""
+    LONG_TRANSACTION = PresetSpec(
+        "LONG_TRANSACTION",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A transaction has been open for more than 1 hour: vacuum cannot remove what it may still see.",
+        _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
+    )
+    """Whether anything runs in it or not, it holds back vacuum (`idle_in_transaction_session_timeout`):
+    https://www.postgresql.org/docs/current/runtime-config-client.html"""
+    DEADLOCKS = PresetSpec(
+        "DEADLOCKS",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A deadlock made the server end a transaction.",
+        _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
+    )
+    """One is a fault in the order in which an application locks, whatever the load:
+    https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS"""
+
+
+def presets_of(engine: Engine) -> Sequence[Preset]:
+    """Those that are offered for an engine, in their order."""
+    return [preset for preset in Preset if engine in preset.spec.engines]

@@ -1,0 +1,122 @@
+"""Presets of alert configurations as the API shows and takes them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from alerting.models import AlertConfig
+from alerting.rules.presets import Preset, presets_of
+from alerting.serializers.config_parts import MetricThresholdDocument
+from alerting.serializers.configs import AlertConfigDocument
+from automation.metric_spec import Engine
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.errors import BadField
+from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
+from opsapi.api.fields import ListOf, OneOf
+
+_NAMES = [preset.value for preset in Preset]
+
+
+class PresetDocument(Document):
+    """A preset, and whether the project has it."""
+
+    example = {
+        "preset": Preset.CONNECTIONS.value,
+        "engines": [engine.value for engine in Preset.CONNECTIONS.spec.engines],
+        "meaning": Preset.CONNECTIONS.spec.meaning,
+        "eventTypeName": Preset.CONNECTIONS.spec.event_type.value,
+        "metricThreshold": Preset.CONNECTIONS.spec.wire_threshold,
+        "delayMin": Preset.CONNECTIONS.spec.delay_min,
+        "exists": True,
+        "alertConfigId": AN_ID,
+    }
+
+    preset = serializers.ChoiceField(_NAMES)
+    engines = serializers.ListField(child=serializers.ChoiceField([one.value for one in Engine]))
+    meaning = serializers.CharField(help_text="When it tells, in a sentence.")
+    eventTypeName = serializers.CharField()
+    metricThreshold = MetricThresholdDocument(required=False)
+    delayMin = serializers.IntegerField(help_text="How many minutes it has to last before it is told.")
+    exists = serializers.BooleanField(
+        help_text="Whether the project has a configuration of the same event and threshold without matchers."
+    )
+    alertConfigId = serializers.CharField(required=False, help_text="That configuration.")
+
+
+class ExistingPresetDocument(Document):
+    """A preset that was asked for, and the configuration that the project has of it."""
+
+    example = {"preset": Preset.HOST_DOWN.value, "alertConfigId": AN_ID}
+
+    preset = serializers.ChoiceField(_NAMES)
+    alertConfigId = serializers.CharField()
+
+
+class PresetsMadeDocument(Document):
+    """The configurations that were made of presets, and the presets that existed."""
+
+    example = {
+        "results": [AlertConfigDocument.example],
+        "totalCount": 1,
+        "existing": [ExistingPresetDocument.example],
+        "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/presets"),
+    }
+
+    results = AlertConfigDocument(many=True)
+    totalCount = serializers.IntegerField(help_text="How many were made.")
+    existing = ExistingPresetDocument(many=True)
+    links = LinkDocument(many=True)
+
+
+class PresetsRequest(Document):
+    """Which presets are to be made."""
+
+    example = {
+        "engine": Engine.MONGODB.value,
+        "presets": [Preset.NO_PRIMARY.value, Preset.DISK_SPACE.value],
+    }
+
+    engine = OneOf([one.value for one in Engine])
+    presets = ListOf(
+        OneOf(_NAMES),
+        unique=True,
+        clearable=True,
+        required=False,
+        help_text="Presets of the engine; left out: all of them.",
+    )
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """Presets are of the engine. An empty array asks for none: it must not mean all of them."""
+        if "engine" not in values or "presets" not in values:
+            return
+        of_engine = [preset.value for preset in presets_of(Engine(values["engine"]))]
+        if not values["presets"]:
+            message = "must name a preset; without the field all presets are made"
+            yield BadField("presets", ErrorCode.INVALID_ATTRIBUTE, message, of_engine)
+        for place, name in enumerate(values["presets"]):
+            if name not in of_engine:
+                message = f"is not a preset of {values['engine']}"
+                yield BadField(f"presets[{place}]", ErrorCode.INVALID_ENUM_VALUE, message, of_engine)
+
+
+def present_preset(preset: Preset, config: AlertConfig | None) -> dict[str, Any]:
+    """A preset; `config` is what the project has of it."""
+    spec = preset.spec
+    shown = {
+        "preset": preset.value,
+        "engines": [engine.value for engine in spec.engines],
+        "meaning": spec.meaning,
+        "eventTypeName": spec.event_type.value,
+        "metricThreshold": spec.wire_threshold,
+        "delayMin": spec.delay_min,
+        "exists": config is not None,
+        "alertConfigId": config.id if config else None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def present_existing(existing: Mapping[Preset, AlertConfig]) -> list[dict[str, Any]]:
+    """Presets that were asked for and exist."""
+    return [{"preset": preset.value, "alertConfigId": config.id} for preset, config in existing.items()]

@@ -1,0 +1,55 @@
+"""Making alert configurations of presets: those that a project does not have."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.services.locks import actor_hold, project_hold
+from alerting.models import AlertConfig
+from alerting.rules.presets import Preset
+from alerting.selectors.presets import configs_of_presets
+from alerting.services.configs import alert_config_create
+from alerting.services.default_configs import GROUP_BY_MAIL
+from alerting.services.locks import project_lock
+from opsapi.api.principal import Actor
+
+
+@dataclass(frozen=True, slots=True)
+class PresetsMade:
+    """The configurations that were made, and those that the project had."""
+
+    made: Sequence[AlertConfig]
+    existing: Mapping[Preset, AlertConfig]
+
+
+@transaction.atomic
+def presets_create(*, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime) -> PresetsMade:
+    """Make a configuration of each preset that the project does not have: all of them, or none.
+
+    Each tells the project by e-mail, as its default configurations do. Done twice, the second time makes
+    nothing: no other write of the project's configurations comes between.
+
+    Raises:
+        ApiError: as `alert_config_create`.
+    """
+    actor_hold(actor)
+    project_lock(group_id)
+    project_hold(group_id=group_id)
+    there = configs_of_presets(group_id)
+    wanted = [preset for preset in Preset if preset in presets]
+    made = [
+        alert_config_create(group_id=group_id, values=_values(preset), actor=actor, now=now)
+        for preset in wanted
+        if preset not in there
+    ]
+    return PresetsMade(made, {preset: there[preset] for preset in wanted if preset in there})
+
+
+def _values(preset: Preset) -> Mapping[str, Any]:
+    spec = preset.spec
+    threshold = {} if spec.wire_threshold is None else {"metricThreshold": spec.wire_threshold}
+    by_mail = {**GROUP_BY_MAIL, "delayMin": spec.delay_min}
+    return {"eventTypeName": spec.event_type.value, "notifications": [by_mail], **threshold}

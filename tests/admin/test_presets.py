@@ -1,0 +1,137 @@
+"""Adding presets in the console."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project, User
+from alerting.models import AlertConfig
+from alerting.rules.presets import Preset, presets_of
+from automation.metric_spec import Engine
+from events.types import EventType
+from opsapi.roles import Role
+from tests.admin.configs import CONFIGS, send
+from tests.admin.operators import browser_with
+from tests.admin.reading import shown
+from tests.admin.typed import typed_in
+from tests.admin.writing import leaves_events
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_config
+
+PRESETS = f"{CONFIGS}do/presets/"
+MADE = EventType.ALERT_CONFIG_ADDED_AUDIT
+pytestmark = pytest.mark.django_db
+
+
+def at(project: Project, engine: str = "MONGODB") -> str:
+    """The page of the project's presets."""
+    return f"{PRESETS}?group={project.id}&engine={engine}"
+
+
+def typed(project: Project, *names: str, engine: str = "MONGODB", **changes: Any) -> dict[str, Any]:
+    """As the list of the project and engine is answered."""
+    place = {"group": project.id, "engine": engine, "shown": f"{project.id} {engine}"}
+    return {**place, "presets": list(names), **changes}
+
+
+def test_the_list_leads_there_with_the_project_it_is_narrowed_to(console: Client, project: Project) -> None:
+    assert f'href="{PRESETS}"' in shown(console, CONFIGS)
+    assert f'href="{PRESETS}?group={project.id}"' in shown(
+        console, f"{CONFIGS}?group__id__exact={project.id}"
+    )
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_all_that_the_project_does_not_have_are_ticked(
+    console: Client, project: Project, engine: Engine
+) -> None:
+    config = make_config(project)
+    page = shown(console, at(project, engine.value))
+    expected = [one.value for one in presets_of(engine) if one is not Preset.HOST_DOWN]
+    assert typed_in(page)["presets"] == expected
+    assert f"{CONFIGS}{config.id}/change/" in page
+    for preset in presets_of(engine):
+        assert preset.spec.meaning.replace("'", "&#x27;") in page
+
+
+def test_nothing_is_listed_before_the_project_is_known(console: Client, project: Project) -> None:
+    ProjectFactory.create()
+    assert not {"presets", "shown"} & set(typed_in(shown(console, PRESETS)))
+
+
+def test_who_writes_one_project_alone_need_not_choose_it(project: Project) -> None:
+    page = shown(browser_with(Role.GROUP_MONITORING_ADMIN, project=project), PRESETS)
+    assert typed_in(page)["group"] == [project.id]
+    assert len(typed_in(page)["presets"]) == len(presets_of(Engine.MONGODB))
+
+
+def test_those_chosen_are_made(console: Client, operator: User, project: Project) -> None:
+    with leaves_events(operator, MADE, MADE):
+        answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
+    assert answer.headers["Location"] == CONFIGS
+    made = AlertConfig.objects.filter(group=project).order_by("id")
+    assert [one.event_type for one in made] == ["NO_PRIMARY", "OUTSIDE_METRIC_THRESHOLD"]
+    assert made[1].metric_threshold == Preset.DIRTY_CACHE.spec.wire_threshold
+    assert [one.settings.get().type_name for one in made] == ["GROUP", "GROUP"]
+
+
+def test_what_came_to_exist_meanwhile_is_not_made_twice(
+    console: Client, operator: User, project: Project
+) -> None:
+    make_config(project)
+    with leaves_events(operator, MADE):
+        send(console, at(project), typed(project, "HOST_DOWN", "NO_PRIMARY"))
+    assert AlertConfig.objects.filter(event_type="HOST_DOWN").count() == 1
+    assert "HOST_DOWN" in shown(console, CONFIGS)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"show": "yes"}, id="the list is asked for"),
+        pytest.param({"shown": ""}, id="no list was shown"),
+        pytest.param({"engine": "POSTGRESQL"}, id="the list of another engine was shown"),
+        pytest.param({"presets": []}, id="nothing is chosen"),
+        pytest.param({"presets": ["NOPE"]}, id="no preset is chosen"),
+        pytest.param({"engine": "ORACLE"}, id="no engine is chosen"),
+        pytest.param({"group": ""}, id="no project is chosen"),
+    ],
+)
+def test_nothing_is_made_unseen(
+    console: Client, operator: User, project: Project, changes: dict[str, Any]
+) -> None:
+    with leaves_events(operator):
+        answer = send(console, at(project), {**typed(project, "HOST_DOWN"), **changes})
+    assert answer.status_code == 200
+    assert not AlertConfig.objects.exists()
+
+
+def test_the_list_of_another_engine_is_shown_anew(console: Client, project: Project) -> None:
+    answer = send(console, at(project), typed(project, "HOST_DOWN", engine="POSTGRESQL", show="yes"))
+    page = typed_in(answer.content.decode())
+    assert page["shown"] == [f"{project.id} POSTGRESQL"]
+    assert page["presets"] == [preset.value for preset in presets_of(Engine.POSTGRESQL)]
+
+
+@pytest.mark.parametrize("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
+def test_who_may_only_read_is_offered_and_allowed_none(role: Role, project: Project) -> None:
+    browser = browser_with(role, project=project)
+    assert PRESETS not in shown(browser, CONFIGS)
+    assert send(browser, at(project), typed(project, "HOST_DOWN")).status_code == 403
+    assert not AlertConfig.objects.exists()
+
+
+def test_nobody_adds_any_elsewhere_nor_sees_what_is_there(project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    config = make_config(other)
+    browser = browser_with(Role.GROUP_OWNER, project=project)
+    assert config.id not in shown(browser, at(other))
+    answer = send(browser, at(project), typed(other, "NO_PRIMARY"))
+    assert answer.status_code == 200
+    assert config.id not in answer.content.decode()
+    assert AlertConfig.objects.count() == 1
+
+
+def test_an_action_that_the_list_does_not_have_is_not_found(console: Client) -> None:
+    assert console.get(f"{CONFIGS}do/nothing/").status_code == 404

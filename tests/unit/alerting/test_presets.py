@@ -1,0 +1,77 @@
+"""Presets: what they ask for, and which configurations are as good."""
+
+from typing import Any
+
+import pytest
+
+from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
+from alerting.rules.presets import Preset, presets_of
+from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.transition import ConfigView
+from automation.metric_spec import Engine
+from automation.metrics import Metric, allowed_units
+from automation.units import Unit
+from events.types import EVENT_TYPES, EventType, Needs
+
+_MATCHERS = (Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "db"),)
+
+
+def config(preset: Preset, **changes: Any) -> ConfigView:
+    """A configuration of the preset."""
+    asked = {"event_type": preset.spec.event_type, "metric_threshold": preset.spec.metric_threshold}
+    return ConfigView("c", **(asked | changes))
+
+
+def threshold(limit: float, units: Unit, metric: Metric = Metric.OPLOG_MASTER_TIME) -> MetricThreshold:
+    """A lower limit."""
+    return MetricThreshold(metric, ThresholdOperator.LESS_THAN, limit, units)
+
+
+@pytest.mark.parametrize("preset", Preset)
+def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
+    spec = preset.spec
+    assert (preset.name, spec.name) == (preset.value, preset.value)
+    assert spec.meaning.endswith(".")
+    event_type = EVENT_TYPES[spec.event_type]
+    assert event_type.alertable
+    assert not event_type.global_only
+    assert (event_type.needs is Needs.METRIC_THRESHOLD) is (spec.metric_threshold is not None)
+    if spec.metric_threshold:
+        metric = spec.metric_threshold.metric
+        assert spec.metric_threshold.units in allowed_units(metric)
+        assert set(spec.engines) <= set(metric.spec.engines)
+        assert not metric.spec.deprecated
+
+
+@pytest.mark.parametrize("engine", Engine)
+def test_every_engine_has_presets_each_of_which_asks_for_something_else(engine: Engine) -> None:
+    presets = presets_of(engine)
+    assert {Preset.HOST_DOWN, Preset.DISK_SPACE, Preset.CONNECTIONS} < set(presets)
+    for one in presets:
+        assert [other for other in Preset if other.spec.is_of(config(one))] == [one]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_same"),
+    [
+        ({}, True),
+        ({"metric_threshold": threshold(60, Unit.MINUTES)}, True),
+        ({"metric_threshold": threshold(3600, Unit.SECONDS)}, True),
+        ({"metric_threshold": threshold(61, Unit.MINUTES)}, False),
+        ({"metric_threshold": threshold(1, Unit.HOURS, Metric.OPLOG_MASTER_LAG_TIME_DIFF)}, False),
+        (
+            {
+                "metric_threshold": MetricThreshold(
+                    Metric.OPLOG_MASTER_TIME, ThresholdOperator.GREATER_THAN, 1, Unit.HOURS
+                )
+            },
+            False,
+        ),
+        ({"metric_threshold": None, "event_type": EventType.HOST_DOWN}, False),
+        ({"matchers": _MATCHERS}, False),
+    ],
+)
+def test_a_configuration_is_a_preset_by_its_event_and_threshold(
+    changes: dict[str, Any], is_same: bool
+) -> None:
+    assert Preset.OPLOG_WINDOW.spec.is_of(config(Preset.OPLOG_WINDOW, **changes)) is is_same
