@@ -12,6 +12,8 @@ HOME = "/opt/opsapi"
 PYTHON = f"{HOME}/.venv/bin/python"
 NGINX = DEPLOY / "nginx.conf"
 ENVIRONMENT = DEPLOY / "opsapi.env"
+AGENT_UNIT = DEPLOY / "agent" / "opsapi-agent.service"
+"""Of another machine: where the databases are."""
 _LINE = re.compile(r"^(#?)([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 
 
@@ -33,7 +35,7 @@ class Unit:
         return shlex.split(self.one("Service", "ExecStart"))
 
 
-def unit(path: Path) -> Unit:
+def read_unit(path: Path) -> Unit:
     """One unit file."""
     section, settings = "", dict[tuple[str, str], list[str]]()
     for line in path.read_text().splitlines():
@@ -46,8 +48,8 @@ def unit(path: Path) -> Unit:
 
 
 def units() -> list[Unit]:
-    """All of them."""
-    return [unit(path) for path in sorted(DEPLOY.glob("*.service"))]
+    """Those of the platform's machines."""
+    return [read_unit(path) for path in sorted(DEPLOY.glob("*.service"))]
 
 
 def environment(*, offered: bool = False) -> dict[str, str]:

@@ -14,7 +14,7 @@ from django.urls import reverse
 from opsapi.environment import READ
 from opsapi.supervisor import metric_files
 from opsapi.supervisor.arrival import LONGEST_REQUEST
-from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, units
+from tests.deployment import AGENT_UNIT, ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, read_unit, units
 from tests.documents import DEPLOY, ROOT, shell_blocks
 
 MOST_EXPOSED = "20"
@@ -130,11 +130,21 @@ def test_the_document_s_way_fills_in_the_secrets(tmp_path: Path) -> None:
     assert settings.stat().st_mode & 0o777 == 0o640
 
 
+def test_the_agent_s_unit_gives_it_what_it_reads() -> None:
+    agent = read_unit(AGENT_UNIT)
+    assert agent.command == ["/usr/bin/python3", "/usr/local/lib/opsapi-agent.pyz"]
+    (settings,) = agent.settings["Service", "EnvironmentFile"]
+    assert settings == agent.one("Unit", "AssertPathExists") == "/etc/opsapi-agent.toml"
+    given = {name: agent.one("Service", name) for name in ("DynamicUser", "ProtectSystem", "StateDirectory")}
+    assert given == {"DynamicUser": "true", "ProtectSystem": "strict", "StateDirectory": "opsapi-agent"}
+    assert agent.one("Service", "CapabilityBoundingSet") == ""
+
+
 @pytest.mark.systemd
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    for unit in DEPLOY.glob("*.service"):
-        text = unit.read_text().replace(PYTHON, sys.executable)
-        (tmp_path / unit.name.replace("@", "@1")).write_text(text)
+    for path in DEPLOY.rglob("*.service"):
+        text = path.read_text().replace(PYTHON, sys.executable).replace("/usr/bin/python3", sys.executable)
+        (tmp_path / path.name.replace("@", "@1")).write_text(text)
     made = sorted(map(str, tmp_path.iterdir()))
     assert _analyze("verify", "--man=no", *made) == (0, "")
     for path in made:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, environment, unit
+from tests.deployment import ENVIRONMENT, HOME, NGINX, PYTHON, environment, read_unit
 from tests.documents import DEPLOY
 from tests.eventually import eventually
 from tests.processes.certificates import make_certificate
@@ -45,7 +45,7 @@ class Deployed:
 
     def start_unit(self, name: str) -> subprocess.Popen[bytes]:
         """What a unit runs, with what it is given; its log in a file of its name."""
-        words = [sys.executable if word == PYTHON else word for word in unit(DEPLOY / name).command]
+        words = [sys.executable if word == PYTHON else word for word in read_unit(DEPLOY / name).command]
         with self.log_of(name).open("ab") as log:
             return subprocess.Popen(words, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
 

@@ -1,0 +1,85 @@
+"""The agent as one file: a zip archive that Python runs (PEP 441), with all it needs beside Python itself.
+
+It is made of what is installed. Of the same versions the same octets are made everywhere: names are sorted,
+times are fixed, and nothing is compressed, which libraries do differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import distribution
+from pathlib import Path, PurePosixPath
+
+NAME = "opsapi-agent.pyz"
+
+_ROOT = Path(__file__).parents[1]
+_PLATFORM = ("automation/__init__.py", "opsapi/__init__.py", "opsapi/hostnames.py", "opsapi/hostport.py")
+"""What the agent imports of the platform; the import contracts hold it to that."""
+_LIBRARIES = {"pymongo": ("bson", "pymongo"), "dnspython": ("dns",), "tomli": ("tomli",)}
+"""By distribution, its packages that the agent needs. Their source alone: it runs on every machine."""
+_SHEBANG = b"#!/usr/bin/env python3\n"
+_START = b"""import sys
+
+if sys.version_info < (3, 9):
+    sys.exit("opsapi-agent needs Python 3.9 or newer; this is " + sys.version.split()[0])
+
+from automation.agent.__main__ import main
+
+sys.exit(main())
+"""
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""The earliest that a zip archive can tell."""
+_READABLE = 0o100644 << 16
+
+
+@dataclass(frozen=True)
+class AgentFile:
+    """The octets of the file, and their SHA-256 in hexadecimal."""
+
+    octets: bytes
+    sha256: str
+
+
+@lru_cache(maxsize=1)
+def agent_file() -> AgentFile:
+    """The file of this version, made at the first call.
+
+    Raises:
+        OSError, PackageNotFoundError: when a part of it is not installed.
+    """
+    made = io.BytesIO()
+    made.write(_SHEBANG)
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        for name, octets in sorted(_parts()):
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.create_system, entry.external_attr = 3, _READABLE
+            archive.writestr(entry, octets)
+    octets = made.getvalue()
+    return AgentFile(octets, hashlib.sha256(octets).hexdigest())
+
+
+def _parts() -> Iterator[tuple[str, bytes]]:
+    """Names in the archive, and what stands there."""
+    yield "__main__.py", _START
+    yield "LICENSES/opsapi.txt", (_ROOT / "LICENSE").read_bytes()
+    own = [_ROOT / name for name in _PLATFORM]
+    for path in [*own, *(_ROOT / "automation" / "agent").rglob("*.py")]:
+        yield path.relative_to(_ROOT).as_posix(), path.read_bytes()
+    for library, packages in _LIBRARIES.items():
+        yield from _library(library, packages)
+
+
+def _library(library: str, packages: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    installed = distribution(library)
+    version = installed.version
+    for file in installed.files or ():
+        path = PurePosixPath(file)
+        if path.suffix == ".py" and path.parts[0] in packages:
+            yield str(path), file.read_binary()
+        elif path.parts[0].endswith(".dist-info") and path.name.upper().startswith(("LICEN", "NOTICE")):
+            yield f"LICENSES/{library}-{version}-{path.name}.txt", file.read_binary()
