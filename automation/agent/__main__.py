@@ -141,10 +141,27 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _engines(settings: Settings) -> list[Engine]:
+    makers = {"MONGODB": (settings.mongodb, _mongodb), "POSTGRESQL": (settings.postgresql, _postgresql)}
+    engines: list[Engine] = []
+    for name, (given, make) in makers.items():
+        try:
+            engines.extend([make(given)] if given else [])
+        except ValueError as error:
+            raise SettingsError([f"{PREFIX}{name}: {error}"]) from None
+    return engines
+
+
+def _mongodb(connection_strings: Sequence[str]) -> Engine:
+    return MongoDB(connection_strings)
+
+
+def _postgresql(uris: Sequence[str]) -> Engine:
+    """Imported when it is wanted: it needs libpq, which the agent in one file does not bring."""
     try:
-        return [MongoDB(settings.mongodb)]
-    except ValueError as error:
-        raise SettingsError([f"{PREFIX}MONGODB: {error}"]) from None
+        from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
+    except ImportError:
+        raise ValueError("psycopg 3 is not installed: pip install 'psycopg[binary]'") from None
+    return PostgreSQL(uris)
 
 
 if __name__ == "__main__":

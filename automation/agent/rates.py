@@ -46,6 +46,7 @@ class Why(str, Enum):
     IDLE = "nothing to divide by"
     ABSENT = "absent"
     REFUSED = "refused for want of a role"
+    FAILED = "the question failed"
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,17 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings. `private_key` and `mongodb` hold secrets, and are left out of the representation."""
+    """Checked settings. Those that hold secrets are left out of the representation.
+
+    `mongodb` and `postgresql` name the servers to watch; at least one of them is not empty.
+    """
 
     url: str
     group_id: str
     public_key: str
     private_key: str = field(repr=False)
     mongodb: Sequence[str] = field(repr=False)
+    postgresql: Sequence[str] = field(repr=False)
     interval: int
     spool_dir: Path
     hostname: str
@@ -74,11 +78,14 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
         group_id=take("GROUP_ID", _group_id),
         public_key=take("PUBLIC_KEY", _key),
         private_key=take("PRIVATE_KEY", _key),
-        mongodb=take("MONGODB", _several),
+        mongodb=tuple(values.get(f"{PREFIX}MONGODB", "").split()),
+        postgresql=tuple(values.get(f"{PREFIX}POSTGRESQL", "").split()),
         interval=take("INTERVAL", _interval, "60"),
         spool_dir=take("SPOOL_DIR", _directory, _default_spool_dir(environment)),
         hostname=take("HOSTNAME", _hostname, socket.gethostname()),
     )
+    if not settings.mongodb and not settings.postgresql:
+        faults.append(f"{PREFIX}MONGODB is missing, or {PREFIX}POSTGRESQL: nothing is watched without either")
     if faults:
         raise SettingsError(faults)
     return settings
@@ -92,6 +99,7 @@ NAMES = frozenset(
         "PUBLIC_KEY",
         "PRIVATE_KEY",
         "MONGODB",
+        "POSTGRESQL",
         "INTERVAL",
         "SPOOL_DIR",
         "HOSTNAME",
@@ -176,10 +184,6 @@ def _key(text: str) -> str:
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ValueError("is not a key: printable ASCII characters without blanks")
     return text
-
-
-def _several(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
 
 
 def _interval(text: str) -> int:

@@ -1,0 +1,190 @@
+"""Connection URIs, and sessions with single servers that nothing can hang for longer than a deadline."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg import errors, pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import dict_row
+
+from automation.agent.addresses import Address, address_of
+
+CONNECT_SECONDS = 2
+STATEMENT_SECONDS = 2
+ANSWER_SECONDS = 5.0
+
+MAINTENANCE_DATABASE = "postgres"
+
+_SCHEMES = ("postgresql://", "postgres://")
+_FORM = "postgresql://USER[:PASSWORD]@HOST[:PORT][,HOST[:PORT]...][/DATABASE][?OPTIONS]"
+_DEFAULT_PORT = "5432"
+_LISTS = frozenset({"host", "hostaddr", "port"})
+_DROPPED = _LISTS | {"target_session_attrs", "load_balance_hosts", "replication", "fallback_application_name"}
+"""Parameters about choosing among servers, or about another protocol: a session is with one server."""
+_SECRETS = ("password", "sslpassword", "oauth_client_secret")
+
+_SETTINGS = {
+    "default_transaction_read_only": "on",
+    "statement_timeout": f"{STATEMENT_SECONDS}s",
+    "idle_in_transaction_session_timeout": "10s",
+    # What users define elsewhere cannot stand in for what the statements mean.
+    "search_path": "pg_catalog",
+}
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach a server: parameters as libpq takes them, with secrets."""
+
+    address: Address
+    parameters: Mapping[str, Any] = field(repr=False)
+
+    def session(self, database: str | None = None) -> Session:
+        """A session with this server alone, in the database of the URI unless another is named.
+
+        Raises:
+            psycopg.Error: when there is none; after CONNECT_SECONDS for each address of the host name.
+        """
+        parameters = dict(self.parameters)
+        if database is not None:
+            parameters["dbname"] = database
+        return Session(parameters)
+
+    def lets_in(self, error: psycopg.Error) -> bool:
+        """Whether the server that a session failed with takes sessions at all: of others, or with another
+        password."""
+        found = error.pgconn
+        if isinstance(error, errors.ConnectionTimeout) or found is None or not found.hostaddr:
+            return False  # nothing answered, or there is no such name
+        # By its address: the name was looked up just now, and looking it up again may take long.
+        asked = {name: value for name, value in self.parameters.items() if name not in _SECRETS}
+        asked["hostaddr"] = found.hostaddr.decode()
+        return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
+
+    def told(self, error: Exception) -> str:
+        """An error for the log, without secrets."""
+        message = " ".join(str(error).split())
+        for name in _SECRETS:
+            if secret := self.parameters.get(name):
+                message = message.replace(str(secret), "***")
+        return message[:500] or type(error).__name__
+
+
+class Session:
+    """An open connection. One thread uses it."""
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        """Connect; raises psycopg.Error."""
+        # Nothing is prepared: a statement that is sent once a minute gains nothing by it.
+        self._connection = psycopg.connect(
+            **parameters, autocommit=True, prepare_threshold=None, row_factory=dict_row
+        )
+        # A second descriptor of the same socket: its number cannot come to mean another connection meanwhile.
+        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """After so many seconds in this block the connection is cut, and what waits for an answer fails.
+
+        `statement_timeout` is kept by the server, and a server that hangs keeps nothing.
+        """
+        timer = threading.Timer(seconds, self._cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection ended."""
+        return self._connection.closed
+
+    @property
+    def database(self) -> str:
+        """The database it is in."""
+        return self._connection.info.dbname
+
+    def row(self, statement: str, *parameters: object) -> Row:
+        """The first row of the answer; empty when there is none. Raises psycopg.Error."""
+        return next(iter(self.rows(statement, *parameters)), {})
+
+    def rows(self, statement: str, *parameters: object) -> Sequence[Row]:
+        """The rows of the answer. Raises psycopg.Error."""
+        # The statements are constants of this package; what is not stands in the parameters.
+        return self._connection.execute(statement.encode(), parameters or None).fetchall()
+
+    def close(self) -> None:
+        """End it."""
+        self._connection.close()
+        self._socket.close()
+
+    def _cut(self) -> None:
+        with suppress(OSError):  # it has ended
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def read(text: str) -> Sequence[Access]:
+    """The servers of a connection URI (PostgreSQL 34.1.1.2). No name is looked up.
+
+    Raises:
+        ValueError: when it is none, or names a server that the platform takes no name of. The message quotes
+            nothing of it: a character that is not percent-encoded makes a host or port of a part of the
+            password.
+    """
+    if not text.startswith(_SCHEMES):
+        raise ValueError(f"is not a connection URI: {_FORM}")
+    try:
+        said = conninfo_to_dict(text)
+    except psycopg.Error:
+        raise ValueError(
+            f"is not a connection URI: {_FORM}; in user and password, characters such as @ : / ? # % are"
+            " percent-encoded"
+        ) from None
+    hosts = str(said.get("host") or "").split(",")
+    ports = _spread(str(said.get("port") or ""), len(hosts))
+    exact = _spread(str(said.get("hostaddr") or ""), len(hosts))
+    if ports is None or exact is None:
+        raise ValueError("names another number of ports or of hostaddr than of hosts")
+    common = {name: value for name, value in said.items() if name not in _DROPPED}
+    common.update(
+        application_name="opsapi-agent",
+        connect_timeout=CONNECT_SECONDS,
+        tcp_user_timeout=int(ANSWER_SECONDS * 1000),
+        client_encoding="UTF8",
+        options=" ".join(
+            [str(said.get("options", "")), *(f"-c {n}={v}" for n, v in _SETTINGS.items())]
+        ).strip(),
+    )
+    common.setdefault("dbname", MAINTENANCE_DATABASE)
+    return [_access(*one, common) for one in zip(hosts, ports, exact)]
+
+
+def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> Access:
+    name, number = host or hostaddr, port or _DEFAULT_PORT
+    address = address_of(name, int(number)) if name and number.isascii() and number.isdigit() else None
+    if address is None:
+        raise ValueError(
+            "names a server by something else than a host name (RFC 1123) or an IP address, and a"
+            " port from 1 to 65535"
+        )
+    place = {"host": host or hostaddr, "port": number}
+    return Access(address, {**common, **place, **({"hostaddr": hostaddr} if hostaddr else {})})
+
+
+def _spread(text: str, count: int) -> Sequence[str] | None:
+    """The parts, one of them standing for all; None when there is another number of them."""
+    parts = text.split(",")
+    parts = parts * count if len(parts) == 1 else parts
+    return parts if len(parts) == count else None

@@ -1,0 +1,151 @@
+"""PostgreSQL as an engine of the agent: the servers that connection URIs name, and what sets they make up."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from automation.agent.addresses import Address
+from automation.agent.engine import Reading
+from automation.agent.postgresql.connection import Access, read
+from automation.agent.postgresql.host import Answer, Hello, Host
+from automation.agent.rates import Why
+
+log = logging.getLogger("opsapi.agent")
+
+STANDALONE, PRIMARY, STANDBY = "STANDALONE", "REPLICA_PRIMARY", "REPLICA_SECONDARY"
+
+_OF_DEBIAN = re.compile(r"\d+(\.\d+)?/[^/]+")
+"""The `cluster_name` that Debian gives every cluster, `15/main`: it tells no set from another."""
+
+
+class PostgreSQL:
+    """All the servers that connection URIs name; those that one URI names are of one set."""
+
+    def __init__(self, uris: Iterable[str]) -> None:
+        """Nothing is connected yet.
+
+        Raises:
+            ValueError: with the number of the URI that is none, or names a server again; without secrets.
+        """
+        self._hosts: dict[Address, Host] = {}
+        self._together: dict[Address, Sequence[Address]] = {}
+        for number, text in enumerate(uris, 1):
+            try:
+                self._add(read(text))
+            except ValueError as error:
+                raise ValueError(f"connection URI {number} {error}") from None
+        self._seen: dict[Address, Hello] = {}
+        self._replicated: set[str | None] = set()
+        self._fresh: dict[Address, Answer] = {}
+        self._problems: dict[Address, str] = {}
+        self._warned: set[str] = set()
+
+    def targets(self) -> Sequence[Host]:
+        """All servers."""
+        return list(self._hosts.values())
+
+    def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
+        """Take an answer. A server names no others that could be asked: what a primary knows is the address
+        that a standby connects from, and no port."""
+        self._log(target.address, answer)
+        hello = answer.hello
+        if hello is not None:
+            self._seen[target.address] = hello
+            if hello.in_recovery or hello.has_standbys or len(self._together[target.address]) > 1:
+                self._replicated.add(set_of(hello))
+            self._warn_of_names(hello)
+        earlier = self._fresh.get(target.address)
+        if earlier is not None:
+            # A late answer of the last round, and the one of this.
+            answer = replace(
+                answer,
+                samples=[*earlier.samples, *answer.samples],
+                databases=earlier.databases if answer.databases is None else answer.databases,
+            )
+        self._fresh[target.address] = answer
+        return []
+
+    def readings(self) -> Sequence[Reading]:
+        """What the answers since the last call say."""
+        fresh, self._fresh = self._fresh, {}
+        readings = (self._reading(address, answer) for address, answer in fresh.items())
+        return [reading for reading in readings if reading is not None]
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """By server and metric: whether it was reported the last time, or why not."""
+        return {address: host.missing for address, host in self._hosts.items()}
+
+    def close(self) -> None:
+        """Nothing runs between rounds. Sessions end with the process: a poll may use them."""
+
+    def _add(self, found: Sequence[Access]) -> None:
+        addresses = [access.address for access in found]
+        for access in found:
+            if access.address in self._hosts:
+                raise ValueError(f"names {access.address} again")
+            self._hosts[access.address] = Host(access)
+            self._together[access.address] = addresses
+
+    def _reading(self, address: Address, answer: Answer) -> Reading | None:
+        hello = answer.hello or self._seen.get(address)
+        if hello is None:
+            return self._never_seen(address, answer)
+        name = set_of(hello) if self._type(hello) != STANDALONE else None
+        return Reading(
+            address=address,
+            type_name=self._type(hello),
+            reachable=answer.reachable,
+            version=hello.version,
+            replica_set=name,
+            cluster=name,
+            uptime=int(hello.uptime) if answer.hello else None,
+            samples=answer.samples,
+            databases=answer.databases,
+        )
+
+    def _never_seen(self, address: Address, answer: Answer) -> Reading | None:
+        """A server that has not let us in yet. Of one that lets others in we would report what is not so."""
+        if answer.reachable:
+            return None
+        others = [self._seen[one] for one in self._together[address] if one in self._seen]
+        name = set_of(others[0]) if others else None
+        return Reading(
+            address, STANDBY if name else STANDALONE, reachable=False, replica_set=name, cluster=name
+        )
+
+    def _type(self, hello: Hello) -> str:
+        """What a server is. One that had standbys, or was one, is a primary still when it is the last."""
+        if hello.in_recovery:
+            return STANDBY
+        return PRIMARY if set_of(hello) in self._replicated else STANDALONE
+
+    # --- log --------------------------------------------------------------------------------------
+
+    def _log(self, address: Address, answer: Answer) -> None:
+        """A line when a problem begins, is another or ends."""
+        before = self._problems.get(address, "")
+        if answer.problem and answer.problem != before:
+            what = "is not measured in full" if answer.hello else "cannot be measured"
+            log.warning("%s %s: %s", address, what, answer.problem)
+        elif before and not answer.problem:
+            log.info("%s answers in full again", address)
+        self._problems[address] = answer.problem
+
+    def _warn_of_names(self, hello: Hello) -> None:
+        same = {set_of(one) for one in self._seen.values() if one.identifier == hello.identifier}
+        if hello.identifier and len(same) > 1 and hello.identifier not in self._warned:
+            self._warned.add(hello.identifier)
+            log.warning(
+                "servers of one system identifier have different cluster_name settings, and are reported as"
+                " different replica sets: %s",
+                ", ".join(sorted(map(str, same))),
+            )
+
+
+def set_of(hello: Hello) -> str | None:
+    """The name of the set a server is in: `cluster_name`, or the identifier that all its copies bear."""
+    own = hello.cluster_name.strip()
+    return own if own and not _OF_DEBIAN.fullmatch(own) else hello.identifier

@@ -1,0 +1,377 @@
+"""A server that is watched: its session, what it answers to a poll, and what was measured before."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Callable
+
+import psycopg
+
+from automation.agent.engine import Sample
+from automation.agent.postgresql.connection import ANSWER_SECONDS, Access, Row, Session
+from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, Source
+from automation.agent.rates import Moment, Numbers, Why, values_of
+
+log = logging.getLogger("opsapi.agent")
+
+DATABASES_EVERY = 600.0
+"""Seconds between two looks at the databases."""
+
+MOST_DATABASES = 1000
+MOST_CONNECTED = 20
+"""Of how many databases dead rows are counted: each takes a session of its own."""
+
+ROLE = "pg_monitor"
+
+_WRONG_STATEMENT = "42"
+_REFUSED = "42501"
+
+_HELLO = """
+SELECT current_setting('server_version') AS version,
+       current_setting('server_version_num')::int AS number,
+       pg_is_in_recovery() AS in_recovery,
+       current_setting('cluster_name') AS cluster_name,
+       extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8 AS uptime,
+       pg_postmaster_start_time()::text AS started,
+       pg_has_role('pg_read_all_stats', 'USAGE') AS sees_others
+"""
+_IDENTIFIER = "SELECT system_identifier::text AS identifier FROM pg_control_system()"
+# A base backup is no standby, nor does a logical subscriber hold a copy of the server.
+_HAS_STANDBYS = """
+SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary)
+    OR EXISTS (SELECT FROM pg_stat_replication
+               WHERE state IS DISTINCT FROM 'backup'
+                 AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
+                                 WHERE slot_type = 'logical' AND active_pid IS NOT NULL)) AS has_standbys
+"""
+# Those first in which most rows die: of the later ones dead rows may not be counted.
+_DATABASES = """
+SELECT datname AS name, has_database_privilege(oid, 'CONNECT') AS connects
+  FROM pg_database LEFT JOIN pg_stat_database USING (datname)
+ WHERE NOT datistemplate AND datallowconn
+ ORDER BY tup_updated + tup_deleted DESC NULLS LAST, datname LIMIT %s
+"""
+_SIZE = "SELECT pg_database_size(%s::name)::float8 AS number"
+_DEAD_ROWS = "SELECT coalesce(sum(n_dead_tup), 0)::float8 AS number FROM pg_stat_all_tables"
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a server says of itself; `uptime` in seconds, by its own clock."""
+
+    version: str
+    number: int
+    in_recovery: bool
+    cluster_name: str
+    uptime: float
+    started: str
+    sees_others: bool
+    identifier: str | None = None
+    has_standbys: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a poll found; `hello` None when there is no session, and then `problem` says why.
+
+    `reachable` is True as well of a server that takes sessions of others and refuses ours.
+    """
+
+    reachable: bool
+    hello: Hello | None = None
+    samples: Sequence[Sample] = ()
+    databases: Mapping[str, Sequence[Sample]] | None = None
+    problem: str = ""
+
+
+class Host:
+    """A server at an address. One thread at a time polls it; `missing` can be read by any."""
+
+    def __init__(
+        self, access: Access, sources: Sequence[Source] = SOURCES, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` tells seconds that never go back."""
+        self.address = access.address
+        self.missing: Mapping[str, Why] = {}
+        self._access, self._sources, self._clock = access, sources, clock
+        self._session: Session | None = None
+        self._identifier: str | None = None
+        self._absent: dict[str, dict[str, str]] = {}
+        self._before: Moment | None = None
+        self._databases = _Databases()
+
+    def poll(self) -> Answer:
+        """Ask the server; about CONNECT_SECONDS when nothing answers, ANSWER_SECONDS for each part else."""
+        try:
+            session, hello = self._hello()
+        except psycopg.Error as error:
+            return Answer(reachable=self._access.lets_in(error), problem=self._access.told(error))
+        except Exception as error:  # a fault of ours is told with the host, and loses no other
+            log.exception("%s: unforeseen", self.address)
+            return Answer(reachable=False, problem=type(error).__name__)
+        try:
+            return self._measured(session, hello)
+        except Exception as error:
+            if not isinstance(error, psycopg.Error):
+                log.exception("%s: unforeseen", self.address)
+            return Answer(reachable=True, hello=hello, problem=self._access.told(error))
+
+    def close(self) -> None:
+        """End the session."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    # --- hello ------------------------------------------------------------------------------------
+
+    def _hello(self) -> tuple[Session, Hello]:
+        """A session, and who answers there; the kept one may have ended since it was used last.
+
+        Raises:
+            psycopg.Error: when there is none.
+        """
+        if self._session is not None:
+            try:
+                return self._session, self._ask_hello(self._session)
+            except psycopg.Error:
+                self.close()
+        self._identifier, self._absent = None, {}
+        self._session = self._access.session()
+        try:
+            return self._session, self._ask_hello(self._session)
+        except psycopg.Error:
+            self.close()
+            raise
+
+    def _ask_hello(self, session: Session) -> Hello:
+        with session.within(ANSWER_SECONDS):
+            said = session.row(_HELLO)
+            if self._identifier is None:
+                self._identifier = _asked(session, _IDENTIFIER).get("identifier")
+            return Hello(
+                **{**said, "version": said["version"].split()[0][:50]},
+                identifier=self._identifier,
+                has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys")),
+            )
+
+    # --- measurements -----------------------------------------------------------------------------
+
+    def _measured(self, session: Session, hello: Hello) -> Answer:
+        taken = datetime.now(timezone.utc)
+        reader = _Reader(self._sources, self._absent, hello, self._access.told)
+        with session.within(ANSWER_SECONDS):
+            numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
+        now = Moment(numbers, hello.started, hello.uptime)
+        values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
+        self._before = now
+        databases = self._database_samples(session, hello)
+        self.missing = {
+            **{row.metric: reader.reason(row.sources, reasons[row.metric]) for row in SERVER},
+            **self._databases.reasons,
+        }
+        return Answer(
+            reachable=True,
+            hello=hello,
+            samples=[Sample(metric, number, taken) for metric, number in values.items()],
+            databases=databases,
+            problem="; ".join([*reader.problems(), *self._databases.problems()]),
+        )
+
+    # --- databases --------------------------------------------------------------------------------
+
+    def _database_samples(self, session: Session, hello: Hello) -> Mapping[str, Sequence[Sample]] | None:
+        """The samples of all databases, those measured just now; None when none was due.
+
+        As many as answer in ANSWER_SECONDS; the others have their turn in the next rounds.
+        """
+        known, now = self._databases, self._clock()
+        end = now + ANSWER_SECONDS
+        samples: dict[str, Sequence[Sample]] = {}
+        with session.within(ANSWER_SECONDS):
+            if now >= known.list_due:
+                known.list_due = now + DATABASES_EVERY
+                known.take(session.rows(_DATABASES, MOST_DATABASES), now)
+            for name in [name for name, moment in known.due.items() if moment <= now]:
+                if self._clock() >= end:
+                    break
+                known.due[name] = now + DATABASES_EVERY
+                samples[name] = list(self._database(session, name, hello))
+        changed = known.changed()
+        return {name: samples.get(name, ()) for name in known.due} if samples or changed else None
+
+    def _database(self, session: Session, name: str, hello: Hello) -> Iterator[Sample]:
+        questions: dict[str, Callable[[], Row]] = {SIZE: lambda: session.row(_SIZE, name)}
+        if not hello.in_recovery and name in self._databases.counted:
+            questions[DEAD_ROWS] = lambda: self._dead_rows(session, name)
+        for metric in (SIZE, DEAD_ROWS):
+            self._databases.notes.pop((metric, name), None)
+        for metric, ask in questions.items():
+            taken = datetime.now(timezone.utc)
+            try:
+                number = ask()["number"]
+            except psycopg.Error as error:
+                if session.is_lost:
+                    raise
+                self._databases.notes[metric, name] = (_why(error), self._access.told(error))
+            else:
+                self._databases.reported.add(metric)
+                yield Sample(metric, number, taken)
+
+    def _dead_rows(self, session: Session, name: str) -> Row:
+        if session.database == name:
+            return session.row(_DEAD_ROWS)
+        other = self._access.session(name)
+        try:
+            with other.within(ANSWER_SECONDS):
+                return other.row(_DEAD_ROWS)
+        finally:
+            other.close()
+
+
+class _Reader:
+    """Asks the statements of a round, each for itself, and keeps why numbers are missing."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        absent: dict[str, dict[str, str]],
+        hello: Hello,
+        told: Callable[[Exception], str],
+    ) -> None:
+        """`absent` holds, by section and column, the SQLSTATE of what this session does not ask again."""
+        applying = [one for one in sources if one.applies(hello.number, in_recovery=hello.in_recovery)]
+        self._hidden = {one.section for one in applying if one.of_others and not hello.sees_others}
+        self._sources = [one for one in applying if one.section not in self._hidden]
+        self._absent, self._told = absent, told
+        self._failed: dict[str, str] = {}
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """The sections that the server does not show us."""
+        refused = {section for section, columns in self._absent.items() if _REFUSED in columns.values()}
+        return frozenset(self._hidden | refused)
+
+    def read(self, session: Session, clock: Callable[[], float], end: float) -> Numbers:
+        """Path → value of all that was answered until `end`."""
+        numbers: dict[str, float] = {}
+        for source in self._sources:
+            if session.is_lost or clock() >= end:
+                self._failed[source.section] = f"no answer within {ANSWER_SECONDS:g} s"
+                continue
+            try:
+                row = self._row(session, source)
+            except psycopg.Error as error:
+                self._failed[source.section] = self._told(error)
+                continue
+            numbers.update(
+                {f"{source.section}/{name}": value for name, value in row.items() if value is not None}
+            )
+        return numbers
+
+    def reason(self, sources: Sequence[str], why: Why) -> Why:
+        """Why a metric of these paths is missing: a statement that failed is none that is absent."""
+        failed = any(path.split("/")[0] in self._failed for path in sources)
+        return Why.FAILED if why is Why.ABSENT and failed else why
+
+    def problems(self) -> Iterator[str]:
+        """What the log says of what is missing."""
+        if self.refused:
+            yield f"refused for want of {ROLE}: {', '.join(sorted(self.refused))}"
+        for section, problem in self._failed.items():
+            yield f"{section}: {problem}"
+
+    def _row(self, session: Session, source: Source) -> Row:
+        """The columns that there are; each alone when the server does not know one of them, or refuses it."""
+        absent = self._absent.setdefault(source.section, {})
+        columns = {name: text for name, text in source.columns.items() if name not in absent}
+        try:
+            return session.row(source.statement(columns)) if columns else {}
+        except psycopg.Error as error:
+            if not _is_wrong(error):
+                raise
+        found: dict[str, float] = {}
+        for name, expression in columns.items():
+            try:
+                found.update(session.row(source.statement({name: expression})))
+            except psycopg.Error as error:
+                if not _is_wrong(error):
+                    raise
+                absent[name] = error.sqlstate or ""
+        return found
+
+
+@dataclass
+class _Databases:
+    """The databases of a server, when each is due, and why what is missing of them is missing."""
+
+    list_due: float = float("-inf")
+    due: dict[str, float] = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()
+    """Those whose dead rows are counted."""
+    reported: set[str] = field(default_factory=set)
+    notes: dict[tuple[str, str], tuple[Why, str]] = field(default_factory=dict)
+    _told: frozenset[str] = frozenset()
+
+    def take(self, rows: Sequence[Row], now: float) -> None:
+        """Databases that are there now; new ones are due at once."""
+        self.due = {row["name"]: self.due.get(row["name"], now) for row in rows}
+        self.counted = frozenset([row["name"] for row in rows if row["connects"]][:MOST_CONNECTED])
+        self.notes = {key: note for key, note in self.notes.items() if key[1] in self.due}
+        self.reported.clear()
+
+    def changed(self) -> bool:
+        """Whether the list is another than when this was asked last."""
+        names = frozenset(self.due)
+        changed, self._told = names != self._told, names
+        return changed
+
+    @property
+    def reasons(self) -> Mapping[str, Why]:
+        """Reported is what was reported of any database."""
+        noted = {metric: why for (metric, _), (why, _) in self.notes.items()}
+        return {
+            metric: Why.REPORTED if metric in self.reported else noted.get(metric, Why.ABSENT)
+            for metric in (SIZE, DEAD_ROWS)
+        }
+
+    def problems(self) -> Iterator[str]:
+        """What the log says of databases that are not measured in full."""
+        for (metric, name), (_, text) in sorted(self.notes.items()):
+            yield f"{metric} of database {name}: {text}"
+
+
+def _asked(session: Session, statement: str) -> Row:
+    """The answer to what a server may refuse us; empty then."""
+    try:
+        return session.row(statement)
+    except psycopg.Error:
+        if session.is_lost:
+            raise
+        return {}
+
+
+def _not_reset(before: Moment | None, now: Moment) -> Moment | None:
+    """What was read before, without the sections whose counters somebody has set to zero since."""
+    if before is None:
+        return None
+    marks = (
+        {path: value for path, value in one.numbers.items() if path.endswith(f"/{RESET}")}
+        for one in (before, now)
+    )
+    earlier, later = marks
+    anew = {path.split("/")[0] for path in later if earlier.get(path) != later[path]}
+    kept = {path: value for path, value in before.numbers.items() if path.split("/")[0] not in anew}
+    return replace(before, numbers=kept)
+
+
+def _is_wrong(error: psycopg.Error) -> bool:
+    """Whether the server does not know what was asked for, or refuses it; a repeat would be no use."""
+    return (error.sqlstate or "").startswith(_WRONG_STATEMENT)
+
+
+def _why(error: psycopg.Error) -> Why:
+    return Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED

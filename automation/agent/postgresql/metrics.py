@@ -1,0 +1,215 @@
+"""What is measured of a PostgreSQL server: statements with their columns, and a row for each metric. Pure.
+
+The views and their columns are those of https://www.postgresql.org/docs/current/monitoring-stats.html and of
+the same page of earlier versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from automation.agent.rates import Kind, Row
+
+RESET = "stats_reset"
+"""The column that says when the counters of a source began anew, in seconds."""
+
+FIRST = 140_000
+"""The oldest `server_version_num` this table is written for; the community supports 14 and newer."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A statement with one row: expressions by column, and where they are selected from.
+
+    It is asked of servers whose `server_version_num` is at least `since` and below `before`; `in_recovery`
+    True of standbys only, False of primaries only. `of_others`: it reads what sessions of other users do,
+    which the server shows to `pg_read_all_stats`, a part of `pg_monitor`, and to all others as NULL.
+    """
+
+    section: str
+    columns: Mapping[str, str]
+    origin: str = ""
+    since: int = FIRST
+    before: int | None = None
+    in_recovery: bool | None = None
+    of_others: bool = False
+
+    def applies(self, version: int, *, in_recovery: bool) -> bool:
+        """Whether a server of this `server_version_num` has it."""
+        return (
+            version >= self.since
+            and (self.before is None or version < self.before)
+            and self.in_recovery in {None, in_recovery}
+        )
+
+    def statement(self, columns: Mapping[str, str]) -> str:
+        """The statement for these of its columns."""
+        selected = ", ".join(f"({expression})::float8 AS {name}" for name, expression in columns.items())
+        return f"SELECT {selected} {self.origin}"
+
+
+def _seconds(interval: str) -> str:
+    return f"extract(epoch FROM {interval})"
+
+
+def _sums(*columns: str) -> Mapping[str, str]:
+    """Sums over all rows of a view of counters, and when it was reset."""
+    return {**{name: f"sum({name})" for name in columns}, RESET: _seconds("max(stats_reset)")}
+
+
+_OLDEST = """max(clock_timestamp() - xact_start)
+    FILTER (WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())"""
+# A prepared transaction belongs to no session, and holds on to as much.
+_OLDEST_PREPARED = "(SELECT max(clock_timestamp() - prepared) FROM pg_prepared_xacts)"
+
+_STANDBYS = """
+FROM pg_stat_replication
+WHERE replay_lsn IS NOT NULL
+  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
+                  WHERE slot_type = 'logical' AND active_pid IS NOT NULL)"""
+_RECEIVES = "EXISTS (SELECT FROM pg_stat_wal_receiver)"
+_RECEIVED, _REPLAYED = "pg_last_wal_receive_lsn()", "pg_last_wal_replay_lsn()"
+_SINCE_REPLAYED = _seconds("clock_timestamp() - pg_last_xact_replay_timestamp()")
+_OWN_POSITION = f"""CASE WHEN pg_is_in_recovery()
+    THEN coalesce({_RECEIVED}, {_REPLAYED}) ELSE pg_current_wal_lsn() END"""
+
+SOURCES = (
+    Source(
+        "pg_stat_activity",
+        {
+            "connections": "count(*) FILTER (WHERE backend_type = 'client backend')",
+            "allowed": "current_setting('max_connections')",
+            "idle": "count(*) FILTER (WHERE starts_with(state, 'idle in transaction'))",
+            "oldest": _seconds(f"greatest({_OLDEST}, {_OLDEST_PREPARED}, interval '0')"),
+        },
+        "FROM pg_stat_activity",
+        of_others=True,
+    ),
+    Source("pg_locks", {"waiting": "count(*)"}, "FROM pg_locks WHERE NOT granted"),
+    Source(
+        "pg_stat_database",
+        {
+            **_sums(
+                "xact_commit",
+                "xact_rollback",
+                "deadlocks",
+                "conflicts",
+                "checksum_failures",
+                "temp_bytes",
+                "blks_hit",
+                "tup_returned",
+                "tup_fetched",
+                "tup_inserted",
+                "tup_updated",
+                "tup_deleted",
+            ),
+            "blocks": "sum(blks_hit + blks_read)",
+        },
+        "FROM pg_stat_database",
+    ),
+    Source(
+        "pg_stat_replication",
+        {
+            # A standby that has replayed everything has no lag after a while, rather than one of 0.
+            "seconds": f"CASE WHEN count(*) > 0 THEN greatest({_seconds('max(replay_lag)')}, 0) END",
+            "bytes": "max(greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0))",
+        },
+        _STANDBYS,
+        in_recovery=False,
+        of_others=True,
+    ),
+    Source(
+        "recovery",
+        {
+            # A primary that is idle sends nothing: a standby that replayed all it received is not late.
+            # What a standby misses that is cut off is not known; it has what was committed until then.
+            "seconds": f"""CASE WHEN {_RECEIVES} AND {_REPLAYED} >= {_RECEIVED} THEN 0
+                WHEN {_SINCE_REPLAYED} < 0 THEN 0 ELSE {_SINCE_REPLAYED} END""",
+            "bytes": f"""CASE WHEN {_RECEIVES} AND {_RECEIVED} IS NOT NULL
+                THEN greatest(pg_wal_lsn_diff({_RECEIVED}, {_REPLAYED}), 0) END""",
+        },
+        in_recovery=True,
+    ),
+    Source(
+        "pg_replication_slots",
+        {"retained": f"max(greatest(pg_wal_lsn_diff({_OWN_POSITION}, restart_lsn), 0))"},
+        "FROM pg_replication_slots",
+    ),
+    Source(
+        "pg_database",
+        {"xid_age": "max(age(datfrozenxid))", "mxid_age": "max(mxid_age(datminmxid))"},
+        "FROM pg_database",
+    ),
+    Source("pg_stat_wal", _sums("wal_bytes"), "FROM pg_stat_wal"),
+    Source(
+        "pg_stat_checkpointer",
+        _sums("num_timed", "num_requested", "write_time"),
+        "FROM pg_stat_checkpointer",
+        since=170_000,
+    ),
+    Source(
+        "pg_stat_bgwriter",
+        _sums("checkpoints_timed", "checkpoints_req", "checkpoint_write_time"),
+        "FROM pg_stat_bgwriter",
+        before=170_000,
+    ),
+    Source("pg_stat_io", _sums("reads", "writes", "fsyncs"), "FROM pg_stat_io", since=160_000),
+    Source("pg_stat_archiver", _sums("failed_count"), "FROM pg_stat_archiver"),
+)
+"""The statements of a round."""
+
+
+def _gauge(metric: str, *sources: str) -> Row:
+    return Row(metric, Kind.GAUGE, sources)
+
+
+def _rate(metric: str, *sources: str) -> Row:
+    return Row(metric, Kind.RATE, sources)
+
+
+SERVER = (
+    _gauge("CONNECTIONS", "pg_stat_activity/connections"),
+    Row("CONNECTIONS_PERCENT", Kind.SHARE, ("pg_stat_activity/connections",), "pg_stat_activity/allowed"),
+    _gauge("PG_LONGEST_TRANSACTION", "pg_stat_activity/oldest"),
+    _gauge("PG_IDLE_IN_TRANSACTION", "pg_stat_activity/idle"),
+    _gauge("PG_LOCKS_WAITING", "pg_locks/waiting"),
+    _rate("PG_TRANSACTIONS_COMMITTED", "pg_stat_database/xact_commit"),
+    _rate("PG_TRANSACTIONS_ROLLED_BACK", "pg_stat_database/xact_rollback"),
+    _rate("PG_DEADLOCKS", "pg_stat_database/deadlocks"),
+    _rate("PG_CONFLICTS", "pg_stat_database/conflicts"),
+    _rate("PG_CHECKSUM_FAILURES", "pg_stat_database/checksum_failures"),
+    _rate("PG_TEMP_BYTES", "pg_stat_database/temp_bytes"),
+    Row("PG_CACHE_HIT_RATIO", Kind.PER, ("pg_stat_database/blks_hit",), "pg_stat_database/blocks", 100.0),
+    _rate("PG_ROWS_RETURNED", "pg_stat_database/tup_returned"),
+    _rate("PG_ROWS_FETCHED", "pg_stat_database/tup_fetched"),
+    _rate("PG_ROWS_INSERTED", "pg_stat_database/tup_inserted"),
+    _rate("PG_ROWS_UPDATED", "pg_stat_database/tup_updated"),
+    _rate("PG_ROWS_DELETED", "pg_stat_database/tup_deleted"),
+    _gauge("PG_REPLICATION_LAG_TIME", "recovery/seconds", "pg_stat_replication/seconds"),
+    _gauge("PG_REPLICATION_LAG_BYTES", "recovery/bytes", "pg_stat_replication/bytes"),
+    _gauge("PG_REPLICATION_SLOT_RETAINED_BYTES", "pg_replication_slots/retained"),
+    _gauge("PG_XID_AGE", "pg_database/xid_age"),
+    _gauge("PG_MXID_AGE", "pg_database/mxid_age"),
+    _rate("PG_WAL_BYTES", "pg_stat_wal/wal_bytes"),
+    _rate("PG_CHECKPOINTS_TIMED", "pg_stat_checkpointer/num_timed", "pg_stat_bgwriter/checkpoints_timed"),
+    _rate(
+        "PG_CHECKPOINTS_REQUESTED", "pg_stat_checkpointer/num_requested", "pg_stat_bgwriter/checkpoints_req"
+    ),
+    _rate(
+        "PG_CHECKPOINT_WRITE_TIME",
+        "pg_stat_checkpointer/write_time",
+        "pg_stat_bgwriter/checkpoint_write_time",
+    ),
+    _rate("PG_IO_READS", "pg_stat_io/reads"),
+    _rate("PG_IO_WRITES", "pg_stat_io/writes"),
+    _rate("PG_IO_FSYNCS", "pg_stat_io/fsyncs"),
+    _rate("PG_ARCHIVE_FAILURES", "pg_stat_archiver/failed_count"),
+)
+"""The metrics of a server."""
+
+SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
+"""The metrics of a database, every ten minutes; dead rows of a primary alone: a standby counts none."""
+
+OF_THE_MACHINE = ("SYSTEM_", "DISK_PARTITION_", "SWAP_")
+"""How metrics begin that PostgreSQL does not tell: what the machine does is not in its statistics."""
