@@ -6,8 +6,8 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
-from alerting.pipeline import evaluate_signals
 from alerting.rules.presets import Preset, presets_of
 from automation.metric_spec import Engine
 from events.models import Event
