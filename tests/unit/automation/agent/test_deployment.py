@@ -1,7 +1,7 @@
 """What is reported of a deployment, by what its servers answered; no connection is made."""
 
 import logging
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -170,7 +170,7 @@ def test_a_router_under_another_name_is_known_by_its_own() -> None:
 
 def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
     deployment = Deployment("mongodb://a:1")
-    taken = datetime(2026, 11, 23, tzinfo=timezone.utc)
+    taken = datetime(2026, 11, 23, tzinfo=UTC)
     for number in (1.0, 2.0):
         answer = primary(A)
         sample = Sample("CONNECTIONS", number, taken)

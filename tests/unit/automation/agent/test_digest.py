@@ -10,8 +10,9 @@ CNONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
 NONCE = "7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v"
 OPAQUE = "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"
 OFFERED = [
-    f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="{NONCE}", opaque="{OPAQUE}"',
-    f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, nonce="{NONCE}", opaque="{OPAQUE}"',
+    f'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={algorithm}, '
+    f'nonce="{NONCE}", opaque="{OPAQUE}"'
+    for algorithm in ("SHA-256", "MD5")
 ]
 
 

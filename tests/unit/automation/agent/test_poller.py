@@ -77,7 +77,12 @@ def test_a_late_host_delays_no_other_and_is_told_in_the_next_round() -> None:
 def test_a_stop_ends_a_round() -> None:
     stop = threading.Event()
     release = threading.Event()
-    host = Host("a", lambda: (stop.set(), release.wait()))
+
+    def stop_and_wait() -> None:
+        stop.set()
+        release.wait()
+
+    host = Host("a", stop_and_wait)
     found = Poller([Engine(host)], 60, stop).round()
     release.set()
     assert found.readings == []

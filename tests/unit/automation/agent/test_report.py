@@ -1,7 +1,7 @@
 """Reports: as the platform reads them, in batches, and without what it refused."""
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
@@ -9,7 +9,7 @@ from automation.agent.report import LARGEST_BYTES, MOST_HOSTS, bodies_of, measur
 from automation.report_documents import ReportDocument, read_report
 from automation.reports import Report
 
-TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=timezone.utc)
+TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=UTC)
 
 
 def sample(metric: str, number: float = 1.0) -> Sample:

@@ -1,6 +1,5 @@
 """The sender at a platform that answers as it is told; in order, once, and held up by nothing for ever."""
 
-import hashlib
 import json
 import re
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from accesslist.digest import ha1, response
 from automation.agent import sender as sending
 from automation.agent.client import LONGEST_WAIT, Client, _retry_after
 from automation.agent.sender import Sender
@@ -119,10 +119,9 @@ def test_reports_are_sent_in_order_with_credentials(sender: Sender, spool: Spool
     last = platform.receiver.requests[-1]
     assert last.path == f"/agents/v1.0/groups/{GROUP}/reports"
     given = dict(re.findall(r'(\w+)="?([^",]+)"?', last.headers["Authorization"]))
-    secret = hashlib.md5(b"KEY:Ops Public API:secret").hexdigest()
-    request = hashlib.md5(f"POST:{last.path}".encode()).hexdigest()
-    text = f"{secret}:n1:{given['nc']}:{given['cnonce']}:auth:{request}"
-    assert (given["nc"], given["response"]) == ("00000003", hashlib.md5(text.encode()).hexdigest())
+    secret = ha1("KEY", "Ops Public API", "secret")
+    expected = response(secret, "POST", last.path, "n1", given["nc"], given["cnonce"])
+    assert (given["nc"], given["response"]) == ("00000003", expected)
 
 
 def test_a_lost_answer_is_repeated_under_the_same_key(

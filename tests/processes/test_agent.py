@@ -1,0 +1,216 @@
+"""The agent, real MongoDB servers and the real platform: from a server that dies to those who are told."""
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+from tests.processes.agent import Agent, running
+from tests.processes.conftest import make_first_user
+from tests.processes.mongod import PASSWORD, Mongod, ReplicaSet, replica_set
+from tests.processes.platform import installation
+from tests.processes.story import Site, Story
+from tests.receivers import HttpReceiver, MailReceiver
+
+pytestmark = [pytest.mark.processes, pytest.mark.mongod]
+
+ROUNDS = 20 if os.environ.get("OPSAPI_TEST_FAULTS") == "long" else 2
+STOPPED_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def members() -> Iterator[ReplicaSet]:
+    """A replica set with a hidden member and an arbiter."""
+    with replica_set() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A platform."""
+    with ExitStack() as stack:
+        mail_server = stack.enter_context(MailReceiver().running())
+        environment = {
+            "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
+            "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
+        }
+        platform = stack.enter_context(installation(**environment))
+        platform.start()
+        yield Site(platform, mail_server, make_first_user(platform))
+
+
+class Watch:
+    """A project, an agent that watches the replica set, and a receiver that is told of two alerts."""
+
+    def __init__(self, site: Site, receiver: HttpReceiver, members: ReplicaSet, directory: Path) -> None:
+        self.site, self.members, self.receiver = site, members, receiver
+        self.story = Story(site, receiver)
+        self.story.configure({"eventTypeName": "NO_PRIMARY"})
+        agent = self.story.agent
+        self.agent = Agent(
+            directory,
+            URL=site.platform.base_url,
+            GROUP_ID=self.story.group,
+            PUBLIC_KEY=agent.public_key,
+            PRIVATE_KEY=agent.private_key,
+            MONGODB=members.seed,
+        )
+
+    def hosts(self) -> dict[int, dict[str, Any]]:
+        """The hosts of the project, by port."""
+        found = self.story.owner.get(f"{self.story.path}/hosts")["results"]
+        return {host["port"]: host for host in found}
+
+    def wait_for_all(self) -> None:
+        """Until the platform knows every member as it is."""
+        primary = self.members.primary().port
+        ports = {member.port for member in self.members.members}
+        eventually(
+            lambda: self.hosts().keys() == ports and self.hosts()[primary]["typeName"] == "REPLICA_PRIMARY",
+            message="every member is reported",
+        )
+
+    def wait_for_rounds(self, count: int) -> None:
+        """Until the agent has gone round so often from now on."""
+        before = len(self.agent.rounds())
+        eventually(lambda: len(self.agent.rounds()) >= before + count, message=f"{count} rounds")
+
+    def told(self) -> Counter[tuple[str, str]]:
+        """How often the receiver was told of what."""
+        return Counter(
+            (one.headers["X-Ops-Event"], json.loads(one.body)["eventTypeName"])
+            for one in self.receiver.requests
+        )
+
+    def wait_until_told(self, times: int, kind: str, name: str) -> None:
+        """Until the receiver was told so often."""
+        eventually(lambda: self.told()[kind, name] >= times, message=f"{kind} {name}, {times} times")
+
+    def sampled(self, member: Mongod) -> list[str]:
+        """The times of all samples of a metric of this member that the platform has, in order."""
+        host = self.hosts()[member.port]["id"]
+        found: list[str] = self.site.ask(
+            "SELECT array_agg(sample->>0 ORDER BY sample->>0) FROM automation_measurement, "  # noqa: S608 - an id
+            f"jsonb_array_elements(metrics->'CONNECTIONS') AS sample WHERE host_id = '{host}'"
+        )
+        return found
+
+
+@pytest.fixture
+def watch(site: Site, members: ReplicaSet, tmp_path: Path) -> Iterator[Watch]:
+    """An agent that is running, and has reported every member."""
+    with HttpReceiver().running() as receiver:
+        made = Watch(site, receiver, members, tmp_path)
+        with running(made.agent):
+            made.wait_for_all()
+            yield made
+
+
+def _is_secondary(member: Mongod) -> bool:
+    return bool(member.hello().get("secondary"))
+
+
+def test_every_member_is_reported_with_its_type_and_measurements(watch: Watch, members: ReplicaSet) -> None:
+    primary = members.primary()
+    types = {port: host["typeName"] for port, host in watch.hosts().items()}
+    assert types.pop(primary.port) == "REPLICA_PRIMARY"
+    assert types.pop(members.arbiter.port) == "REPLICA_ARBITER"
+    assert types[members.hidden.port] == "REPLICA_SECONDARY"
+    assert set(types.values()) == {"REPLICA_SECONDARY"}
+
+    def measured() -> dict[str, list[Any]]:
+        host = watch.hosts()[primary.port]["id"]
+        query = "granularity=PT1M&period=PT1H&m=CONNECTIONS&m=OPCOUNTER_CMD&m=DB_DATA_SIZE_TOTAL"
+        answer = watch.story.owner.get(f"{watch.story.path}/hosts/{host}/measurements?{query}")
+        return {
+            one["name"]: [point["value"] for point in one["dataPoints"] if point["value"] is not None]
+            for one in answer["measurements"]
+        }
+
+    found = eventually(lambda: (it := measured()) and all(it.values()) and it)
+    assert min(found["CONNECTIONS"]) >= 1
+    host = watch.hosts()[primary.port]
+    assert (host["version"], host["replicaSetName"]) == ("6.0.5", "rs0")
+    databases = watch.story.owner.get(f"{watch.story.path}/hosts/{host['id']}/databases")["results"]
+    assert "shop" in {one["databaseName"] for one in databases}
+
+
+def test_no_secret_stands_in_the_log_the_spool_or_the_command_line(watch: Watch) -> None:
+    assert watch.agent.process is not None
+    command = Path(f"/proc/{watch.agent.process.pid}/cmdline").read_text()
+    spooled = "".join(path.read_text() for path in watch.agent.spool.glob("*.json"))
+    for secret in (PASSWORD, watch.agent.environment["OPSAPI_AGENT_PRIVATE_KEY"], "%6E%6F%74"):
+        assert secret not in watch.agent.log + command + spooled
+
+
+def test_a_primary_that_is_killed_is_told_once_until_the_election_and_its_restart(watch: Watch) -> None:
+    for number in range(1, ROUNDS + 1):
+        victim = watch.members.primary()
+        victim.signal(signal.SIGKILL)
+        try:
+            watch.wait_until_told(number, "alert.open", "HOST_DOWN")
+            watch.wait_until_told(number, "alert.open", "NO_PRIMARY")
+            watch.members.primary()
+            watch.wait_until_told(number, "alert.close", "NO_PRIMARY")
+        finally:
+            victim.start()
+        watch.wait_until_told(number, "alert.close", "HOST_DOWN")
+        eventually(partial(_is_secondary, victim), message="it is a secondary again")
+    watch.wait_for_rounds(2)
+    eventually(watch.site.is_idle)
+    both = ("HOST_DOWN", "NO_PRIMARY")
+    assert watch.told() == {(kind, name): ROUNDS for kind in ("alert.open", "alert.close") for name in both}
+
+
+def test_a_member_that_is_stopped_for_three_seconds_is_no_alert(watch: Watch) -> None:
+    watch.wait_for_rounds(1)
+    member = watch.members.hidden
+    member.signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        eventually(lambda: time.monotonic() - began >= STOPPED_SECONDS)
+    finally:
+        member.signal(signal.SIGCONT)
+    watch.wait_for_rounds(3)
+    eventually(watch.site.is_idle)
+    assert "HOST_DOWN" not in watch.story.log()
+    assert watch.told() == {}
+
+
+def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: Watch) -> None:
+    primary = watch.members.primary()
+    watch.wait_for_rounds(2)
+    watch.site.platform.stop()
+    try:
+        before = len(watch.agent.rounds())
+        watch.wait_for_rounds(3)
+        assert watch.agent.process is not None
+        watch.agent.process.kill()
+        watch.agent.process.wait()
+        waiting = len(list(watch.agent.spool.glob("*.json")))
+        assert waiting >= 3
+        watch.agent.start()
+        watch.wait_for_rounds(1)
+    finally:
+        watch.site.platform.start()
+    eventually(lambda: watch.agent.rounds()[-1].endswith(" waiting=0"), message="all reports are sent")
+    away = len(watch.agent.rounds()) - before
+    found = watch.sampled(primary)
+    assert len(found) == len(set(found))
+    assert len(found) >= away
+    assert not list(watch.agent.spool.glob("*.json"))
+
+
+def test_a_second_agent_in_its_directory_is_refused(watch: Watch) -> None:
+    answer = watch.agent.run("--once")
+    assert answer.returncode == 1
+    assert "another agent uses" in answer.stderr
