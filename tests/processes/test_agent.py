@@ -136,8 +136,8 @@ def test_every_member_is_reported_with_its_type_and_measurements(watch: Watch, m
             for one in answer["measurements"]
         }
 
-    found = eventually(lambda: (it := measured()) and all(it.values()) and it)
-    assert min(found["CONNECTIONS"]) >= 1
+    eventually(lambda: all(measured().values()), message="all three are measured")
+    assert min(measured()["CONNECTIONS"]) >= 1
     host = watch.hosts()[primary.port]
     assert (host["version"], host["replicaSetName"]) == ("6.0.5", "rs0")
     databases = watch.story.owner.get(f"{watch.story.path}/hosts/{host['id']}/databases")["results"]

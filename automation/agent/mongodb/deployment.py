@@ -158,7 +158,7 @@ class Deployment:
     def _forget_unnamed(self) -> None:
         """A server that nobody names any more is gone.
 
-        What a server named that does not answer holds as long as no other of its set, or no other router, does.
+        What a silent server named holds as long as no other of its set, or no other router, answers.
         """
         answered = {
             self._named_by[address].group for address in self._heard if self._named_by[address].members
