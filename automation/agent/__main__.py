@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from automation.agent.check import check
 from automation.agent.client import Client
 from automation.agent.engine import Engine
 from automation.agent.mongodb.engine import MongoDB
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     # pymongo logs commands, and what it logs at other levels may quote a connection string.
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
+    if options.check:
+        works = check(lambda: read_settings(os.environ, options.config), options.config, _say)
+        return OK if works else FAILED
     try:
         settings = read_settings(os.environ, options.config)
         engines = _engines(settings)
@@ -139,9 +143,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Watches databases and reports to the platform. Settings: the environment, or --config.",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="a TOML file with the settings, mode 600")
+    parser.add_argument(
+        "--check", action="store_true", help="try every step on the way to a report, write nothing, then end"
+    )
     parser.add_argument("--once", action="store_true", help="ask and report once, then end")
     parser.add_argument("--version", action="version", version=VERSION)
     return parser.parse_args(arguments)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this is a program
 
 
 def _engines(settings: Settings) -> list[Engine]:

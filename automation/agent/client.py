@@ -31,11 +31,15 @@ class Unreachable(Exception):  # noqa: N818 - what the platform is
 
 @dataclass(frozen=True)
 class Answer:
-    """What the platform answered; `retry_after` in seconds, None when it does not say."""
+    """What the platform answered; `retry_after` in seconds, None when it does not say.
+
+    `date` is the platform's clock, or that of a proxy before it; None when it does not say.
+    """
 
     status: int
     document: Mapping[str, Any]
     retry_after: float | None
+    date: datetime | None = None
 
     @property
     def code(self) -> str:
@@ -117,7 +121,12 @@ class Client:
         if reply.status == 401:
             self._challenge = None
             self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
-        return Answer(reply.status, _document(octets), _retry_after(reply.headers.get("Retry-After")))
+        return Answer(
+            reply.status,
+            _document(octets),
+            _retry_after(reply.headers.get("Retry-After")),
+            _date(reply.headers.get("Date", "")),
+        )
 
 
 def _reason(error: Exception) -> str:
@@ -139,11 +148,17 @@ def _retry_after(text: str | None) -> float | None:
         return None
     if text.isascii() and text.isdigit() and len(text) < 10:
         return min(float(text), LONGEST_WAIT)
+    moment = _date(text)
+    if moment is None:
+        return None
+    seconds = (moment - datetime.now(timezone.utc)).total_seconds()
+    return max(0.0, min(seconds, LONGEST_WAIT))
+
+
+def _date(text: str) -> datetime | None:
+    """A date of HTTP (RFC 9110 5.6.7); None when it is none."""
     try:
         moment = email.utils.parsedate_to_datetime(text)
     except (TypeError, ValueError, IndexError):
         return None
-    if moment.tzinfo is None:
-        return None
-    seconds = (moment - datetime.now(timezone.utc)).total_seconds()
-    return max(0.0, min(seconds, LONGEST_WAIT))
+    return None if moment.tzinfo is None else moment

@@ -147,8 +147,8 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
         (tmp_path / path.name.replace("@", "@1")).write_text(text)
     made = sorted(map(str, tmp_path.iterdir()))
     assert _analyze("verify", "--man=no", *made) == (0, "")
-    for unit_file in made:
-        status, said = _analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", unit_file)
+    for made_path in made:
+        status, said = _analyze("security", "--offline=true", f"--threshold={MOST_EXPOSED}", made_path)
         assert status == 0, said
 
 

@@ -1,0 +1,163 @@
+"""What `--check` tries at MongoDB: each server of a connection string, and the members that these name."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any
+
+import pymongo
+from pymongo.errors import OperationFailure, PyMongoError
+
+from automation.agent.addresses import Address
+from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, read, without_secrets
+from automation.agent.mongodb.topology import members_of_set
+from automation.agent.settings import PREFIX
+from automation.agent.steps import Step, reach
+
+MOST_SERVERS = 100
+"""Servers that are tried for a connection string; a replica set has 50 members at most."""
+
+_UNAUTHORIZED, _AUTHENTICATION_FAILED, _NOT_FOUND = 13, 18, 59
+_GRANT = 'db.getSiblingDB("admin").grantRolesToUser(USER, ["clusterMonitor"])'
+
+Document = Mapping[str, Any]
+
+
+def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[Step]:
+    """Try the servers of all connection strings."""
+    for number, text in enumerate(connection_strings, 1):
+        try:
+            access = read(text)
+        except ValueError as error:
+            yield Step(f"{PREFIX}MONGODB: connection string {number}", str(error))
+            continue
+        yield from _Deployment(text, access).steps()
+
+
+class _Deployment:
+    """The servers of a connection string."""
+
+    def __init__(self, text: str, access: Access) -> None:
+        self._text, self._access = text, access
+        options = {name.lower(): value for name, value in access.options.items()}
+        self._is_tls = bool(options.get("tls"))
+        self._has_user = "username" in options or "authmechanism" in options
+
+    def steps(self) -> Iterator[Step]:
+        """Seeds first, then the members of their replica sets, each once."""
+        seen: list[Address] = []
+        waiting = list(self._access.seeds)
+        while waiting and len(seen) < MOST_SERVERS:
+            address = waiting.pop(0)
+            if address in seen:
+                continue
+            seen.append(address)
+            hello = yield from self._server(address)
+            waiting += [member.address for member in members_of_set(hello, None, None).members]
+
+    def _server(self, address: Address) -> Generator[Step, None, Document]:
+        """Try one; return its answer to `hello`, empty when there is none."""
+        what = f"mongodb {address}"
+        if not (yield from reach(what, *address)):
+            return {}
+        hello = yield from self._hello(what, address)
+        if hello.get("arbiterOnly"):
+            yield Step(f"{what}: is an arbiter, which has no users and nothing more to ask")
+        elif hello:
+            yield from self._asked(what, address, hello)
+        return hello
+
+    def _hello(self, what: str, address: Address) -> Generator[Step, None, Document]:
+        """Without credentials, which tells the connection from the log-in."""
+        tried = f"{what}: TLS and hello" if self._is_tls else f"{what}: hello, without TLS"
+        try:
+            client = self._access.client(address, with_credentials=False)
+            with contextlib.closing(client), pymongo.timeout(ANSWER_SECONDS):
+                hello = _said_hello(client)
+        except (PyMongoError, OSError, ValueError) as error:
+            yield Step(tried, f"{self._told(error)}: {self._todo(error)}")
+            return {}
+        yield Step(tried)
+        return hello
+
+    def _todo(self, error: Exception) -> str:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return "name the file of the authority's certificate with tlsCAFile in the connection string"
+        if self._is_tls:
+            return "check that the server takes TLS, and the tls options of the connection string"
+        return "check that a MongoDB server listens there; if it wants TLS, add tls=true"
+
+    def _asked(self, what: str, address: Address, hello: Document) -> Iterator[Step]:
+        """The log-in, and whether it suffices for each command."""
+        try:
+            client = self._access.client(address, with_credentials=True)
+        except (PyMongoError, OSError, ValueError) as error:
+            yield Step(f"{what}: log-in", f"{self._told(error)}: check the connection string")
+            return
+        with contextlib.closing(client):
+            log_in = self._log_in(what, client)
+            yield log_in
+            if not log_in.fault:
+                for name, database, command in _commands(hello):
+                    yield self._command(what, name, client[database], command)
+
+    def _log_in(self, what: str, client: pymongo.MongoClient[Document]) -> Step:
+        if not self._has_user:
+            return Step(f"{what}: no log-in, the connection string names no user")
+        tried = f"{what}: log-in"
+        try:
+            with pymongo.timeout(ANSWER_SECONDS):
+                client.admin.command("ping")
+        except OperationFailure as error:
+            todo = "check user, password (percent-encoded) and authSource of the connection string"
+            return Step(tried, f"{self._told(error)}: {todo}")
+        except PyMongoError as error:
+            return Step(tried, f"{self._told(error)}: try again")
+        return Step(tried)
+
+    def _command(self, what: str, name: str, database: Any, command: Document) -> Step:
+        tried = f"{what}: {name}"
+        try:
+            with pymongo.timeout(ANSWER_SECONDS):
+                database.command(command)
+        except OperationFailure as error:
+            if error.code == _NOT_FOUND:
+                return Step(f"{tried} is not known to this server, and left out")
+            todo = _GRANT if self._has_user else "name a user with the role clusterMonitor"
+            refused = error.code in {_UNAUTHORIZED, _AUTHENTICATION_FAILED}
+            return Step(tried, f"{self._told(error)}{f': {todo}' if refused else ''}")
+        except PyMongoError as error:
+            return Step(tried, f"{self._told(error)}: try again")
+        return Step(tried)
+
+    def _told(self, error: Exception) -> str:
+        """The first part of an error, without secrets: pymongo adds time-outs and the topology."""
+        text = without_secrets(str(error), self._text) or type(error).__name__
+        for rest in (", full error: ", ", Timeout: ", " (configured timeouts: "):
+            text = text.partition(rest)[0]
+        return text
+
+
+def _said_hello(client: pymongo.MongoClient[Document]) -> Document:
+    try:
+        return client.admin.command("hello")
+    except OperationFailure as error:
+        if error.code != _NOT_FOUND:
+            raise
+    return client.admin.command("isMaster")
+
+
+def _commands(hello: Document) -> Iterator[tuple[str, str, Document]]:
+    """The commands by which a server is measured: name, database, command."""
+    is_router = hello.get("msg") == "isdbgrid"
+    yield "getDiagnosticData", "admin", {"getDiagnosticData": 1}
+    yield "serverStatus", "admin", {"serverStatus": 1}
+    if is_router:
+        yield "listShards", "admin", {"listShards": 1}
+        return
+    if hello.get("setName"):
+        yield "replSetGetStatus", "admin", {"replSetGetStatus": 1}
+        yield "collStats of the oplog", "local", {"collStats": "oplog.rs"}
+    yield "listDatabases", "admin", {"listDatabases": 1, "nameOnly": True}
+    yield "dbStats", "admin", {"dbStats": 1}
