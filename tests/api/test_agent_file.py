@@ -3,6 +3,7 @@
 import hashlib
 import io
 import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -11,9 +12,14 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from accesslist.models import Project
 from automation.agent_file import agent_file
+from automation.models import Agent
 from opsapi import VERSION
+from tests.client import ApiClient
 from tests.deployment import AGENT_UNIT
+
+pytestmark = pytest.mark.django_db
 
 FILE = "/agents/v1.0/opsapi-agent.pyz"
 FACTS = "/agents/v1.0/opsapi-agent.json"
@@ -61,6 +67,35 @@ def run(python: str, file: Path, *words: str, **environment: str) -> subprocess.
 def test_it_runs_with_python_alone(python: str, downloaded: Path) -> None:
     ended = run(python, downloaded, "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{VERSION}\n", "")
+
+
+@each_python
+def test_it_checks_with_python_alone_whether_it_can_report(python: str, downloaded: Path) -> None:
+    config = downloaded.with_name("opsapi-agent.toml")
+    config.touch(mode=0o600)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        config.write_text(
+            f'OPSAPI_AGENT_URL="http://127.0.0.1:{unused.getsockname()[1]}"\n'
+            f'OPSAPI_AGENT_GROUP_ID="{"a" * 24}"\n'
+            'OPSAPI_AGENT_PUBLIC_KEY="public"\n'
+            'OPSAPI_AGENT_PRIVATE_KEY="private-secret"\n'
+            f'OPSAPI_AGENT_MONGODB="mongodb://127.0.0.1:{unused.getsockname()[1]}"\n'
+            f'OPSAPI_AGENT_SPOOL_DIR="{downloaded.parent}/spool"\n'
+        )
+        ended = run(python, downloaded, "--config", str(config), "--check", no_proxy="*")
+    began = [line[:6].strip() for line in ended.stdout.splitlines()]
+    expected = ["ok", "ok", "FAILED", "ok", "FAILED", "ok"]
+    assert (ended.returncode, began, ended.stderr) == (1, expected, "")
+    assert "private-secret" not in ended.stdout
+
+
+def test_the_empty_report_of_the_check_leaves_nothing(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    assert agent.report(project.id, {}).status_code == 400
+    assert reader.report(project.id, {}).status_code == 403
+    assert not Agent.objects.exists()
 
 
 def test_nobody_needs_a_login_and_all_of_it_is_told(client: Client) -> None:
