@@ -79,7 +79,9 @@ class PostgreSQL:
         return {address: host.missing for address, host in self._hosts.items()}
 
     def close(self) -> None:
-        """Nothing runs between rounds. Sessions end with the process: a poll may use them."""
+        """End all sessions; a poll that is under way fails."""
+        for host in self._hosts.values():
+            host.close()
 
     def _add(self, found: Sequence[Access]) -> None:
         addresses = [access.address for access in found]

@@ -1,0 +1,192 @@
+"""Real PostgreSQL servers to watch: a primary, and standbys that are copies of it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+from opsapi.embedded.binaries import find_binaries
+from opsapi.embedded.owner import server_owner
+from opsapi.supervisor.parent_death import dying_with_parent
+from tests.eventually import eventually
+from tests.processes.platform import free_port
+
+BINARIES = {18: find_binaries(), 15: Path("/usr/lib/postgresql/15/bin")}
+"""The version that the platform brings, and Debian's."""
+
+MONITOR, STRANGER = "monitor", "stranger"
+"""Roles: with `pg_monitor` and nothing else, and with nothing."""
+PASSWORD = "not:a@simple/password%"
+
+_ROLES = f"""
+CREATE ROLE {MONITOR} LOGIN PASSWORD '{PASSWORD}' IN ROLE pg_monitor;
+CREATE ROLE {STRANGER} LOGIN PASSWORD '{PASSWORD}';
+CREATE DATABASE closed;
+REVOKE CONNECT ON DATABASE closed FROM PUBLIC;
+"""
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "shared_buffers": "16MB",
+    "max_connections": "50",
+    "dynamic_shared_memory_type": "mmap",
+    "lc_messages": "C",
+    "wal_receiver_status_interval": "1s",
+    "wal_retrieve_retry_interval": "100ms",
+}
+
+
+class Server:
+    """A server on a port of its own, that runs as the user that the embedded one runs as."""
+
+    def __init__(self, directory: Path, version: int, **settings: str) -> None:
+        """`directory` is made for the data; `settings` are those of postgresql.conf."""
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.version = version
+        self._directory, self._settings = directory, {**_SETTINGS, **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def create(self) -> None:
+        """Make an empty cluster, with the roles."""
+        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        hba = "host all postgres 127.0.0.1/32 trust\nhost replication postgres 127.0.0.1/32 trust\n"
+        self.write("pg_hba.conf", hba + "host all all 127.0.0.1/32 scram-sha-256\n")
+        self.start()
+        for statement in _ROLES.split(";\n")[:-1]:
+            self.ask(statement)
+
+    def copy(self, primary: "Server") -> None:
+        """Be a standby of this server."""
+        source = f"host=127.0.0.1 port={primary.port} user=postgres"
+        self.run("pg_basebackup", "-D", self.data, "-d", source, "-c", "fast", "-N", "-R")
+        self.start()
+
+    @property
+    def data(self) -> str:
+        """Where its files are."""
+        return str(self._directory)
+
+    def uri(self, role: str = MONITOR, database: str = "postgres") -> str:
+        """How the agent reaches it."""
+        return f"postgresql://{role}:{quote(PASSWORD, safe='')}@{self.address}/{database}"
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        command = [str(BINARIES[self.version] / "postgres"), "-D", self.data, "-p", str(self.port)]
+        for name, value in self._settings.items():
+            command += ["-c", f"{name}={value}"]
+        owner = server_owner()
+        with Path(self.data + ".log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+                stdout=log,
+                stderr=log,
+                preexec_fn=dying_with_parent(signal.SIGQUIT),  # noqa: PLW1509 - before any thread of ours
+                start_new_session=True,
+                **_as(owner),
+            )
+        eventually(self._answers, 60, message=f"PostgreSQL {self.version} takes no connections")
+
+    def stop(self, signum: signal.Signals = signal.SIGQUIT) -> None:
+        """Stop it: at once, unless another signal of the server is given."""
+        assert self._process is not None
+        self._process.send_signal(signum)
+        self._process.wait(60)
+
+    def freeze(self, signum: signal.Signals = signal.SIGSTOP) -> None:
+        """Send all of its processes this signal; they are in sessions of their own."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        for pid in (self._process.pid, *map(int, children.split())):
+            os.kill(pid, signum)
+
+    def thaw(self) -> None:
+        """Have them go on."""
+        self.freeze(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        if self._process is not None and self._process.poll() is None:
+            self.thaw()
+            self.stop()
+
+    def ask(self, statement: str, database: str = "postgres") -> Any:
+        """The first value of the answer to the superuser; None where there is none."""
+        with self.connect(database) as connection:
+            cursor = connection.execute(statement.encode())
+            row = cursor.fetchone() if cursor.description else None
+        return row[0] if row else None
+
+    def configure(self, name: str, value: str) -> None:
+        """Set this from now on."""
+        quoted = value.replace("'", "''")
+        self.ask(f"ALTER SYSTEM SET {name} = '{quoted}'")
+        self.ask("SELECT pg_reload_conf()")
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection[Any]:
+        """A connection of the superuser."""
+        return psycopg.connect(
+            host="127.0.0.1", port=self.port, user="postgres", dbname=database, autocommit=True
+        )
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run a program of its version to its end, as its user."""
+        owner = server_owner()
+        done = subprocess.run(
+            [str(BINARIES[self.version] / program), *arguments],
+            cwd="/",
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "30"},
+            capture_output=True,
+            text=True,
+            check=False,
+            **_as(owner),
+        )
+        assert done.returncode == 0, done.stderr
+
+    def write(self, name: str, text: str) -> None:
+        """Write one of its files."""
+        (self._directory / name).write_text(text)
+
+    def _answers(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, Path(self.data + ".log").read_text()
+        with suppress(psycopg.OperationalError):
+            return bool(self.ask("SELECT true"))
+        return False
+
+
+@contextmanager
+def servers(version: int) -> Iterator[tuple[Server, Server]]:
+    """A primary and its standby."""
+    directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
+    owner = server_owner()
+    if owner.is_lent:
+        os.chown(directory, owner.uid, owner.gid)
+    primary, standby = Server(directory / "primary", version), Server(directory / "standby", version)
+    try:
+        primary.create()
+        standby.copy(primary)
+        eventually(
+            lambda: standby.ask("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'")
+        )
+        yield primary, standby
+    finally:
+        standby.end()
+        primary.end()
+        shutil.rmtree(directory)
+
+
+def _as(owner: Any) -> dict[str, Any]:
+    return {"user": owner.uid, "group": owner.gid, "extra_groups": []} if owner.is_lent else {}

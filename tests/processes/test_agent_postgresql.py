@@ -1,0 +1,329 @@
+"""The agent and real PostgreSQL servers: what is measured, what is missing and why, and a real failover."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any, Protocol
+
+import pytest
+
+from accesslist.models import Project
+from automation.agent.engine import Reading
+from automation.agent.postgresql.connection import read
+from automation.agent.postgresql.engine import PostgreSQL
+from automation.agent.postgresql.host import Host
+from automation.agent.postgresql.metrics import DEAD_ROWS, SIZE, SOURCES, Source
+from automation.agent.rates import Why
+from automation.agent.report import bodies_of
+from automation.models import Host as PlatformHost
+from automation.models import ReplicaSet
+from tests.client import ApiClient
+from tests.eventually import eventually
+from tests.factories.alerting import make_config
+from tests.integration.alerting.pipeline import evaluate, statuses
+from tests.processes.postgresql import MONITOR, PASSWORD, STRANGER, Server, servers
+from tests.processes.postgresql_parity import columns_of, columns_written
+
+pytestmark = pytest.mark.processes
+
+VERSIONS = [18, pytest.param(15, marks=pytest.mark.postgresql)]
+Pair = tuple[Server, Server]
+
+
+@pytest.fixture(scope="module", params=VERSIONS, ids=str)
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """A primary and its standby."""
+    with servers(request.param) as made:
+        yield made
+
+
+class Watch(Protocol):
+    """Makes engines, which are closed when the test ends."""
+
+    def __call__(self, *servers: Server, role: str = MONITOR) -> PostgreSQL:
+        """An engine for these servers."""
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """See there."""
+    with ExitStack() as stack:
+
+        def made(*hosts: Server, role: str = MONITOR) -> PostgreSQL:
+            engine = PostgreSQL([server.uri(role) for server in hosts])
+            stack.callback(engine.close)
+            return engine
+
+        yield made
+
+
+def asked(engine: PostgreSQL) -> Mapping[int, Reading]:
+    """A round; what is told, by port."""
+    for host in engine.targets():
+        engine.learn(host, host.poll())
+    return {reading.address.port: reading for reading in engine.readings()}
+
+
+def values(reading: Reading) -> dict[str, float]:
+    """The newest value of each metric."""
+    return {sample.metric: sample.number for sample in reading.samples}
+
+
+def why(engine: PostgreSQL, server: Server) -> Mapping[str, Why]:
+    """Why each metric is or is not reported."""
+    return {address.port: found for address, found in engine.why_missing().items()}[server.port]
+
+
+def missing(engine: PostgreSQL, server: Server, reason: Why) -> set[str]:
+    """The metrics that are missing for this reason."""
+    return {metric for metric, found in why(engine, server).items() if found is reason}
+
+
+@contextmanager
+def watch_only(server: Server, *sources: Source, **options: Any) -> Iterator[Host]:
+    """A host of which these statements are asked."""
+    with closing(Host(read(server.uri())[0], sources, **options)) as host:
+        yield host
+
+
+def source(section: str) -> Source:
+    """A statement of the table."""
+    return next(one for one in SOURCES if one.section == section)
+
+
+def test_each_server_is_told_with_its_role_set_version_and_uptime(watch: Watch, pair: Pair) -> None:
+    primary, standby = pair
+    readings = asked(watch(primary, standby))
+    identifier = primary.ask("SELECT system_identifier::text FROM pg_control_system()")
+    for server, type_name in ((primary, "REPLICA_PRIMARY"), (standby, "REPLICA_SECONDARY")):
+        reading = readings[server.port]
+        assert (reading.type_name, reading.reachable) == (type_name, True)
+        assert reading.replica_set == reading.cluster == identifier
+        assert str(reading.version).startswith(f"{server.version}.")
+        assert reading.uptime in range(3600)
+
+
+def test_what_is_reported_of_each_version_is_what_the_page_says(pair: Pair) -> None:
+    primary, standby = pair
+    found = columns_of(primary, standby)
+    written = columns_written()
+    assert {heading: written[heading] for heading in found} == found
+
+
+def test_counters_become_rates_once_there_are_two_samples(watch: Watch, pair: Pair) -> None:
+    primary, _ = pair
+    engine = watch(primary)
+    asked(engine)
+    assert why(engine, primary)["PG_ROWS_INSERTED"] is Why.WAITS
+    primary.ask("CREATE TABLE IF NOT EXISTS filled (number int)")
+    primary.ask("INSERT INTO filled SELECT generate_series(1, 100)")
+    eventually(lambda: values(asked(engine)[primary.port])["PG_ROWS_INSERTED"] > 0)
+    found = values(asked(engine)[primary.port])
+    assert found["CONNECTIONS"] >= 1
+    assert found["CONNECTIONS_PERCENT"] == found["CONNECTIONS"] * 2  # of 50
+
+
+def test_waits_locks_and_transactions_are_seen_while_they_last(watch: Watch, pair: Pair) -> None:
+    primary, _ = pair
+    primary.ask("CREATE TABLE IF NOT EXISTS locked (number int)")
+    engine = watch(primary)
+    with primary.connect() as idle, idle.transaction():
+        idle.execute("LOCK TABLE locked")
+        found = values(asked(engine)[primary.port])
+        assert found["PG_IDLE_IN_TRANSACTION"] == 1
+        assert found["PG_LONGEST_TRANSACTION"] > 0
+    assert values(asked(engine)[primary.port])["PG_IDLE_IN_TRANSACTION"] == 0
+
+
+def test_databases_are_told_with_their_sizes_and_dead_rows(watch: Watch, pair: Pair) -> None:
+    primary, standby = pair
+    primary.ask("CREATE TABLE IF NOT EXISTS emptied WITH (autovacuum_enabled = off) AS SELECT 1 AS number")
+    primary.ask("DELETE FROM emptied")
+
+    def databases() -> Mapping[str, Mapping[str, float]]:
+        with watch_only(primary) as host:
+            found = host.poll().databases or {}
+        return {name: {one.metric: one.number for one in samples} for name, samples in found.items()}
+
+    eventually(lambda: databases()["postgres"][DEAD_ROWS] >= 1)
+    found = databases()
+    assert found.keys() == {"postgres", "closed"}
+    assert found["closed"].keys() == {SIZE}  # it lets nobody in, and pg_monitor may ask for its size
+    assert found["postgres"][SIZE] == pytest.approx(
+        primary.ask("SELECT pg_database_size('postgres')"), rel=0.1
+    )
+    of_standby = asked(watch(standby))[standby.port].databases or {}
+    assert {sample.metric for samples in of_standby.values() for sample in samples} == {SIZE}
+
+
+def test_databases_are_asked_every_ten_minutes(pair: Pair) -> None:
+    primary, _ = pair
+    now = [1000.0]
+    told = []
+    with watch_only(primary, clock=lambda: now[0]) as host:
+        for _ in range(3):
+            told.append(host.poll().databases is not None)
+            now[0] += 301
+    assert told == [True, False, True]
+
+
+def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
+    watch: Watch, pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    primary, standby = pair
+    engine = watch(primary, standby, role=STRANGER)
+    asked(engine)
+    found = values(asked(engine)[primary.port])
+    hidden = {"CONNECTIONS", "CONNECTIONS_PERCENT", "PG_LONGEST_TRANSACTION", "PG_IDLE_IN_TRANSACTION"}
+    assert missing(engine, standby, Why.REFUSED) == hidden
+    lag = {"PG_REPLICATION_LAG_TIME", "PG_REPLICATION_LAG_BYTES"}
+    assert missing(engine, primary, Why.REFUSED) == hidden | lag
+    assert {"PG_WAL_BYTES", "PG_XID_AGE", "PG_LOCKS_WAITING"} <= found.keys()
+    assert "refused for want of pg_monitor: pg_stat_activity, pg_stat_replication" in caplog.text
+
+
+def test_an_idle_primary_has_no_late_standby_and_a_standby_that_stops_to_replay_is_late(
+    watch: Watch, pair: Pair
+) -> None:
+    primary, standby = pair
+    engine = watch(primary, standby)
+    primary.ask("CREATE TABLE IF NOT EXISTS late (number int)")
+
+    def lags(server: Server) -> tuple[float, float]:
+        found = values(asked(engine)[server.port])
+        return found["PG_REPLICATION_LAG_TIME"], found["PG_REPLICATION_LAG_BYTES"]
+
+    eventually(lambda: lags(standby) == (0, 0))
+    assert standby.ask("SELECT pg_last_xact_replay_timestamp() < clock_timestamp()")
+    standby.ask("SELECT pg_wal_replay_pause()")
+    try:
+        primary.ask("INSERT INTO late VALUES (1)")
+        eventually(lambda: min(lags(standby)) > 0)
+        eventually(lambda: lags(primary)[1] > 0)
+    finally:
+        standby.ask("SELECT pg_wal_replay_resume()")
+    eventually(lambda: lags(standby) == (0, 0))
+
+
+def test_a_standby_that_is_cut_off_is_as_late_as_what_it_replayed_last(watch: Watch, pair: Pair) -> None:
+    primary, standby = pair
+    engine = watch(standby)
+    primary.ask("CREATE TABLE IF NOT EXISTS cut (number int)")
+    eventually(lambda: values(asked(engine)[standby.port])["PG_REPLICATION_LAG_TIME"] == 0)
+    known = standby.ask("SHOW primary_conninfo")
+    try:
+        standby.configure("primary_conninfo", "host=127.0.0.1 port=1")
+        eventually(lambda: values(asked(engine)[standby.port])["PG_REPLICATION_LAG_TIME"] > 0)
+        assert why(engine, standby)["PG_REPLICATION_LAG_BYTES"] is Why.ABSENT
+    finally:
+        standby.configure("primary_conninfo", known)
+    eventually(lambda: values(asked(engine)[standby.port])["PG_REPLICATION_LAG_TIME"] == 0)
+
+
+def test_a_column_that_is_gone_loses_its_own_metric_only(pair: Pair) -> None:
+    primary, _ = pair
+    kept = source("pg_stat_archiver")
+    other = source("pg_locks")
+    gone = Source(kept.section, {**kept.columns, "gone": "sum(of_version_99)"}, kept.origin)
+    lost = Source(other.section, {"waiting": "count(of_version_99)"}, other.origin)
+    with watch_only(primary, gone, lost, source("pg_stat_wal")) as host:
+        host.poll()
+        host.poll()
+    assert host.missing["PG_ARCHIVE_FAILURES"] is host.missing["PG_WAL_BYTES"] is Why.REPORTED
+    assert host.missing["PG_LOCKS_WAITING"] is Why.ABSENT
+
+
+def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) -> None:
+    primary, _ = pair
+    slow = Source("pg_locks", {"waiting": "1"}, "FROM pg_sleep(60)")
+    with watch_only(primary, slow, source("pg_database")) as host:
+        answer = host.poll()
+    assert "pg_locks: canceling statement due to statement timeout" in answer.problem
+    assert host.missing["PG_LOCKS_WAITING"] is Why.FAILED
+    assert host.missing["PG_XID_AGE"] is Why.REPORTED
+
+
+def test_counters_that_were_reset_lose_their_own_pair_only(watch: Watch, pair: Pair) -> None:
+    primary, _ = pair
+    engine = watch(primary)
+    asked(engine)
+    primary.ask("SELECT pg_stat_reset_shared('archiver')")
+    asked(engine)
+    assert missing(engine, primary, Why.WAITS) == {"PG_ARCHIVE_FAILURES"}
+
+
+def test_a_server_that_was_restarted_is_asked_in_the_same_round_and_begins_anew(
+    watch: Watch, pair: Pair
+) -> None:
+    _, standby = pair
+    engine = watch(standby)
+    asked(engine)
+    asked(engine)
+    assert not missing(engine, standby, Why.WAITS)
+    standby.stop()
+    assert not asked(engine)[standby.port].reachable
+    standby.start()
+    assert asked(engine)[standby.port].reachable
+    assert "PG_WAL_BYTES" in missing(engine, standby, Why.WAITS)
+
+
+def test_a_server_that_hangs_is_told_as_unreachable_and_goes_on_to_be_asked(
+    watch: Watch, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary, standby = pair
+    monkeypatch.setattr("automation.agent.postgresql.host.ANSWER_SECONDS", 0.3)
+    engine = watch(primary, standby)
+    assert asked(engine)[standby.port].reachable
+    standby.freeze()
+    try:
+        readings = asked(engine)
+    finally:
+        standby.thaw()
+    assert (readings[primary.port].reachable, readings[standby.port].reachable) == (True, False)
+    assert readings[standby.port].type_name == "REPLICA_SECONDARY"
+    eventually(lambda: asked(engine)[standby.port].reachable)
+
+
+def test_a_password_that_is_refused_is_no_server_that_is_down(
+    pair: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, standby = pair
+    engine = PostgreSQL([standby.uri().replace("simple", "another")])
+    assert asked(engine) == {}
+    assert "password authentication failed" in caplog.text
+    assert "another" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+@pytest.mark.django_db
+def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
+    watch: Watch, agent: ApiClient, project: Project
+) -> None:
+    config = make_config(project, event_type="NO_PRIMARY")
+
+    def report(engine: PostgreSQL) -> Sequence[Any]:
+        for body in bodies_of(list(asked(engine).values()), hostname="agent1", version="1.0"):
+            answer = agent.report(project.id, json.loads(body))
+            assert answer.status_code == 202, answer.content
+        evaluate()
+        hosts = PlatformHost.objects.filter(group_id=project.id)
+        return [(host.port, host.type_name, host.down) for host in hosts.order_by("port")]
+
+    with servers(18) as (primary, standby):
+        engine = watch(primary, standby)
+        ports = sorted([primary.port, standby.port])
+        assert report(engine) == sorted(
+            [(primary.port, "REPLICA_PRIMARY", False), (standby.port, "REPLICA_SECONDARY", False)]
+        )
+        (found,) = ReplicaSet.objects.filter(group_id=project.id)
+        assert (found.primaries, found.healthy, found.unhealthy) == (1, 2, 0)
+        assert statuses(config) == []
+        primary.stop()
+        assert (primary.port, "REPLICA_PRIMARY", True) in report(engine)
+        assert statuses(config) == ["OPEN"]
+        standby.ask("SELECT pg_promote()")
+        assert (standby.port, "REPLICA_PRIMARY", False) in report(engine)
+        assert statuses(config) == ["CLOSED"]
+        (found,) = ReplicaSet.objects.filter(group_id=project.id)
+        assert (found.primaries, found.healthy, found.unhealthy) == (1, 1, 1)
+        assert [port for port, *_ in report(engine)] == ports

@@ -1,0 +1,253 @@
+"""PostgreSQL in the agent, without a server: connection URIs, sets and their names, and what is told."""
+
+import logging
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+
+from automation.agent.__main__ import main
+from automation.agent.engine import Reading
+from automation.agent.postgresql.connection import read
+from automation.agent.postgresql.engine import PostgreSQL, set_of
+from automation.agent.postgresql.host import Answer, Hello
+from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
+from automation.agent.settings import SettingsError, read_settings
+from automation.metric_spec import Engine
+from automation.metrics import Metric
+
+SECRET = "s3cret/with:signs"
+HELLO = Hello(
+    version="18.1",
+    number=180_001,
+    in_recovery=False,
+    cluster_name="",
+    uptime=5.5,
+    started="2026-01-01 00:00:00+00",
+    sees_others=True,
+    identifier="7000000000000000001",
+)
+UNREACHABLE = Answer(reachable=False, problem="connection refused")
+GOOD = {
+    "OPSAPI_AGENT_URL": "https://ops.example.com/",
+    "OPSAPI_AGENT_GROUP_ID": "0123456789abcdef01234567",
+    "OPSAPI_AGENT_PUBLIC_KEY": "ABCDEFGH",
+    "OPSAPI_AGENT_PRIVATE_KEY": "a-private-key",
+    "OPSAPI_AGENT_HOSTNAME": "agent1.example.com",
+    "HOME": "/home/agent",
+}
+
+
+def answered(**changes: Any) -> Answer:
+    """An answer of a server that says this."""
+    return Answer(reachable=True, hello=replace(HELLO, **changes))
+
+
+def told(engine: PostgreSQL, *answers: Answer) -> list[Reading]:
+    """What a round says, in which the servers answer so, by their order."""
+    for host, answer in zip(engine.targets(), answers, strict=True):
+        engine.learn(host, answer)
+    return list(engine.readings())
+
+
+def types(readings: Iterable[Reading]) -> list[tuple[str, bool, str | None]]:
+    """Type, whether reachable, and set of each."""
+    return [(one.type_name, one.reachable, one.replica_set) for one in readings]
+
+
+@pytest.mark.parametrize(
+    ("uri", "addresses"),
+    [
+        ("postgresql://db1", ["db1:5432"]),
+        ("postgres://u:p%40ss@DB1.example.com:6000/app?sslmode=verify-full", ["db1.example.com:6000"]),
+        ("postgresql://u@db1:5433,db2,[::1]:5434/app", ["db1:5433", "db2:5432", "[::1]:5434"]),
+        ("postgresql://db1,db2/app?port=6000", ["db1:6000", "db2:6000"]),
+        ("postgresql://db1/app?hostaddr=192.0.2.7", ["db1:5432"]),
+    ],
+)
+def test_every_host_of_a_uri_is_a_server(uri: str, addresses: list[str]) -> None:
+    assert [str(access.address) for access in read(uri)] == addresses
+
+
+def test_a_session_is_with_one_server_read_only_and_bounded() -> None:
+    first, second = read(
+        "postgresql://u@db1,db2:6000/?target_session_attrs=primary&options=-c%20work_mem%3D1MB"
+    )
+    assert (first.parameters["host"], first.parameters["port"]) == ("db1", "5432")
+    assert (second.parameters["host"], second.parameters["port"]) == ("db2", "6000")
+    assert "target_session_attrs" not in first.parameters
+    assert first.parameters["dbname"] == "postgres"
+    assert first.parameters["options"].startswith("-c work_mem=1MB -c default_transaction_read_only=on")
+    assert first.parameters["connect_timeout"] == 2
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"host=db1 password={SECRET}",
+        "mysql://db1",
+        "postgresql:///app",
+        "postgresql://%2Frun%2Fpostgresql/app",
+        f"postgresql://u:{SECRET}@db1/app",
+        "postgresql://u:s3cret%zz@db1/app",
+        "postgresql://u:s3cret@with@db1/app",
+        "postgresql://db1:0/app",
+        "postgresql://db1:99999/app",
+        "postgresql://db1,db2/app?port=1,2,3",
+        "postgresql://db1/app?s3cret=1",
+        "postgresql://db_1:5432/app",
+    ],
+)
+def test_what_is_no_uri_is_refused_without_quoting_it(uri: str) -> None:
+    with pytest.raises(ValueError, match=r"^connection URI 2 ") as refusal:
+        PostgreSQL(["postgresql://db9", uri])
+    assert "s3cret" not in str(refusal.value)
+    assert "signs" not in str(refusal.value)
+
+
+def test_a_server_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="connection URI 2 names db1:5432 again"):
+        PostgreSQL(["postgresql://db1", "postgresql://u@db2,DB1:5432"])
+
+
+def test_no_secret_stands_in_a_message_or_a_representation() -> None:
+    (access,) = read("postgresql://u:hidden-word@db1/?sslpassword=other-word")
+    message = access.told(psycopg.OperationalError("for hidden-word\n  and other-word"))
+    assert message == "for *** and ***"
+    assert "word" not in repr(access)
+
+
+@pytest.mark.parametrize(
+    ("cluster_name", "name"),
+    [
+        ("", HELLO.identifier),
+        ("15/main", HELLO.identifier),
+        ("9.6/x", HELLO.identifier),
+        ("orders", "orders"),
+    ],
+)
+def test_a_set_bears_the_cluster_name_unless_it_is_debians(cluster_name: str, name: str) -> None:
+    assert set_of(replace(HELLO, cluster_name=cluster_name)) == name
+
+
+def test_a_server_alone_is_standalone_and_in_no_set() -> None:
+    assert types(told(PostgreSQL(["postgresql://db1"]), answered(cluster_name="orders"))) == [
+        ("STANDALONE", True, None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("uris", "answers"),
+    [
+        (["postgresql://db1", "postgresql://db2"], (answered(has_standbys=True), answered(in_recovery=True))),
+        (["postgresql://db1", "postgresql://db2"], (answered(), answered(in_recovery=True))),
+        (["postgresql://db1,db2"], (answered(), answered(in_recovery=True))),
+    ],
+    ids=["seen at the primary", "seen at the standby", "named together"],
+)
+def test_a_primary_and_its_standby_are_one_set(uris: list[str], answers: tuple[Answer, ...]) -> None:
+    assert types(told(PostgreSQL(uris), *answers)) == [
+        ("REPLICA_PRIMARY", True, HELLO.identifier),
+        ("REPLICA_SECONDARY", True, HELLO.identifier),
+    ]
+
+
+def test_a_standby_that_is_promoted_is_the_primary_of_the_set_though_nothing_follows_it() -> None:
+    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
+    told(engine, answered(has_standbys=True), answered(in_recovery=True))
+    assert types(told(engine, UNREACHABLE, answered())) == [
+        ("REPLICA_PRIMARY", False, HELLO.identifier),
+        ("REPLICA_PRIMARY", True, HELLO.identifier),
+    ]
+
+
+def test_the_last_server_of_a_set_stays_its_primary_after_a_start_of_the_agent() -> None:
+    engine = PostgreSQL(["postgresql://db1,db2"])
+    assert types(told(engine, answered(), UNREACHABLE)) == [
+        ("REPLICA_PRIMARY", True, HELLO.identifier),
+        ("REPLICA_SECONDARY", False, HELLO.identifier),
+    ]
+
+
+def test_of_a_server_that_lets_in_others_and_never_us_nothing_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
+    refused = Answer(reachable=True, problem="password authentication failed")
+    assert [str(one.address) for one in told(engine, refused, UNREACHABLE)] == ["db2:5432"]
+    assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
+
+
+def test_a_server_that_refuses_us_later_stays_what_it_was() -> None:
+    engine = PostgreSQL(["postgresql://db1"])
+    told(engine, answered(in_recovery=True))
+    (reading,) = told(engine, Answer(reachable=True, problem="too many clients"))
+    assert types([reading]) == [("REPLICA_SECONDARY", True, HELLO.identifier)]
+    assert (reading.uptime, list(reading.samples)) == (None, [])
+
+
+def test_a_late_answer_is_told_with_the_next() -> None:
+    engine = PostgreSQL(["postgresql://db1"])
+    (host,) = engine.targets()
+    engine.learn(host, replace(answered(), databases={"app": ()}))
+    engine.learn(host, answered(uptime=7.0))
+    (reading,) = engine.readings()
+    assert (reading.databases, reading.uptime) == ({"app": ()}, 7)
+    assert not engine.readings()
+
+
+def test_servers_of_one_system_under_different_names_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
+    for _ in range(2):
+        told(engine, answered(cluster_name="a"), answered(cluster_name="b", in_recovery=True))
+    assert [one.message for one in caplog.records if one.levelno == logging.WARNING] == [
+        "servers of one system identifier have different cluster_name settings, and are reported as different"
+        " replica sets: a, b"
+    ]
+
+
+def test_the_table_measures_every_metric_of_postgresql_but_those_of_the_machine() -> None:
+    machine = {one for one in Metric if one.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
+    known = {one.value for one in Metric if Engine.POSTGRESQL in one.spec.engines} - machine
+    assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known
+
+
+def test_every_path_of_the_table_is_a_column_that_some_statement_reads() -> None:
+    paths = {f"{source.section}/{name}" for source in SOURCES for name in source.columns}
+    named = {path for row in SERVER for path in (*row.sources, row.by) if path}
+    assert named <= paths
+    assert paths - named == {path for path in paths if path.endswith("/stats_reset")}
+
+
+def test_either_engine_is_enough() -> None:
+    settings = read_settings(
+        {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql://u:hidden@db1  postgresql://db2"}
+    )
+    assert settings.postgresql == ("postgresql://u:hidden@db1", "postgresql://db2")
+    assert settings.mongodb == ()
+    assert "hidden" not in repr(settings)
+
+
+def test_without_any_server_to_watch_the_settings_are_refused() -> None:
+    with pytest.raises(SettingsError) as refusal:
+        read_settings(GOOD)
+    (fault,) = refusal.value.faults
+    assert "OPSAPI_AGENT_MONGODB" in fault
+    assert "OPSAPI_AGENT_POSTGRESQL" in fault
+
+
+def test_without_psycopg_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("automation.agent.postgresql")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name, value in {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql://u:hidden@db1"}.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--once"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("OPSAPI_AGENT_POSTGRESQL: ")
+    assert "psycopg[binary]" in line
