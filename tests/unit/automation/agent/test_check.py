@@ -31,6 +31,7 @@ def settings(tmp_path: Path) -> Settings:
         group_id=PROJECT,
         public_key="public",
         private_key=PRIVATE,
+        postgresql=(),
         mongodb=[f"mongodb://127.0.0.1:{_unused_port()}"],
         interval=60,
         spool_dir=tmp_path,
