@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
+from automation.agent.settings import NAMES
 from opsapi.environment import READ
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
@@ -76,7 +77,7 @@ def test_every_make_target_exists(path: Path) -> None:
 @each_document
 def test_every_setting_that_is_set_exists(path: Path) -> None:
     named = {name for block in blocks(path) for name in SETTING.findall(block.text)}
-    assert {name for name in named if not name.startswith("OPSAPI_TEST_")} <= READ.keys()
+    assert {name for name in named if not name.startswith("OPSAPI_TEST_")} <= READ.keys() | NAMES
 
 
 @each_document

@@ -93,7 +93,10 @@ class Watch:
 
     def wait_until_told(self, times: int, kind: str, name: str) -> None:
         """Until the receiver was told so often."""
-        eventually(lambda: self.told()[kind, name] >= times, message=f"{kind} {name}, {times} times")
+        try:
+            eventually(lambda: self.told()[kind, name] >= times, message=f"{kind} {name}, {times} times")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story.log()}\n{self.agent.log}") from None
 
     def sampled(self, member: Mongod) -> list[str]:
         """The times of all samples of a metric of this member that the platform has, in order."""

@@ -281,7 +281,8 @@ class Host:
                     break
                 known.due[name] = now + DATABASES_EVERY
                 samples[name] = self._sizes(name, max(0.1, end - self._clock()))
-            known.refused = frozenset()
+            # Every server has databases of its own; without the role none of them is listed.
+            known.refused = frozenset(() if known.due else {"dbStats"})
         except PyMongoError as error:
             is_refused = isinstance(error, OperationFailure) and error.code in _REFUSALS
             known.refused = frozenset({"dbStats"} if is_refused else ())

@@ -16,12 +16,12 @@ _INTRODUCTION = """<!-- Made by `python -m tests.unit.automation.agent.parity` o
 # What the agent measures
 
 What the agent reports of a MongoDB server to a user who holds `clusterMonitor` and nothing else, by the
-version and the kind of the server. "yes": reported; "–": the server does not have it. A rate needs two rounds,
-and a time for each operation is left out of rounds without operations.
+version and the kind of the server. "yes": reported; "–": the server does not have it. A rate needs two
+rounds, and a time for each operation is left out of rounds without operations.
 
-The tests hold this page against recorded servers, and with `OPSAPI_TEST_REQUIRE=mongod` the recorded servers
-against real ones. No router is recorded, as the server of the tests comes without: a router has the metrics of
-`serverStatus` and of the machine.
+The tests hold this page against recorded servers, and with `OPSAPI_TEST_REQUIRE=mongod` the recorded
+servers against real ones. No router is recorded, as the server of the tests comes without: a router has the
+metrics of `serverStatus` and of the machine.
 """
 
 
@@ -40,7 +40,7 @@ def page() -> str:
             _line(["---"] * len(head)),
             *map(_line, rows),
             "",
-            "An arbiter holds no users and no data: the agent reports whether it answers, and measures nothing.",
+            "An arbiter has no users and no data: the agent reports whether it answers, and no measurement.",
             "",
             "## Of each database",
             "",

@@ -1,11 +1,12 @@
 """Settings of the agent: read whole, or refused with a line for each fault."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from automation.agent.settings import SettingsError, read_settings
+from automation.agent.settings import NAMES, SettingsError, read_settings
 
 GOOD = {
     "OPSAPI_AGENT_URL": "https://ops.example.com/",
@@ -148,3 +149,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
     (line,) = faults(GOOD, config(tmp_path, "OPSAPI_AGENT_INTERVAL = true"))
     assert line.startswith("OPSAPI_AGENT_INTERVAL ")
+
+
+def test_the_guide_tells_every_setting_and_no_other() -> None:
+    guide = Path(__file__).parents[4] / "docs" / "how-to" / "watch-mongodb.md"
+    assert set(re.findall(r"OPSAPI_AGENT_[A-Z_]+", guide.read_text())) == NAMES
