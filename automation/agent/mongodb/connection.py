@@ -96,7 +96,8 @@ def read(text: str) -> Access:
     except OSError as error:
         raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
     except (InvalidURI, ConfigurationError, ValueError) as error:
-        raise ValueError(f"is not a connection string: {without_secrets(str(error), text)}") from None
+        what = "cannot be looked up" if text.startswith("mongodb+srv://") else "is not a connection string"
+        raise ValueError(f"{what}: {without_secrets(str(error), text)}") from None
     seeds = []
     for hostname, port in parsed["nodelist"]:
         seed = address_of(hostname, port) if port else None
