@@ -299,7 +299,7 @@ def test_a_password_that_is_refused_is_no_server_that_is_down(
 def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
     watch: Watch, agent: ApiClient, project: Project
 ) -> None:
-    config = make_config(project, event_type="NO_PRIMARY")
+    config = make_config(project, eventTypeName="NO_PRIMARY")
 
     def report(engine: PostgreSQL) -> Sequence[Any]:
         for body in bodies_of(list(asked(engine).values()), hostname="agent1", version="1.0"):
