@@ -65,7 +65,8 @@ class Access:
             address.port,
             directConnection=True,
             connectTimeoutMS=int(CONNECT_SECONDS * 1000),
-            serverSelectionTimeoutMS=int(CONNECT_SECONDS * 1000),
+            # `Host` asks again until it is sure; connecting goes on meanwhile.
+            serverSelectionTimeoutMS=500,
             socketTimeoutMS=int(ANSWER_SECONDS * 1000),
             # A thread asks one thing at a time, and needs nobody to watch the server between rounds.
             maxPoolSize=1,

@@ -133,7 +133,7 @@ class Deployment:
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable:
             allowed = "host names of RFC 1123 and IP addresses"
-            self._tell(text, f"{text} is not reported: the platform takes {allowed}")
+            self._tell(text, "name", f"{text} is not reported: the platform takes {allowed}")
         # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
         is_seed = self._access is not None and answer.address in self._access.seeds
         if (
@@ -250,14 +250,18 @@ class Deployment:
     # --- log --------------------------------------------------------------------------------------
 
     def _log(self, answer: Answer) -> None:
-        what = "does not answer" if answer.hello is None else "is not measured in full"
-        self._tell(answer.address, f"{answer.address} {what}: {answer.problem}" if answer.problem else "")
+        if answer.hello is None:
+            line = f"{answer.address} does not answer: {answer.problem}"
+            self._tell(answer.address, "silent", line)  # once, as the words of the driver differ
+        else:
+            line = f"{answer.address} is not measured in full: {answer.problem}"
+            self._tell(answer.address, answer.problem, line)
 
-    def _tell(self, about: object, problem: str) -> None:
-        """A line when a problem begins, is another or ends."""
+    def _tell(self, about: object, problem: str, line: str) -> None:
+        """A line when a problem begins, becomes another or ends."""
         before = self._problems.get(about, "")
         if problem and problem != before:
-            log.warning("%s", problem)
+            log.warning("%s", line)
         elif before and not problem:
             log.info("%s answers in full again", about)
         self._problems[about] = problem

@@ -83,23 +83,27 @@ class Host:
         """Ask the server; within CONNECT_SECONDS when nothing listens, ANSWER_SECONDS for each part else."""
         try:
             hello, note = self._hello()
-        except (OSError, PyMongoError) as error:
-            return Answer(self.address, problem=self._told(error))
         except Exception as error:  # a fault of ours is told with the host, and loses no other
-            log.exception("%s: unforeseen", self.address)
-            return Answer(self.address, problem=type(error).__name__)
+            if not isinstance(error, (OSError, PyMongoError)):
+                log.exception("%s: unforeseen", self.address)
+            self.close()  # the next poll looks first whether anything listens
+            return Answer(self.address, problem=self._brief(error))
         try:
             return self._measured(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
                 log.exception("%s: unforeseen", self.address)
-            return Answer(self.address, hello, problem=self._told(error))
+            return Answer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:
         """Close the connection."""
         if self._client is not None:
             self._client.close()
             self._client = None
+
+    def _brief(self, error: Exception) -> str:
+        """An error without what pymongo adds: its own settings, and all it knows of the deployment."""
+        return self._told(error).split(" (configured timeouts")[0].split(", Timeout:")[0]
 
     # --- hello ------------------------------------------------------------------------------------
 
@@ -113,24 +117,24 @@ class Host:
             probe(self.address)
         while True:
             try:
-                return self._ask_hello(max(0.1, end - self._clock()))
+                return self._ask_hello()
             except (AutoReconnect, ConnectionFailure):
                 if self._clock() >= end:
                     raise
             probe(self.address)
             time.sleep(PAUSE)
 
-    def _ask_hello(self, seconds: float) -> tuple[Mapping[str, Any], str]:
+    def _ask_hello(self) -> tuple[Mapping[str, Any], str]:
         try:
-            return self._command({"hello": 1}, seconds), ""
+            return self._command({"hello": 1}), ""
         except OperationFailure as error:
             if error.code == _NOT_FOUND:
-                return self._command({"isMaster": 1}, seconds), ""
+                return self._command({"isMaster": 1}), ""
             if error.code not in _REFUSALS or not self._with_credentials:
                 raise
-            refusal = self._told(error)
+            refusal = self._brief(error)
         self._reconnect(with_credentials=False)
-        hello = self._command({"hello": 1}, seconds)
+        hello = self._command({"hello": 1})
         if hello.get("arbiterOnly"):
             return hello, ""
         # With credentials again next time: somebody may create the user.
@@ -142,8 +146,12 @@ class Host:
         self._with_credentials = with_credentials
 
     def _command(
-        self, command: Mapping[str, Any], seconds: float, database: str = "admin"
+        self, command: Mapping[str, Any], seconds: float | None = None, database: str = "admin"
     ) -> Mapping[str, Any]:
+        """The answer, within so many seconds; without them as long as the client waits for each step.
+
+        pymongo would wait all these seconds for a server that does not listen.
+        """
         if self._client is None:
             self._client = self._access.client(self.address, with_credentials=self._with_credentials)
         with pymongo.timeout(seconds):
