@@ -14,7 +14,7 @@ _PORT = 27017
 
 class _AddressFields(DocumentForm):
     hostname = forms.CharField(label="Host name", help_text="A name, or an IP address.")
-    port = forms.IntegerField(initial=_PORT)
+    port = forms.IntegerField(initial=_PORT, help_text="MongoDB listens on 27017, PostgreSQL on 5432.")
 
     def body(self) -> Mapping[str, Any]:
         """The address alone."""

@@ -25,12 +25,16 @@ What the agent reports of a server, by version and role, with a login role that 
 else ([watch PostgreSQL](../how-to/watch-postgresql.md)). What the metrics mean and their units stand in
 [metrics](metrics.md).
 
-The servers that are asked here are initialized with the defaults of their version: from version 18 on these
-include data checksums, which PG_CHECKSUM_FAILURES needs. PG_IO metrics need version 16. What happens to the
-machine (processor, memory, disk) is not in PostgreSQL's statistics, and is not reported.
+The servers are initialized with the defaults of their version, and the primary has a replication slot.
 
-A metric that is absent because of the version is so in all others of the same side of the limit; versions 14,
-16 and 17 are not asked here.
+- `PG_CHECKSUM_FAILURES` needs data checksums, which version 18 has by default and older versions on request.
+- `PG_IO_READS`, `PG_IO_WRITES` and `PG_IO_FSYNCS` need version 16.
+- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot, `PG_REPLICATION_LAG_TIME` and `PG_REPLICATION_LAG_BYTES` of a
+  primary need a connected standby.
+- `PG_DEAD_ROWS` is counted on primaries.
+- What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and is not reported.
+
+Versions 14, 16 and 17 are watched by the same statements; no server of them is part of the tests.
 
 """
 

@@ -284,13 +284,22 @@ def test_a_server_that_hangs_is_told_as_unreachable_and_goes_on_to_be_asked(
     eventually(lambda: asked(engine)[standby.port].reachable)
 
 
-def test_a_password_that_is_refused_is_no_server_that_is_down(
-    pair: Pair, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("simple", "another"), "password authentication failed"),
+        (("/postgres", "/missing"), 'database "missing" does not exist'),
+        (("/postgres", "/postgres?sslmode=require"), "server does not support SSL"),
+    ],
+)
+def test_a_server_that_does_not_let_us_in_is_none_that_is_down(
+    pair: Pair, change: tuple[str, str], fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, standby = pair
-    engine = PostgreSQL([standby.uri().replace("simple", "another")])
-    assert asked(engine) == {}
-    assert "password authentication failed" in caplog.text
+    uri = standby.uri().replace("postgresql://", "").replace(*change)
+    with closing(PostgreSQL([f"postgresql://{uri}"])) as engine:
+        assert asked(engine) == {}
+    assert fault in caplog.text
     assert "another" not in caplog.text
     assert PASSWORD not in caplog.text
 

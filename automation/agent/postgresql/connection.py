@@ -30,6 +30,8 @@ _LISTS = frozenset({"host", "hostaddr", "port"})
 _DROPPED = _LISTS | {"target_session_attrs", "load_balance_hosts", "replication", "fallback_application_name"}
 """Parameters about choosing among servers, or about another protocol: a session is with one server."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
+_ASKED = ("port", "dbname", "user", "connect_timeout")
+"""With what a server is asked whether it takes sessions: nothing of it is secret."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -61,14 +63,14 @@ class Access:
         return Session(parameters)
 
     def lets_in(self, error: psycopg.Error) -> bool:
-        """Whether the server that a session failed with takes sessions at all: of others, or with another
-        password."""
+        """Whether the server that a session failed with takes sessions at all, of others or with other
+        parameters, such as another password or authority."""
         found = error.pgconn
         if isinstance(error, errors.ConnectionTimeout) or found is None or not found.hostaddr:
             return False  # nothing answered, or there is no such name
         # By its address: the name was looked up just now, and looking it up again may take long.
-        asked = {name: value for name, value in self.parameters.items() if name not in _SECRETS}
-        asked["hostaddr"] = found.hostaddr.decode()
+        asked = {name: self.parameters[name] for name in _ASKED if name in self.parameters}
+        asked.update(hostaddr=found.hostaddr.decode(), passfile=os.devnull, sslmode="prefer")
         return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
 
     def told(self, error: Exception) -> str:
