@@ -58,11 +58,11 @@ Seen = Sequence[Observation]
 
 SIGNALS_AT_ONCE = 200
 EVALUATION_SECONDS = 0.5
-"""After so long a transaction takes no further signal: what it changed is locked until it ends."""
+"""The time after which a transaction takes no further signal: its rows stay locked until it ends."""
 CHANGES_AT_ONCE = 1_000
-"""After so many changes they are written, and the time is looked at."""
+"""The number of changes that are kept before they are written."""
 SIGNALS_DROPPED_AT_ONCE = 500
-ALERTS_AT_ONCE = 100
+OPENED_AT_ONCE = 100
 _GROUPS_TRIED = 50
 
 # The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
@@ -111,7 +111,7 @@ SELECT id FROM (
 
 @transaction.atomic
 def evaluate_signals(*, now: datetime) -> bool:
-    """Evaluate the oldest signals of one project, or of none, that no other worker has in hand.
+    """Evaluate the oldest signals of one project, or of no project, that no other worker holds.
 
     Projects take turns: however many signals and configurations one has, it delays itself only.
     """
@@ -123,13 +123,11 @@ def evaluate_signals(*, now: datetime) -> bool:
         delete_batch(source.signals(), SIGNALS_DROPPED_AT_ONCE)
         return True
     until = time.monotonic() + EVALUATION_SECONDS
-    signals = source.signals().filter(failed=None).order_by("id")[:SIGNALS_AT_ONCE]
-    for kind, some in groupby(signals, key=_taken_alone):
-        for batch in [[signal] for signal in some] if kind else [list(some)]:
-            _evaluate(batch, now=now, until=until)
-            # The rows of the fleet that weighing versions locked are not kept: reports wait for them.
-            if time.monotonic() > until or batch[0].kind == SignalKind.VERSIONS.value:
-                return True
+    for batch in _batches(source.signals().filter(failed=None).order_by("id")[:SIGNALS_AT_ONCE]):
+        _evaluate(batch, now=now, until=until)
+        # Weighing versions locks rows of the fleet, and reports wait for them: the transaction ends.
+        if time.monotonic() > until or batch[0].kind == SignalKind.VERSIONS.value:
+            break
     return True
 
 
@@ -163,10 +161,16 @@ def _claim_source(now: datetime) -> _Source | None:
     return source
 
 
-def _taken_alone(signal: Signal) -> bool:
-    """Whether it does more than to be held against the configurations of its project."""
-    own_ways = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
-    return own_ways or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
+def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
+    """Yield signals that are evaluated together; a signal with effects of its own is alone."""
+    for alone, run in groupby(signals, key=_has_own_effects):
+        together = list(run)
+        yield from [[signal] for signal in together] if alone else [together]
+
+
+def _has_own_effects(signal: Signal) -> bool:
+    special = signal.kind in {SignalKind.CONFIG.value, SignalKind.VERSIONS.value}
+    return special or signal.group_id is None or bool(signal.payload.get("clustersLeft"))
 
 
 def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None:
@@ -204,8 +208,8 @@ def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> lis
     if first.kind == SignalKind.VERSIONS.value:
         versions_weigh(group_id=first.group_id, now=now)
         return [first.pk]
-    if first.kind == SignalKind.HOSTS.value and _taken_alone(first):
-        left_clusters_alerting_end(cluster_ids=first.payload["clustersLeft"], now=first.created)
+    if clusters := first.payload.get("clustersLeft"):
+        left_clusters_alerting_end(cluster_ids=clusters, now=first.created)
     seen = observations_of(signals, group_id=first.group_id)
     types = {one.event_type for observations in seen for one in observations}
     if first.kind == SignalKind.CONFIG.value:
@@ -407,7 +411,7 @@ def open_tracked(*, now: datetime) -> bool:
     Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_OPENING, {"now": now, "limit": ALERTS_AT_ONCE})
+        cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})
         ids = [name for (name,) in cursor.fetchall()]
     if not ids:
         return False

@@ -32,16 +32,16 @@ Samples = Mapping[str, Sequence[float]]
 
 def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
     """The observations of each of a project's signals; of a configuration's, what the fleet says now."""
-    there = _there(signals, group_id)
-    return [_of_signal(signal, group_id, there) for signal in signals]
+    known = _read_known(signals, group_id)
+    return [_of_signal(signal, group_id, known) for signal in signals]
 
 
-def _of_signal(signal: Signal, group_id: str, there: "_There") -> list[Observation]:
+def _of_signal(signal: Signal, group_id: str, known: "_Known") -> list[Observation]:
     match SignalKind(signal.kind):
         case SignalKind.EVENT:
-            return _of_event(signal.payload, there)
+            return _of_event(signal.payload, known)
         case SignalKind.HOSTS:
-            return _of_report(signal.payload, there)
+            return _of_report(signal.payload, known)
         case SignalKind.CONFIG:
             return _of_fleet(group_id)
         case SignalKind.VERSIONS:
@@ -49,7 +49,7 @@ def _of_signal(signal: Signal, group_id: str, there: "_There") -> list[Observati
 
 
 @dataclass(frozen=True, slots=True)
-class _There:
+class _Known:
     """What signals name and is still there: hosts at their addresses, agents, and what was measured."""
 
     hosts: Mapping[str, tuple[str, int]]
@@ -64,7 +64,7 @@ class _There:
         return _agent_of(payload) in self.agents
 
 
-def _there(signals: Iterable[Signal], group_id: str) -> _There:
+def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
     events = [one.payload for one in signals if one.kind == SignalKind.EVENT.value]
     states = [
         state for one in signals if one.kind == SignalKind.HOSTS.value for state in one.payload["hosts"]
@@ -75,7 +75,7 @@ def _there(signals: Iterable[Signal], group_id: str) -> _There:
     if not measurements or not _metrics_matter(group_id):
         measurements = set()
     hosts = Host.objects.filter(id__in=host_ids).values_list("id", "hostname", "port") if host_ids else ()
-    return _There(
+    return _Known(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
         agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
         measured=Measurement.objects.in_bulk(measurements) if measurements else {},
@@ -86,22 +86,22 @@ def _agent_of(payload: Payload) -> tuple[str, str]:
     return AgentType(payload["sourceTypeName"]).value, payload["hostname"].lower()
 
 
-def _of_event(payload: Payload, there: _There) -> list[Observation]:
+def _of_event(payload: Payload, known: _Known) -> list[Observation]:
     """An event of a known host or agent that is gone begins nothing; what happened is told all the same."""
     seen = of_event(payload)
     begins = any(one.condition is Condition.HOLDS for one in seen)
-    return [] if begins and _is_gone(payload, there) else seen
+    return [] if begins and _is_gone(payload, known) else seen
 
 
-def _is_gone(payload: Payload, there: _There) -> bool:
+def _is_gone(payload: Payload, known: _Known) -> bool:
     if EventType(payload["eventTypeName"]).spec.target is Target.AGENT:
-        return not there.has_agent(payload)
-    return payload.get("hostId") is not None and not there.has_host(payload)
+        return not known.has_agent(payload)
+    return payload.get("hostId") is not None and not known.has_host(payload)
 
 
-def _of_report(payload: Payload, there: _There) -> list[Observation]:
-    states = [state for state in payload["hosts"] if there.has_host(state)]
-    seen = _of_states((state, there.measured.get(state["measurementId"])) for state in states)
+def _of_report(payload: Payload, known: _Known) -> list[Observation]:
+    states = [state for state in payload["hosts"] if known.has_host(state)]
+    seen = _of_states((state, known.measured.get(state["measurementId"])) for state in states)
     # Signals written by an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 

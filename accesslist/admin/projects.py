@@ -1,9 +1,11 @@
 """Projects in the console, and the roles of teams in them."""
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from django.apps import apps
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
@@ -16,12 +18,14 @@ from accesslist.views.group_teams import GroupTeamViewSet
 from accesslist.views.projects import MAKERS, ProjectViewSet
 from events.models import Event
 from opsapi.api.permissions import Access, Where
-from opsapi.console.actions import Action, Call, Outcome
+from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.places import list_url
+from opsapi.console.places import add_url_named, list_url
 from opsapi.roles import Role
+
+_AGENT = "automation.agent"
 
 
 def _make(call: Call) -> Outcome:
@@ -108,6 +112,15 @@ class ProjectAdmin(ConsoleAdmin):
     ordering = ["name"]
     fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]
     empty_text = "No project yet."
+
+    def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """And the way to the page that adds an agent, which is what a project begins with."""
+        pages: Any = self.admin_site.get_model_admin(apps.get_model(_AGENT))
+        operator, add = operator_of(request), pages.add_action
+        if not add.is_allowed(operator, None, self.scope_of(row)):
+            return super().row_actions(request, row)
+        way = {"action": add, "url": add_url_named(_AGENT, group=row.id)}
+        return [way, *super().row_actions(request, row)]
 
     @admin.display(description="in it")
     def collections(self, project: Project) -> SafeString:

@@ -34,67 +34,62 @@ class _Bounds:
         return self.places[bisect_right(self.limits, value) :]
 
 
+_NONE = _Bounds()
+
+
 class ConfigIndex:
     """Configurations by event type, and thresholds of a metric by their limits."""
 
     def __init__(self, configs: Sequence[ConfigView]) -> None:
-        """`configs` are those that cover a project, in the order in which they are to be held against it."""
+        """`configs` cover one project; their order is that in which an observation is held against them."""
         self.configs = configs
         self._places: Mapping[str, Place] = {config.id: place for place, config in enumerate(configs)}
-        self._of_type: dict[EventType, list[Place]] = {}
         self._metrics: dict[EventType, set[Metric | None]] = {}
-        self._tried: dict[EventType, list[Place]] = {}
-        """Those with a threshold that no bound stands for."""
+        self._always: dict[EventType, list[Place]] = {}
+        """The configurations without a limit in `_bounds`."""
         bounds: dict[tuple[ThresholdOperator, str], list[tuple[float, Place]]] = {}
         for place, config in enumerate(configs):
-            threshold = config.metric_threshold
-            self._of_type.setdefault(config.event_type, []).append(place)
+            threshold, limit = config.metric_threshold, _limit(config)
             self._metrics.setdefault(config.event_type, set()).add(threshold.metric if threshold else None)
-            limit = _limit(config)
             if threshold is None or limit is None:
-                self._tried.setdefault(config.event_type, []).append(place)
+                self._always.setdefault(config.event_type, []).append(place)
             else:
                 bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, place))
         self._bounds = {key: _Bounds.of(pairs) for key, pairs in bounds.items()}
 
     def place(self, config_id: str, event_type: EventType) -> Place | None:
-        """The place of a configuration for an event type; None if it is not among those of the index."""
+        """Return the place of a configuration of an event type; None if the index does not have it."""
         place = self._places.get(config_id)
         return place if place is not None and self.configs[place].event_type is event_type else None
 
     def metrics(self, observation: Observation) -> list[Metric | None]:
-        """The metrics that alerts about the observation can be about; None is for those without a metric."""
+        """Return the metrics that alerts about the observation can be about; None stands for no metric."""
         asked = self._metrics.get(observation.event_type, set())
         return [metric for metric in asked if metric is None or metric.value in observation.samples]
 
     def beginning(self, observation: Observation) -> Iterator[Place]:
-        """The configurations under which it may begin an alert or be told, in any order, each once.
+        """Yield the configurations under which it may begin an alert or be told, in any order, each once.
 
-        For every other one `transition.step` has nothing to do, unless there is an alert already.
+        For every other configuration `transition.step` has nothing to do, unless there is an alert already.
         """
         if observation.condition in {Condition.ENDED, Condition.GONE}:
             return
-        if observation.condition is not Condition.MEASURED:
-            yield from self._of_type.get(observation.event_type, ())
-            return
-        yield from self._tried.get(observation.event_type, ())
-        if observation.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
-            return
+        yield from self._always.get(observation.event_type, ())
         for metric, samples in observation.samples.items():
-            if not samples:
-                continue
-            value = mean_of(samples)
-            if over := self._bounds.get((ThresholdOperator.GREATER_THAN, metric)):
-                yield from over.below(value)
-            if under := self._bounds.get((ThresholdOperator.LESS_THAN, metric)):
-                yield from under.above(value)
+            if samples:
+                value = mean_of(samples)
+                yield from self._bound(ThresholdOperator.GREATER_THAN, metric).below(value)
+                yield from self._bound(ThresholdOperator.LESS_THAN, metric).above(value)
+
+    def _bound(self, operator: ThresholdOperator, metric: str) -> _Bounds:
+        return self._bounds.get((operator, metric), _NONE)
 
 
 def _limit(config: ConfigView) -> float | None:
-    """The limit of a threshold on a metric; None where `transition.step` has to judge."""
+    """Return the limit of a threshold on a metric; None where `transition.step` has to judge."""
     if config.metric_threshold is None or config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
         return None
     try:
         return limit_of(config.metric_threshold)
     except UnitsMismatch:
-        return None  # and says what is wrong with it
+        return None  # `transition.step` raises it again

@@ -34,7 +34,7 @@ ALERT_FACTS = (
     "sourceTypeName",
 )
 """What an alert keeps of the facts of the signal that began it, under the wire names."""
-ALERTS_AT_ONCE = 1_000
+WRITTEN_AT_ONCE = 1_000
 """So many begin or end with one statement: PostgreSQL takes 65,535 parameters."""
 
 
@@ -55,7 +55,7 @@ class NewAlert:
 
     @property
     def id(self) -> str:
-        """Time-ordered, as every id is."""
+        """The alert's id. It sorts by time, as all ids do."""
         said = (str(self.signal.pk), self.signal.group_id or "", self.config.id, self.target)
         return derived_id(first_id(self.signal.created), *said, time_digits=12)
 
@@ -64,7 +64,7 @@ class NewAlert:
 class AlertEnd:
     """The condition of an alert ended at `at`, as the signal says; `value` is its last, None where unknown.
 
-    `evaluated` are the signals before this one that are evaluated but still there.
+    `evaluated`: ids of earlier signals that are evaluated and deleted only at the end of the transaction.
     """
 
     signal: Signal
@@ -110,10 +110,10 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     meantime is left alone. An alert that ends before its delay has passed ends unseen, without an event.
     """
     told: list[_Told] = []
-    for starts in batches(changes.starts, ALERTS_AT_ONCE):
+    for starts in batches(changes.starts, WRITTEN_AT_ONCE):
         told += _start(starts, group_id)
     _keep_values(changes.values)
-    for ids in batches(sorted(changes.ends), ALERTS_AT_ONCE):
+    for ids in batches(sorted(changes.ends), WRITTEN_AT_ONCE):
         told += _close({alert_id: changes.ends[alert_id] for alert_id in ids})
     told.sort(key=lambda pair: pair[0])
     events_record(events=[event for _, event in told], actor=SYSTEM, now=now, group_id=group_id)

@@ -61,10 +61,10 @@ def schedule_once(told: Sequence[ToldOnce]) -> None:
 
 
 def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
-    """Alerts are over since then: drop what certainly never left, and tell whoever was notified of the end.
+    """Drop what was certainly not sent, and tell the end to everybody who was notified.
 
-    So does whoever perhaps was, or is being notified this moment: the end waits for that, and is decided on
-    then.
+    Recipients who were perhaps notified get the end too; it waits for their message. `ended` is the time of
+    the end by the id of the alert.
     """
     if not ended:
         return

@@ -1,18 +1,49 @@
-"""Agents in the console, and since when their silence counts."""
+"""Agents in the console, how a new one is installed, and since when their silence counts."""
 
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
+from accesslist.forms.roles import as_asked
+from accesslist.rules.granting import RoleRequest
+from accesslist.services.keys import api_key_issue
+from accesslist.views.keys import GroupKeyViewSet
+from automation.admin.new_agent import install_steps, waiting_context
 from automation.admin.shown import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
+from automation.forms.agents import NewAgentForm
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
+from automation.selectors.first_reports import project_of_agent_key
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
-from opsapi.console.actions import Action, Call
+from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import ago, badge, link, project, short_field
+from opsapi.console.error_pages import MissingError
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import list_url
+from opsapi.roles import INSTALLATION, Grant, Role
+
+_SHOWN_ONCE = "admin/automation/agent/added.html"
+_WAITING = "admin/automation/agent/first_report.html"
+
+
+def _add(call: Call) -> Outcome:
+    """Make a key that may report to the project, and tell how the agent is installed with it."""
+    group = call.values["group"]
+    asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
+    roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
+    made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
+    # As on the page of a new key, the private part goes to the answer to this request only.
+    context = {
+        **install_steps(call.address, group.id, made.key.public_key, made.private_key),
+        **waiting_context(made.key.id, made.key.created, group.id),
+        "project": group,
+    }
+    message = f"Key {made.key.public_key} was made for the agent; its private part was shown once."
+    return Outcome(row=made.key, message=message, template=_SHOWN_ONCE, context=context)
 
 
 def _forget(call: Call) -> None:
@@ -33,6 +64,17 @@ class AgentAdmin(ConsoleAdmin):
     icon = "smart_toy"
     rank = 40
     group_path = "group_id"
+    add_action = Action(
+        label="Add agent",
+        done="Made",
+        text="Makes an API key with which the agent may report to the project, and nothing else. The next "
+        "page shows the key once, and the commands that install the agent.",
+        button="Make its key",
+        run=_add,
+        access=GroupKeyViewSet.access["create"],
+        icon="add",
+        form=NewAgentForm,
+    )
     actions_of_row = {
         "forget": Action(
             label="Forget",
@@ -70,7 +112,35 @@ class AgentAdmin(ConsoleAdmin):
         "created",
         "id",
     ]
-    empty_text = "No agent has reported yet. An agent needs an API key with the role GROUP_AGENT."
+    empty_text = (
+        "No agent has reported yet. An agent runs where it reaches your databases, and finds their hosts."
+    )
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the page that waits for an agent."""
+        page = path(
+            "first-report/<slug:key_id>/",
+            self.admin_site.admin_view(self.first_report),
+            name="automation_agent_first_report",
+        )
+        return [page, *super().get_urls()]
+
+    def first_report(self, request: HttpRequest, key_id: str) -> HttpResponse:
+        """What agents of a key's project have reported since the key was made."""
+        self.require_reading(request)
+        found, reach = project_of_agent_key(key_id), operator_of(request).reach()
+        if found is None or not (reach.everything or found[1] in reach.group_ids):
+            text = "No API key with this ID was made for an agent that you may see."
+            raise MissingError(text, (self.list_url(), "All agents"))
+        key, group_id = found
+        context = {
+            **self.admin_site.each_context(request),
+            **waiting_context(key.id, key.created, group_id),
+            "title": "First report",
+            "opts": self.opts,
+            "key": key,
+        }
+        return TemplateResponse(request, _WAITING, context)
 
     @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:

@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 
 from opsapi import clock
 from opsapi.api.errors import ApiError
+from opsapi.api.links import base_url
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.once import NOT_REMEMBERED, ONCE, is_unused, pages_of, sent_token, token_of
@@ -94,8 +95,11 @@ class ActionPage:
     def _run_each(self, form: ConsoleForm) -> list[Outcome]:
         if self.is_new:
             self.action.authorise(self.operator, None, form.scope())
-        calls = [Call(operator=self.operator, now=self.now, row=row, values=form.values) for row in self.rows]
-        return [self.action.run(call) or Outcome() for call in calls]
+        return [self.action.run(self._call(row, form)) or Outcome() for row in self.rows]
+
+    def _call(self, row: Any, form: ConsoleForm) -> Call:
+        address = base_url(self.request)
+        return Call(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
 
     def _was_done(self, url: str, told: str) -> HttpResponse:
         messages.warning(self.request, f"This was done already, and not a second time. {told}")
@@ -138,7 +142,8 @@ class ActionPage:
     def _page(self, form: ConsoleForm) -> HttpResponse:
         context = {
             "action": self.action,
-            "button": _SAVE if self.action is self.admin.add_action else self.action.label,
+            "button": self.action.button
+            or (_SAVE if self.action is self.admin.add_action else self.action.label),
             "form": form,
             "media": self.admin.media + form.media,
             "rows": [] if self.is_new else self.rows,

@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What an action is given: who, when, on which row, and what was typed (the form's `values`)."""
+    """What an action is given: who, when, on which row, and what was typed (the form's `values`).
+
+    `address` is the platform's as others reach it, without a slash at the end, for what is told of it.
+    """
 
     operator: Operator
     now: datetime
     row: Any = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    address: str = ""
 
     @property
     def actor(self) -> Actor:
@@ -63,7 +67,8 @@ class Action:
     `label` is the button, in the imperative, or "New" and what is made; `done` tells that it was done. `text`
     says on the action's page what it does. `run` calls the service and may raise its ApiError, which is told
     on the page. `access` is that of the API's
-    route, or a function of the row that answers it. `form` asks for what has to be typed; without one
+    route, or a function of the row that answers it. `button` is the page's
+    button, where it is not as usual. `form` asks for what has to be typed; without one
     the page asks only for a confirmation. `offered` says whether it makes sense for a row now; `bulk`
     offers it in the list for many rows too, done to all or to none. `makes`: it makes something new, as an
     `add_action` does, or could be done twice, so that its page does it once however often it is sent.
@@ -76,6 +81,7 @@ class Action:
     access: Access | Callable[[Any], Access]
     form: "type[ConsoleForm] | None" = None
     text: str = ""
+    button: str = ""
     icon: str = "arrow_forward"
     danger: bool = False
     bulk: bool = False

@@ -45,5 +45,10 @@ def making_url(model: type[Model], name: str, **typed: str) -> str:
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
+def add_url_named(label: str, **typed: str) -> str:
+    """The page that makes a row of a model of an app that must not be imported, with what is filled in."""
+    return f"{reverse(f'admin:{_name(apps.get_model(label))}_add')}?{urlencode(typed)}"
+
+
 def _name(model: type[Model]) -> str:
     return f"{model._meta.app_label}_{model._meta.model_name}"

@@ -29,10 +29,11 @@ The servers are initialized with the defaults of their version, and the primary 
 
 - `PG_CHECKSUM_FAILURES` needs data checksums, which version 18 has by default and older versions on request.
 - `PG_IO_READS`, `PG_IO_WRITES` and `PG_IO_FSYNCS` need version 16.
-- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot, `PG_REPLICATION_LAG_TIME` and `PG_REPLICATION_LAG_BYTES` of a
-  primary need a connected standby.
+- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot, `PG_REPLICATION_LAG_TIME` and
+  `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
 - `PG_DEAD_ROWS` is counted on primaries.
-- What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and is not reported.
+- What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and is not
+  reported.
 
 Versions 14, 16 and 17 are watched by the same statements; no server of them is part of the tests.
 

@@ -63,7 +63,7 @@ def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, out
 
 
 def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alerting.services.alerts.ALERTS_AT_ONCE", 2)
+    monkeypatch.setattr("alerting.services.alerts.WRITTEN_AT_ONCE", 2)
     config = make_config(project)
     evaluate(START)
     names = [f"h{number}" for number in range(5)]

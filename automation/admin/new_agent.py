@@ -1,0 +1,83 @@
+"""How an agent is installed, in commands to be copied, and what has come of it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from automation.admin.shown import agent_state, host_state
+from automation.agent.settings import PREFIX
+from automation.agent_file import NAME, agent_file
+from automation.models import Agent, Host
+from automation.selectors.first_reports import first_report
+from opsapi import clock
+from opsapi.api.links import AGENTS
+from opsapi.console.places import list_url, page_url
+
+_SETTINGS = "opsapi-agent.toml"
+_UNIT = "opsapi-agent.service"
+_RUN = f"python3 {NAME} --config {_SETTINGS}"
+_USER = "opsapi-agent"
+
+
+def install_steps(address: str, group_id: str, public_key: str, private_key: str) -> Mapping[str, Any]:
+    """The commands from a database without an agent to one that runs, in their order.
+
+    The private key stands in the file alone: no command names it.
+    """
+    base = f"{address}{AGENTS}"
+    settings = {
+        "URL": address,
+        "GROUP_ID": group_id,
+        "PUBLIC_KEY": public_key,
+        "PRIVATE_KEY": private_key,
+        "MONGODB": f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
+    }
+    return {
+        "settings_name": _SETTINGS,
+        "settings_file": "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items()),
+        "create_user": (
+            f'db.getSiblingDB("admin").createUser({{user: "{_USER}", pwd: passwordPrompt(), '
+            f'roles: ["clusterMonitor"]}})'
+        ),
+        "download": (f"curl -fsSLO {base}/{NAME}\necho '{agent_file().sha256}  {NAME}' | sha256sum --check"),
+        "write_settings": f"(umask 077 && cat > {_SETTINGS})",
+        "check": f"{_RUN} --check",
+        "run": _RUN,
+        "with_systemd": "\n".join(
+            (
+                f"curl -fsSLO {base}/{_UNIT}",
+                f"sudo install -m 644 {NAME} /usr/local/lib/",
+                f"sudo install -m 600 {_SETTINGS} /etc/",
+                f"sudo install -m 644 {_UNIT} /etc/systemd/system/",
+                f"rm {_SETTINGS}",
+                "sudo systemctl daemon-reload",
+                "sudo systemctl enable --now opsapi-agent",
+            )
+        ),
+    }
+
+
+def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str, Any]:
+    """What agents of the project have reported since the key was made, for the pages that wait for it."""
+    now, came = clock.now(), first_report(group_id, since)
+    return {
+        "waiting_url": reverse("admin:automation_agent_first_report", args=[key_id]),
+        "since": since,
+        "arrived": [_agent_row(one) for one in came.arrived],
+        "others": [_agent_row(one) for one in came.others],
+        "hosts": [_host_row(host, now) for host in came.hosts],
+        "host_count": came.host_count,
+        "hosts_url": list_url(Host, group__id__exact=group_id),
+    }
+
+
+def _agent_row(agent: Agent) -> Mapping[str, Any]:
+    words, tone = agent_state(agent)
+    return {"row": agent, "url": page_url(agent), "state": words, "tone": tone}
+
+
+def _host_row(host: Host, now: datetime) -> Mapping[str, Any]:
+    words, tone = host_state(host, now)
+    return {"row": host, "url": page_url(host), "state": words, "tone": tone}

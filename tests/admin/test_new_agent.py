@@ -1,0 +1,212 @@
+"""Adding an agent in the console: its key, the commands, and the wait for its first report."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import Settings
+
+from accesslist.models import ApiKey, Project, User
+from automation.agent.settings import read_settings
+from automation.agent_file import agent_file
+from automation.models import Agent, Host
+from events.types import EventType
+from opsapi.roles import Grant, Role
+from tests.admin.operators import operator_with, page_of
+from tests.admin.writing import confirm, leaves_events, token
+from tests.api.bodies import host, report
+from tests.client import ApiClient
+from tests.factories.accesslist import Key, ProjectFactory, make_key
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/automation/agent/add/"
+AGENTS = "/admin/automation/agent/"
+
+
+@pytest.fixture
+def other(db: None) -> Project:
+    """A project of another organization."""
+    found: Project = ProjectFactory.create(name="theirs")
+    return found
+
+
+def typed(page: str, name: str) -> str:
+    """What a copy button of the page copies."""
+    (found,) = re.findall(rf'<pre class="json" id="{name}"[^>]*>(.*?)</pre>', page, re.DOTALL)
+    return unescape(found)
+
+
+def waiting(key: ApiKey) -> str:
+    """The page that waits for the first report of an agent with this key."""
+    return reverse("admin:automation_agent_first_report", args=[key.id])
+
+
+def new_key(console: Client, project: Project) -> tuple[ApiKey, str, str]:
+    """The key that the page makes, its private part, and the page."""
+    answer = confirm(console, ADD, group=project.id, desc="on db1")
+    assert answer.status_code == 200
+    key = ApiKey.objects.get(desc="on db1")
+    page = answer.content.decode()
+    (private,) = re.findall(r'PRIVATE_KEY="([^"]+)"', typed(page, "settings"))
+    return key, private, page
+
+
+def test_its_key_may_report_and_nothing_else(console: Client, operator: User, project: Project) -> None:
+    with leaves_events(operator, EventType.API_KEY_CREATED_AUDIT) as events:
+        key, private, _ = new_key(console, project)
+    (grant,) = key.grants.all()
+    assert (grant.role, grant.project_id) == ("GROUP_AGENT", project.id)
+    assert grant.org_id is None
+    assert events[0].group_id == project.id
+    client = ApiClient(Key(key.id, key.public_key, private))
+    assert client.report(project.id, report()).status_code == 202
+    assert client.get(f"/groups/{project.id}/hosts").status_code == 403
+
+
+def test_its_private_part_is_shown_once(console: Client, project: Project) -> None:
+    sent = token(console, ADD)
+    answer = confirm(console, ADD, group=project.id, desc="on db1", once=sent)
+    key = ApiKey.objects.get(desc="on db1")
+    page = answer.content.decode()
+    (private,) = set(re.findall(r'PRIVATE_KEY="([^"]+)"', unescape(page)))
+    assert page.count(private) == 1
+    assert "no-store" in answer["Cache-Control"]
+    assert private not in str(dict(console.session))
+    again = confirm(console, ADD, group=project.id, desc="on db1", once=sent)
+    assert again.url == page_of(key)
+    shown = [console.get(url).content.decode() for url in (page_of(key), waiting(key), AGENTS)]
+    assert private not in "".join(shown)
+    assert ApiKey.objects.count() == 1
+
+
+def test_the_settings_are_read_by_the_agent_and_by_systemd(
+    console: Client, project: Project, tmp_path: Path, settings: Settings
+) -> None:
+    settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
+    key, private, page = new_key(console, project)
+    text = typed(page, "settings")
+    file = tmp_path / "opsapi-agent.toml"
+    file.touch(mode=0o600)
+    file.write_text(text)
+    read = read_settings({}, file)
+    assert (read.url, read.group_id) == ("https://ops.example.com", project.id)
+    assert (read.public_key, read.private_key) == (key.public_key, private)
+    # What systemd.exec(5) takes as an EnvironmentFile: names of shell variables, values in quotes, no blanks.
+    assert all(re.fullmatch(r'[A-Z_]+="[^"\\$]*"', line) for line in text.splitlines())
+
+
+def test_the_commands_lead_to_this_platform_and_name_no_key(
+    console: Client, project: Project, settings: Settings
+) -> None:
+    settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
+    _, private, page = new_key(console, project)
+    base = "https://ops.example.com/agents/v1.0"
+    first, second = typed(page, "download").splitlines()
+    assert first == f"curl -fsSLO {base}/opsapi-agent.pyz"
+    assert agent_file().sha256 in second
+    assert f"{base}/opsapi-agent.service" in typed(page, "with-systemd")
+    assert 'OPSAPI_AGENT_URL="https://ops.example.com"' in typed(page, "settings")
+    names = ("create-user", "download", "write-settings", "check", "run", "with-systemd")
+    assert not any(private in typed(page, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("role", "may"),
+    [
+        (Role.GROUP_OWNER, True),
+        (Role.GROUP_USER_ADMIN, False),
+        (Role.GROUP_MONITORING_ADMIN, False),
+        (Role.GROUP_READ_ONLY, False),
+    ],
+)
+def test_who_may(role: Role, may: bool, project: Project) -> None:
+    _, browser = operator_with(role, project=project)
+    confirm(browser, ADD, group=project.id, desc="on db1")
+    assert ApiKey.objects.filter(desc="on db1").exists() is may
+
+
+@pytest.mark.parametrize(
+    ("role", "offered"), [(Role.GROUP_OWNER, True), (Role.GROUP_MONITORING_ADMIN, False)]
+)
+def test_it_is_offered_to_whoever_makes_keys(role: Role, offered: bool, project: Project) -> None:
+    _, browser = operator_with(role, project=project)
+    assert browser.get(ADD).status_code == (200 if offered else 403)
+    assert ("Add agent" in browser.get(AGENTS).content.decode()) is offered
+    way = f"{ADD}?group={project.id}"
+    assert (way in browser.get(page_of(project)).content.decode()) is offered
+
+
+def test_the_way_from_a_project_chooses_it(console: Client, project: Project) -> None:
+    form = console.get(f"{ADD}?group={project.id}").context["form"]
+    assert form["group"].value() == project.id
+
+
+def test_where_somebody_makes_no_keys_none_is_made(project: Project, other: Project) -> None:
+    user, browser = operator_with(Role.GROUP_OWNER, project=project)
+    user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
+    answer = confirm(browser, ADD, group=other.id, desc="on db1")
+    assert (answer.status_code, ApiKey.objects.count()) == (200, 0)
+    assert "GROUP_OWNER" in str(answer.context["form"].errors)
+
+
+def test_it_waits_until_the_first_report_has_come(console: Client, project: Project) -> None:
+    key, private, page = new_key(console, project)
+    assert f'href="{waiting(key)}"' in page
+    before = console.get(waiting(key))
+    assert (before.context["arrived"], before.context["hosts"]) == ([], [])
+    assert "Look again" in before.content.decode()
+    sent = report(host(hostname="db1"), host(hostname="db2", reachable=False), hostname="agent1")
+    assert ApiClient(Key(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
+    after = console.get(waiting(key))
+    text = after.content.decode()
+    assert page_of(Agent.objects.get(hostname="agent1")) in text
+    states = {one["row"].hostname: (one["state"], one["url"]) for one in after.context["hosts"]}
+    assert {name: state for name, (state, _) in states.items()} == {"db1": "up", "db2": "down"}
+    assert all(states[one.hostname][1] == page_of(one) for one in Host.objects.all())
+    assert "data-done" in text
+    assert "Look again" not in text
+
+
+def test_an_agent_that_reported_before_is_told_apart(
+    console: Client, project: Project, agent: ApiClient
+) -> None:
+    agent.report(project.id, report(hostname="old"))
+    key, _, _ = new_key(console, project)
+    agent.report(project.id, report(hostname="old"))
+    context = console.get(waiting(key)).context
+    assert context["arrived"] == []
+    assert [one["row"].hostname for one in context["others"]] == ["old"]
+
+
+def test_reports_of_other_projects_are_not_shown(console: Client, project: Project, other: Project) -> None:
+    key, _, _ = new_key(console, project)
+    theirs, private, _ = _key_in(console, other)
+    ApiClient(Key(theirs.id, theirs.public_key, private)).report(other.id, report(hostname="theirs"))
+    context = console.get(waiting(key)).context
+    assert (context["arrived"], context["others"]) == ([], [])
+
+
+def _key_in(console: Client, project: Project) -> tuple[ApiKey, str, str]:
+    ApiKey.objects.filter(desc="on db1").update(desc="first")
+    return new_key(console, project)
+
+
+def test_who_cannot_read_the_project_finds_no_first_report(
+    console: Client, project: Project, other: Project
+) -> None:
+    key, _, _ = new_key(console, project)
+    _, reader = operator_with(Role.GROUP_READ_ONLY, project=project)
+    _, stranger = operator_with(Role.GROUP_OWNER, project=other)
+    assert reader.get(waiting(key)).status_code == 200
+    assert stranger.get(waiting(key)).status_code == 404
+
+
+def test_a_key_that_is_no_agent_s_has_no_first_report(console: Client, project: Project) -> None:
+    made = make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id))
+    key = ApiKey.objects.get(id=made.id)
+    assert console.get(waiting(key)).status_code == 404
+    assert console.get(waiting(ApiKey(id="0" * 24))).status_code == 404
