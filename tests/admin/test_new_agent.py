@@ -60,7 +60,6 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
         key, private, _ = new_key(console, project)
     (grant,) = key.grants.all()
     assert (grant.role, grant.project_id) == ("GROUP_AGENT", project.id)
-    assert grant.org_id is None
     assert events[0].group_id == project.id
     client = ApiClient(Key(key.id, key.public_key, private))
     assert client.report(project.id, report()).status_code == 202
