@@ -14,26 +14,25 @@ from tests.eventually import eventually
 from tests.processes.platform import ROOT
 from tests.processes.postgresql import BINARIES, Server, servers
 
-PAGE = Path(ROOT) / "docs" / "reference" / "postgresql-metrics.md"
+PAGE = Path(ROOT) / "docs" / "reference" / "agent-metrics-postgresql.md"
 
 _HEAD = """
 <!-- Made by `python -m tests.processes.postgresql_parity` of what real servers answer. -->
 
-# Metrics of PostgreSQL servers
+# What the agent measures of PostgreSQL
 
-What the agent reports of a server, by version and role, with a login role that has `pg_monitor` and nothing
-else ([watch PostgreSQL](../how-to/watch-postgresql.md)). What the metrics mean and their units stand in
-[metrics](metrics.md).
+What the agent reports of a server to a login role that has `pg_monitor` and nothing else
+([watch PostgreSQL](../how-to/watch-postgresql.md)), by version and role of the server. "yes": reported; "–":
+the server does not have it. What the metrics mean, and their units, stand in [metrics](metrics.md).
 
 The servers are initialized with the defaults of their version, and the primary has a replication slot.
 
 - `PG_CHECKSUM_FAILURES` needs data checksums, which version 18 has by default and older versions on request.
 - `PG_IO_READS`, `PG_IO_WRITES` and `PG_IO_FSYNCS` need version 16.
-- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot, `PG_REPLICATION_LAG_TIME` and
+- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot. `PG_REPLICATION_LAG_TIME` and
   `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
 - `PG_DEAD_ROWS` is counted on primaries.
-- What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and is not
-  reported.
+- What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and not reported.
 
 Versions 14, 16 and 17 are watched by the same statements; no server of them is part of the tests.
 
@@ -50,7 +49,7 @@ def main() -> None:
 
 
 def columns_of(primary: Server, standby: Server) -> dict[str, Mapping[str, str]]:
-    """By heading, why each metric is or is not reported of the two servers."""
+    """By heading, whether each metric is reported of the two servers."""
     with closing(PostgreSQL([primary.uri(), standby.uri()])) as engine:
         return _columns(engine, primary, standby)
 
@@ -64,12 +63,14 @@ def _columns(engine: PostgreSQL, primary: Server, standby: Server) -> dict[str, 
         for server in (primary, standby):
             server.ask("SELECT count(*) FROM pg_class")
         reasons = [why for missing in engine.why_missing().values() for why in missing.values()]
-        return not {Why.WAITS, Why.IDLE, Why.FAILED} & set(reasons)
+        return set(reasons) <= {Why.REPORTED, Why.ABSENT}
 
-    eventually(settled, message="every metric is reported, absent or refused")
+    eventually(settled, message="every metric is reported or absent")
     primary.ask("SELECT pg_drop_replication_slot('parity')")
     return {
-        f"{server.version} {role}": {metric: why.value for metric, why in missing.items()}
+        f"{server.version} {role}": {
+            metric: "yes" if why is Why.REPORTED else "–" for metric, why in missing.items()
+        }
         for role, server, missing in zip(
             ("primary", "standby"), (primary, standby), engine.why_missing().values(), strict=True
         )

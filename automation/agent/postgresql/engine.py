@@ -38,7 +38,7 @@ class PostgreSQL:
             except ValueError as error:
                 raise ValueError(f"connection URI {number} {error}") from None
         self._seen: dict[Address, Hello] = {}
-        self._replicated: set[str | None] = set()
+        self._replicated: set[str] = set()
         self._fresh: dict[Address, Answer] = {}
         self._problems: dict[Address, str] = {}
         self._warned: set[str] = set()
@@ -54,8 +54,9 @@ class PostgreSQL:
         hello = answer.hello
         if hello is not None:
             self._seen[target.address] = hello
-            if hello.in_recovery or hello.has_standbys or len(self._together[target.address]) > 1:
-                self._replicated.add(set_of(hello))
+            name = set_of(hello)
+            if name and (hello.in_recovery or hello.has_standbys or len(self._together[target.address]) > 1):
+                self._replicated.add(name)
             self._warn_of_names(hello)
         earlier = self._fresh.get(target.address)
         if earlier is not None:
@@ -122,7 +123,7 @@ class PostgreSQL:
         """What a server is. One that had standbys, or was one, is a primary still when it is the last."""
         if hello.in_recovery:
             return STANDBY
-        return PRIMARY if set_of(hello) in self._replicated else STANDALONE
+        return PRIMARY if hello.has_standbys or set_of(hello) in self._replicated else STANDALONE
 
     # --- log --------------------------------------------------------------------------------------
 
