@@ -10,6 +10,7 @@ from alerting.config_form.kinds import KINDS, event_kinds
 from alerting.config_form.labels import label_of
 from alerting.models import AlertConfig
 from alerting.selectors.configs import config_facts, config_rows
+from automation.metrics import Metric
 from tests.browser.accessibility import tab_to
 from tests.factories.alerting import WEBHOOK, make_config
 
@@ -59,6 +60,35 @@ def test_an_event_type_shows_the_parts_it_takes_alone(console: Page) -> None:
         for part in ("metricThreshold", "threshold"):
             legend = console.get_by_role("group", name=label_of(part), exact=True)
             expect(legend).to_be_visible(visible=kinds[name].threshold == part)
+
+
+def test_a_metric_says_what_it_means_and_offers_its_units(console: Page, project: Project) -> None:
+    console.goto(ADD)
+    console.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
+    threshold = console.get_by_role("group", name=label_of("metricThreshold"), exact=True)
+    metric, units = threshold.get_by_label("Metric"), threshold.get_by_label("Units")
+    metric.select_option("CONNECTIONS_PERCENT")
+    expect(threshold.get_by_text(Metric.CONNECTIONS_PERCENT.spec.meaning)).to_be_visible()
+    expect(units.locator("option:not([hidden])")).to_have_text(["– (PERCENT)", "PERCENT"])
+    metric.select_option("OPCOUNTER_QUERY")
+    expect(threshold.get_by_text(f"{Metric.OPCOUNTER_QUERY.spec.meaning} A rate per second.")).to_be_visible()
+    metric.select_option("")
+    expect(threshold.get_by_text(Metric.OPCOUNTER_QUERY.spec.meaning)).to_be_hidden()
+
+
+def test_presets_that_were_added_are_offered_no_more(console: Page, project: Project) -> None:
+    console.goto("/admin/alerting/alertconfig/")
+    console.get_by_role("link", name="Add presets").click()
+    console.get_by_label("Project").select_option(project.id)
+    console.get_by_role("button", name="Show presets").click()
+    console.get_by_label("READ_TICKETS").uncheck()
+    console.get_by_role("button", name="Add presets").click()
+    expect(console.get_by_text("Added 9 alert configurations.")).to_be_visible()
+    console.get_by_role("link", name="Add presets").click()
+    console.get_by_label("Project").select_option(project.id)
+    console.get_by_role("button", name="Show presets").click()
+    expect(console.get_by_role("checkbox", name="HOST_DOWN")).to_be_disabled()
+    expect(console.get_by_role("checkbox", name="READ_TICKETS")).to_be_checked()
 
 
 def test_a_global_one_is_asked_for_its_projects(console: Page, project: Project) -> None:

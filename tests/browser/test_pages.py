@@ -49,6 +49,7 @@ def _addresses(project: Project) -> Iterator[str]:
     yield action_url(AutomationRevision.objects.latest("pk"), "restore")
     yield f"/admin/integrations/integration/add/?group={project.id}&type=SCRAPER"
     yield "/admin/accesslist/accesslistentry/add/"
+    yield f"/admin/alerting/alertconfig/do/presets/?group={project.id}"
     yield "/admin/account/"
 
 
