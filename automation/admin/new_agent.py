@@ -35,6 +35,7 @@ def install_steps(address: str, group_id: str, public_key: str, private_key: str
         "MONGODB": f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
     }
     return {
+        "is_tls": address.startswith("https://"),
         "settings_name": _SETTINGS,
         "settings_file": "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items()),
         "create_user": (

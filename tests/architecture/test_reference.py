@@ -23,6 +23,8 @@ HANDED_ON = {"OPSAPI_LISTENER_FD", "OPSAPI_READY_FD"}
 OF_TESTS = re.compile(r"OPSAPI_TEST_\w+")
 LITERAL = re.compile(r"[\"'](OPSAPI_[A-Z0-9_]+)[\"']")
 DERIVED = {"OPSAPI_VERSION", "OPSAPI_EMBEDDED_DATABASE"}
+OF_THE_AGENT = NAMES | {PREFIX}
+"""The agent reads its own settings, and its guides list them."""
 
 
 def named(paths: Iterable[Path], pattern: re.Pattern[str]) -> set[str]:
@@ -42,7 +44,7 @@ def test_the_code_names_no_setting_that_is_not_documented() -> None:
 def test_the_documents_name_no_setting_that_is_not_read() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     found = named(pages, re.compile(r"`(OPSAPI_[A-Z0-9_]+)(?:=[^`]*)?`"))
-    assert {name for name in found if not OF_TESTS.fullmatch(name)} <= READ.keys() | NAMES
+    assert {name for name in found if not OF_TESTS.fullmatch(name)} <= READ.keys() | NAMES | NAMES
 
 
 def test_the_defaults_in_the_example_are_those_that_count() -> None:

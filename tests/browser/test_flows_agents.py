@@ -1,0 +1,43 @@
+"""An agent is added, and its page waits for the first report."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accesslist.models import ApiKey, Project
+from automation.models import Host
+from opsapi.console.places import page_url
+from tests.api.bodies import host, report
+from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.looks import LOOKS, Look
+from tests.browser.people import START
+from tests.client import ApiClient
+from tests.factories.accesslist import Key
+
+pytestmark = pytest.mark.chromium
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, project: Project) -> None:
+    console.goto(f"{START}automation/agent/")
+    console.get_by_role("link", name="Add agent").first.click()
+    console.get_by_label("Description").fill("on db1")
+    console.get_by_role("combobox", name="Project").click()
+    console.get_by_role("option", name=project.name).click()
+    console.get_by_role("button", name="Make its key").click()
+    settings = console.get_by_role("group", name="the settings", exact=True).inner_text()
+    expect(console.get_by_text("Waiting for the first report")).to_be_visible()
+    no_serious_faults(console)
+    fits_its_window(console)
+
+    private = dict(re.findall(r'(\w+)="(.*)"', settings))["OPSAPI_AGENT_PRIVATE_KEY"]
+    key = ApiKey.objects.get()
+    sent = report(host(hostname="db1"), host(hostname="db2", reachable=False), hostname="agent1")
+    assert ApiClient(Key(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
+    expect(console.get_by_role("link", name="db2")).to_be_visible()
+    expect(console.get_by_role("link", name="Look again")).to_have_count(0)
+    no_serious_faults(console)
+    fits_its_window(console)
+    console.get_by_role("link", name="db1").click()
+    expect(console).to_have_url(page_url(Host.objects.get(hostname="db1")))
