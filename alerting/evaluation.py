@@ -15,13 +15,15 @@ there.
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Func, IntegerField, QuerySet
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Coalesce
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
@@ -59,11 +61,16 @@ Seen = Sequence[Observation]
 SIGNALS_AT_ONCE = 200
 EVALUATION_SECONDS = 0.5
 """The time after which a transaction takes no further signal: its rows stay locked until it ends."""
+HOSTS_AT_ONCE = 200
+"""The number of hosts whose signals are read together: reading more may take longer than evaluating."""
 CHANGES_AT_ONCE = 1_000
 """The number of changes that are kept before they are written."""
 SIGNALS_DROPPED_AT_ONCE = 500
 OPENED_AT_ONCE = 100
 _GROUPS_TRIED = 50
+_HOSTS = Coalesce(
+    Func(KeyTransform("hosts", "payload"), function="jsonb_array_length", output_field=IntegerField()), 1
+)
 
 # The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
 # without a project. The one that was served longest ago is first.
@@ -123,11 +130,14 @@ def evaluate_signals(*, now: datetime) -> bool:
         delete_batch(source.signals(), SIGNALS_DROPPED_AT_ONCE)
         return True
     until = time.monotonic() + EVALUATION_SECONDS
-    for batch in _batches(source.signals().filter(failed=None).order_by("id")[:SIGNALS_AT_ONCE]):
-        _evaluate(batch, now=now, until=until)
-        # Weighing versions locks rows of the fleet, and reports wait for them: the transaction ends.
-        if time.monotonic() > until or batch[0].kind == SignalKind.VERSIONS.value:
-            break
+    while signals := source.next_signals():
+        for batch in _batches(signals):
+            _evaluate(batch, now=now, until=until)
+            # The transaction ends early: weighing versions locks rows for which reports wait, and passing on
+            # writes signals for hundreds of projects.
+            is_last = source.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
+            if is_last or time.monotonic() > until:
+                return True
     return True
 
 
@@ -139,6 +149,14 @@ class _Source:
 
     def signals(self) -> QuerySet[Signal]:
         return Signal.objects.filter(group_id=self.group_id)
+
+    def next_signals(self) -> list[Signal]:
+        """Read the oldest signals, as many as tell of HOSTS_AT_ONCE hosts: one may tell of hundreds."""
+        waiting = self.signals().filter(failed=None).order_by("id")
+        sizes = waiting.annotate(size=_HOSTS).values_list("id", "size")[:SIGNALS_AT_ONCE]
+        totals = accumulate(size for _, size in sizes)
+        ids = [pk for (pk, size), total in zip(sizes, totals, strict=True) if total - size < HOSTS_AT_ONCE]
+        return list(waiting.filter(id__in=ids))
 
     def is_deleted(self) -> bool:
         return self.group_id is not None and not Project.objects.filter(id=self.group_id).exists()
@@ -186,10 +204,11 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
         if passes(error):
             raise
         if len(signals) > 1:
-            for signal in signals:
-                _evaluate([signal], now=now, until=until)
-                if time.monotonic() > until:
-                    break
+            logger.warning("%d signals failed together, halves are tried", len(signals), exc_info=True)
+            middle = len(signals) // 2
+            _evaluate(signals[:middle], now=now, until=until)
+            if time.monotonic() <= until:
+                _evaluate(signals[middle:], now=now, until=until)
             return
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
@@ -300,11 +319,11 @@ class _Evaluation:
     def hold(self, signal: Signal, observations: Seen) -> None:
         """Decide what the signal changes; what waits is written first where the order needs it."""
         since = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
-        changes = _Changes()
+        changes, evaluated = _Changes(), tuple(self.done)
         for config, observation, target in self._cases(signal, observations):
             alert = self._active.get(target, {}).get(config.id)
             if decision := _decision(signal, config, observation, alert):
-                case = _Case(signal, since, config, observation, target, alert)
+                case = _Case(signal, since, evaluated, config, observation, target, alert)
                 self._note(decision, case, changes)
         # Within a signal alerts begin before others end. Where one has ended and one begins about the same
         # target, receivers have to hear it in this order, and a configuration has one active alert at a time.
@@ -346,7 +365,7 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, since
                 alert.value = decision.value
             case Action.CLOSE if alert:
-                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=tuple(self.done))
+                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=case.evaluated)
                 changes.alerts.ends[alert.id] = end
                 changes.ended_targets.add(case.target)
                 del of_target[config.id]
@@ -371,6 +390,7 @@ class _Case:
 
     signal: Signal
     since: datetime
+    evaluated: Collection[int]
     config: ConfigView
     observation: Observation
     target: str

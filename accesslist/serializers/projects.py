@@ -67,6 +67,7 @@ def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> di
         **({"org": f"/orgs/{row['org_id']}"} if row["org_id"] else {}),
         **{name: f"{path}/{name}" for name in _BELOW},
         "automationConfigRevisions": f"{path}/automationConfig/revisions",
+        "alertConfigPresets": f"{path}/alertConfigs/presets",
         "automationConfigSchema": "/automationConfig/schema",
     }
     return {**project_facts(row), "links": links.related(path, relations if alone else {})}

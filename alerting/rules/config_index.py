@@ -8,7 +8,6 @@ from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import ThresholdOperator, limit_of, mean_of
 from alerting.rules.transition import ConfigView
 from automation.metrics import Metric
-from automation.units import UnitsMismatch
 from events.types import EventType
 
 Place = int
@@ -91,5 +90,5 @@ def _limit(config: ConfigView) -> float | None:
         return None
     try:
         return limit_of(config.metric_threshold)
-    except UnitsMismatch:
+    except (ValueError, ArithmeticError):
         return None  # `transition.step` raises it again

@@ -112,6 +112,9 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     told: list[_Told] = []
     for starts in batches(changes.starts, WRITTEN_AT_ONCE):
         told += _start(starts, group_id)
+    # In the order in which deliveries lock them.
+    for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
+        list(Alert.objects.filter(id__in=ids).order_by("id").select_for_update().values_list("id"))
     _keep_values(changes.values)
     for ids in batches(sorted(changes.ends), WRITTEN_AT_ONCE):
         told += _close({alert_id: changes.ends[alert_id] for alert_id in ids})
@@ -162,7 +165,7 @@ def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
 
 def _close(ends: Mapping[str, AlertEnd]) -> list[_Told]:
     # Their delays may have passed, or deliveries been recorded, since they were read.
-    alerts = list(Alert.objects.filter(id__in=ends).order_by("id").select_for_update())
+    alerts = list(Alert.objects.filter(id__in=ends).order_by("id"))
     told: list[_Told] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:

@@ -12,10 +12,11 @@ from tests.client import ApiClient
 
 SERVER = "http://testserver"
 PARENTS = {
+    "/groups/<group_id>/alertConfigs/presets": "/groups/<group_id>",
     "/groups/<group_id>/automationConfig/revisions": "/groups/<group_id>",
     "/automationConfig/schema": "/groups/<group_id>",
 }
-"""What stands below a document that has no links, as its fields are the client's → what links it."""
+"""What stands below a list, or a document without links, as its fields are the client's → what links it."""
 
 
 def template_of(route: Route) -> str:
