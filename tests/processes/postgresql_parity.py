@@ -55,6 +55,7 @@ def columns_of(primary: Server, standby: Server) -> dict[str, Mapping[str, str]]
 
 
 def _columns(engine: PostgreSQL, primary: Server, standby: Server) -> dict[str, Mapping[str, str]]:
+    eventually(lambda: primary.ask("SELECT count(replay_lsn) FROM pg_stat_replication"))
     primary.ask("SELECT pg_create_physical_replication_slot('parity', true)")
 
     def settled() -> bool:

@@ -32,6 +32,8 @@ _DROPPED = _LISTS | {"target_session_attrs", "load_balance_hosts", "replication"
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _ASKED = ("port", "dbname", "user", "connect_timeout")
 """With what a server is asked whether it takes sessions: nothing of it is secret."""
+_NO_FILE = f"{os.devnull}/none"
+"""A path that cannot exist: libpq takes an empty one for its default, and complains of a device."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -70,7 +72,7 @@ class Access:
             return False  # nothing answered, or there is no such name
         # By its address: the name was looked up just now, and looking it up again may take long.
         asked = {name: self.parameters[name] for name in _ASKED if name in self.parameters}
-        asked.update(hostaddr=found.hostaddr.decode(), passfile=os.devnull, sslmode="prefer")
+        asked.update(hostaddr=found.hostaddr.decode(), passfile=_NO_FILE, sslmode="prefer")
         return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
 
     def told(self, error: Exception) -> str:
