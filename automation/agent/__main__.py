@@ -17,6 +17,7 @@ from automation.agent.client import Client
 from automation.agent.engine import Engine
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Poller, Round
+from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
 from automation.agent.sender import Sender
 from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
@@ -175,7 +176,7 @@ def _postgresql(uris: Sequence[str]) -> Engine:
     try:
         from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
     except ImportError:
-        raise ValueError("psycopg 3 is not installed: pip install 'psycopg[binary]'") from None
+        raise ValueError(MISSING) from None
     return PostgreSQL(uris)
 
 

@@ -12,7 +12,7 @@ import ssl
 import tempfile
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from automation.agent.client import Answer, Client, Unreachable
 from automation.agent.digest import NoChallenge
 from automation.agent.mongodb.check import mongodb_steps
+from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
 from automation.agent.steps import CONNECT_SECONDS, Step, reach
 
@@ -52,8 +53,21 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
 
 def _steps(settings: Settings) -> Iterator[Step]:
     yield from mongodb_steps(settings.mongodb)
+    yield from _postgresql_steps(settings.postgresql)
     yield from _platform_steps(settings)
     yield _spool_step(settings.spool_dir)
+
+
+def _postgresql_steps(uris: Sequence[str]) -> Iterator[Step]:
+    """Imported when it is wanted: it needs libpq, which the agent in one file does not bring."""
+    if not uris:
+        return
+    try:
+        from automation.agent.postgresql.check import postgresql_steps  # noqa: PLC0415
+    except ImportError:
+        yield Step(f"{PREFIX}POSTGRESQL", MISSING)
+        return
+    yield from postgresql_steps(uris)
 
 
 # --- the platform ---------------------------------------------------------------------------------

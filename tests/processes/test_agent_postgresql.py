@@ -9,6 +9,7 @@ import pytest
 
 from accesslist.models import Project
 from automation.agent.engine import Reading
+from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.postgresql.host import Host
@@ -313,6 +314,26 @@ def test_a_server_that_does_not_let_us_in_is_none_that_is_down(
     assert fault in caplog.text
     assert "another" not in caplog.text
     assert PASSWORD not in caplog.text
+
+
+def test_check_tries_each_server_as_a_round_asks_it(pair: Pair) -> None:
+    primary, standby = pair
+    uris = [primary.uri(), standby.uri(STRANGER), standby.uri("nobody"), "postgresql://127.0.0.1:1", "no"]
+    version = primary.ask("SHOW server_version").split()[0]
+    steps = list(postgresql_steps(uris))
+    faults = {step.tried: step.fault for step in steps if step.fault}
+    assert [step.tried for step in steps if "log-in, is" in step.tried] == [
+        f"postgresql {primary.address}: log-in, is no standby of version {version}",
+        f"postgresql {standby.address}: log-in, is a standby of version {version}",
+    ]
+    assert faults.keys() == {
+        f"postgresql {standby.address}: statements",
+        f"postgresql {standby.address}: log-in",
+        "postgresql 127.0.0.1:1: port 1 of 127.0.0.1",
+        "OPSAPI_AGENT_POSTGRESQL: connection URI 5",
+    }
+    assert faults[f"postgresql {standby.address}: statements"].endswith(f": GRANT pg_monitor TO {STRANGER}")
+    assert PASSWORD not in str(steps)
 
 
 @pytest.mark.django_db

@@ -32,7 +32,7 @@ HELLO = Hello(
 )
 UNREACHABLE = Answer(reachable=False, problem="connection refused")
 GOOD = {
-    "OPSAPI_AGENT_URL": "https://ops.example.com/",
+    "OPSAPI_AGENT_URL": "http://127.0.0.1:1",
     "OPSAPI_AGENT_GROUP_ID": "0123456789abcdef01234567",
     "OPSAPI_AGENT_PUBLIC_KEY": "ABCDEFGH",
     "OPSAPI_AGENT_PRIVATE_KEY": "a-private-key",
@@ -247,6 +247,8 @@ def test_without_psycopg_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for name, value in {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql://u:hidden@db1"}.items():
         monkeypatch.setenv(name, value)
+    assert main(["--check"]) == 1
+    assert "FAILED  OPSAPI_AGENT_POSTGRESQL: psycopg 3 is not installed" in capsys.readouterr().out
     assert main(["--once"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("OPSAPI_AGENT_POSTGRESQL: ")
