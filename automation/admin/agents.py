@@ -38,7 +38,7 @@ def _add(call: Call) -> Outcome:
     made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, the private part goes to the answer to this request only.
     context = {
-        **install_steps(call.address, group.id, made.key.public_key, made.private_key),
+        **install_steps(call.address, group.id, made, call.values["databases"]),
         **waiting_context(made.key.id, made.key.created, group.id),
         "project": group,
     }

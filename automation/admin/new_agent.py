@@ -1,14 +1,16 @@
 """How an agent is installed, in commands to be copied, and what has come of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 
+from accesslist.services.keys import NewKey
 from automation.admin.shown import agent_state, host_state
 from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
+from automation.forms.agents import MONGODB, POSTGRESQL
 from automation.models import Agent, Host
 from automation.selectors.first_reports import first_report
 from opsapi import clock
@@ -18,11 +20,15 @@ from opsapi.console.places import list_url, page_url
 _SETTINGS = "opsapi-agent.toml"
 _UNIT = "opsapi-agent.service"
 _RUN = f"python3 {NAME} --config {_SETTINGS}"
-_USER = "opsapi-agent"
+_USER, _ROLE = "opsapi-agent", "opsapi_agent"
+_PLACES = {
+    MONGODB: f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
+    POSTGRESQL: f"postgresql://{_ROLE}:PASSWORD@localhost:5432/postgres",
+}
 
 
-def install_steps(address: str, group_id: str, public_key: str, private_key: str) -> Mapping[str, Any]:
-    """The commands from a database without an agent to one that runs, in their order.
+def install_steps(address: str, group_id: str, made: NewKey, databases: Collection[str]) -> Mapping[str, Any]:
+    """The commands from databases (`automation.forms.agents`) without an agent to one that runs.
 
     The private key stands in the file alone: no command names it.
     """
@@ -30,14 +36,18 @@ def install_steps(address: str, group_id: str, public_key: str, private_key: str
     settings = {
         "URL": address,
         "GROUP_ID": group_id,
-        "PUBLIC_KEY": public_key,
-        "PRIVATE_KEY": private_key,
-        "MONGODB": f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
+        "PUBLIC_KEY": made.key.public_key,
+        "PRIVATE_KEY": made.private_key,
+        **{name.upper(): place for name, place in _PLACES.items() if name in databases},
     }
     return {
         "is_tls": address.startswith("https://"),
         "settings_name": _SETTINGS,
         "settings_file": "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items()),
+        "databases": databases,
+        "create_role": (
+            f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
+        ),
         "create_user": (
             f'db.getSiblingDB("admin").createUser({{user: "{_USER}", pwd: passwordPrompt(), '
             f'roles: ["clusterMonitor"]}})'

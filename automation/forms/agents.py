@@ -9,13 +9,20 @@ from accesslist.forms import InProjectForm
 from opsapi.console.forms import single_line
 
 _LONGEST_DESC = 250
+MONGODB, POSTGRESQL = "mongodb", "postgresql"
 
 
 class NewAgentForm(InProjectForm):
-    """A project, and what its key is called."""
+    """A project, what the agent watches there, and what its key is called."""
 
-    field_order = ["group", "desc"]
+    field_order = ["group", "databases", "desc"]
 
+    databases = forms.MultipleChoiceField(
+        choices=[(MONGODB, "MongoDB"), (POSTGRESQL, "PostgreSQL")],
+        initial=[MONGODB],
+        widget=forms.CheckboxSelectMultiple,
+        label="What it watches",
+    )
     desc = forms.CharField(
         max_length=_LONGEST_DESC,
         label="Description of its key",
@@ -26,5 +33,5 @@ class NewAgentForm(InProjectForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """See `accesslist.services.keys.api_key_issue`."""
-        return {"desc": self.cleaned_data["desc"], "group": self.cleaned_data["group"]}
+        """With the project."""
+        return {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}

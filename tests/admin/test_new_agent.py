@@ -47,7 +47,7 @@ def waiting(key: ApiKey) -> str:
 
 def new_key(console: Client, project: Project) -> tuple[ApiKey, str, str]:
     """The key that the page makes, its private part, and the page."""
-    answer = confirm(console, ADD, group=project.id, desc="on db1")
+    answer = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1")
     assert answer.status_code == 200
     key = ApiKey.objects.get(desc="on db1")
     page = answer.content.decode()
@@ -60,6 +60,7 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
         key, private, _ = new_key(console, project)
     (grant,) = key.grants.all()
     assert (grant.role, grant.project_id) == ("GROUP_AGENT", project.id)
+    assert not grant.org_id
     assert events[0].group_id == project.id
     client = ApiClient(Key(key.id, key.public_key, private))
     assert client.report(project.id, report()).status_code == 202
@@ -68,14 +69,14 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
 
 def test_its_private_part_is_shown_once(console: Client, project: Project) -> None:
     sent = token(console, ADD)
-    answer = confirm(console, ADD, group=project.id, desc="on db1", once=sent)
+    answer = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1", once=sent)
     key = ApiKey.objects.get(desc="on db1")
     page = answer.content.decode()
     (private,) = set(re.findall(r'PRIVATE_KEY="([^"]+)"', unescape(page)))
     assert page.count(private) == 1
     assert "no-store" in answer["Cache-Control"]
     assert private not in str(dict(console.session))
-    again = confirm(console, ADD, group=project.id, desc="on db1", once=sent)
+    again = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1", once=sent)
     assert again.url == page_of(key)
     shown = [console.get(url).content.decode() for url in (page_of(key), waiting(key), AGENTS)]
     assert private not in "".join(shown)
@@ -113,6 +114,19 @@ def test_the_commands_lead_to_this_platform_and_name_no_key(
     assert not any(private in typed(page, name) for name in names)
 
 
+def test_the_page_is_about_what_is_watched(console: Client, project: Project) -> None:
+    answer = confirm(console, ADD, group=project.id, databases=["postgresql", "mongodb"], desc="on db1")
+    page = answer.content.decode()
+    both = typed(page, "settings")
+    assert "OPSAPI_AGENT_MONGODB=" in both
+    assert "OPSAPI_AGENT_POSTGRESQL=" in both
+    assert "IN ROLE pg_monitor" in typed(page, "create-role")
+    assert "clusterMonitor" in typed(page, "create-user")
+    only = confirm(console, ADD, group=project.id, databases=["postgresql"], desc="on db2").content.decode()
+    assert "MONGODB" not in typed(only, "settings")
+    assert "mongosh" not in only
+
+
 @pytest.mark.parametrize(
     ("role", "may"),
     [
@@ -124,7 +138,7 @@ def test_the_commands_lead_to_this_platform_and_name_no_key(
 )
 def test_who_may(role: Role, may: bool, project: Project) -> None:
     _, browser = operator_with(role, project=project)
-    confirm(browser, ADD, group=project.id, desc="on db1")
+    confirm(browser, ADD, group=project.id, databases="mongodb", desc="on db1")
     assert ApiKey.objects.filter(desc="on db1").exists() is may
 
 
@@ -147,7 +161,7 @@ def test_the_way_from_a_project_chooses_it(console: Client, project: Project) ->
 def test_where_somebody_makes_no_keys_none_is_made(project: Project, other: Project) -> None:
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=other)
-    answer = confirm(browser, ADD, group=other.id, desc="on db1")
+    answer = confirm(browser, ADD, group=other.id, databases="mongodb", desc="on db1")
     assert (answer.status_code, ApiKey.objects.count()) == (200, 0)
     assert "GROUP_OWNER" in str(answer.context["form"].errors)
 

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.chromium
 def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, project: Project) -> None:
     console.goto(f"{START}automation/agent/")
     console.get_by_role("link", name="Add agent").first.click()
+    console.get_by_label("PostgreSQL").check()
     console.get_by_label("Description").fill("on db1")
     console.get_by_role("combobox", name="Project").click()
     console.get_by_role("option", name=project.name).click()

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -174,6 +175,24 @@ def test_the_clock(ahead: float, fits: bool, settings: Settings) -> None:
 def test_a_connection_string_that_cannot_be_read(settings: Settings) -> None:
     _, lines = lines_of(replace(settings, mongodb=[f"mongodb://user:{PASSWORD}@/?x=%zz"]))
     assert "connection string 1" in failed(lines)[0]
+
+
+def test_a_postgresql_that_is_not_there(settings: Settings) -> None:
+    port = _unused_port()
+    uri = f"postgresql://monitor:{PASSWORD}@127.0.0.1:{port}/postgres"
+    with platform(400) as (url, _):
+        works, lines = lines_of(replace(settings, url=url, mongodb=[], postgresql=[uri, "not a URI"]))
+    unreached, unread = failed(lines)
+    assert (works, f"postgresql 127.0.0.1:{port}: port" in unreached) == (False, True)
+    assert "connection URI 2" in unread
+
+
+def test_postgresql_without_psycopg(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "automation.agent.postgresql.check", None)
+    with platform(400) as (url, _):
+        _, lines = lines_of(replace(settings, url=url, mongodb=[], postgresql=["postgresql://db1/"]))
+    (line,) = failed(lines)
+    assert "psycopg" in line
 
 
 def test_a_directory_for_the_spool_is_not_made(settings: Settings) -> None:
