@@ -1,11 +1,13 @@
-"""What `--check` finds at a real PostgreSQL server."""
+"""What `--check` finds at real servers."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 
+from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.postgresql.check import postgresql_steps
+from tests.processes.mongod import replica_set
 from tests.processes.postgresql import PASSWORD, STRANGER, Server, servers
 
 pytestmark = pytest.mark.processes
@@ -36,3 +38,12 @@ def test_a_wrong_password_is_told_and_not_quoted(primary: Server) -> None:
     (line,) = faults(primary.uri().replace(quote(PASSWORD, safe=""), "wrong-password"))
     assert ": log-in: " in line
     assert "wrong-password" not in line
+
+
+@pytest.mark.mongod
+def test_a_user_with_the_role_for_measuring_is_enough_for_a_replica_set() -> None:
+    with replica_set() as members:
+        steps = list(mongodb_steps([members.seed]))
+    assert [str(step) for step in steps if step.fault] == []
+    assert any("replSetGetStatus" in step.tried for step in steps)
+    assert any("arbiter" in step.tried for step in steps)
