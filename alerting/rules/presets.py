@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator
+from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
 from alerting.rules.transition import ConfigView
 from automation.metric_spec import BOTH, MONGODB, POSTGRESQL, Engine
-from automation.metrics import Metric, base_unit
-from automation.units import Unit, convert
+from automation.metrics import Metric
+from automation.units import Unit
 from events.types import EventType
 
 _LASTING = 5
-"""In minutes: how long a strain has to last that often passes by itself."""
+"""Minutes that a load must last before it is told, because short ones often pass."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,7 @@ class PresetSpec:
 
 
 def _in_base(threshold: MetricThreshold | None) -> tuple[Metric, ThresholdOperator, float] | None:
-    if threshold is None:
-        return None
-    limit = convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
-    return threshold.metric, threshold.operator, limit
+    return (threshold.metric, threshold.operator, limit_of(threshold)) if threshold else None
 
 
 def _above(metric: Metric, limit: float, units: Unit) -> MetricThreshold:
@@ -117,14 +114,14 @@ class Preset(StrEnum):
     https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
     DISK_SPACE = PresetSpec(
         "DISK_SPACE",
-        BOTH,
+        MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "Less than 10 % of the disk that holds the data is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
     )
-    """Both servers stop when they cannot write their journal or log, and mending takes space itself:
-    https://www.postgresql.org/docs/current/diskusage.html (disk full failure),
-    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/"""
+    """A server stops when it cannot write its journal, and mending takes space itself:
+    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. PostgreSQL does not tell
+    the agent of its disks."""
     CONNECTIONS = PresetSpec(
         "CONNECTIONS",
         BOTH,

@@ -49,9 +49,9 @@ def global_configs_try_share() -> bool:
 
 
 def config_hold(group_id: str | None) -> None:
-    """Wait until nobody writes configurations of the project, or for None global ones, and keep it so.
+    """Keep others from writing a project's configurations, or global ones for None; wait while others do.
 
-    Until the transaction ends.
+    The transaction holds the lock until it ends.
     """
     if group_id is None:
         global_configs_share()

@@ -97,16 +97,16 @@ def test_some_are_made_in_the_order_of_the_list(admin: ApiClient, path: str) -> 
 
 
 def test_a_second_time_makes_nothing_and_names_what_exists(admin: ApiClient, path: str) -> None:
-    first = admin.post(path, presets("HOST_DOWN", "DISK_SPACE")).json()
-    again = admin.post(path, presets("HOST_DOWN", "DISK_SPACE", "NO_PRIMARY"))
+    first = admin.post(path, presets("HOST_DOWN", "CONNECTIONS")).json()
+    again = admin.post(path, presets("HOST_DOWN", "CONNECTIONS", "NO_PRIMARY"))
     assert again.status_code == 201
     assert again.json()["existing"] == [
         {"preset": name, "alertConfigId": one["id"]}
-        for name, one in zip(("HOST_DOWN", "DISK_SPACE"), first["results"], strict=True)
+        for name, one in zip(("HOST_DOWN", "CONNECTIONS"), first["results"], strict=True)
     ]
     assert [one["eventTypeName"] for one in again.json()["results"]] == ["NO_PRIMARY"]
     third = admin.post(path, presets(engine="POSTGRESQL")).json()
-    assert [one["preset"] for one in third["existing"]] == ["HOST_DOWN", "DISK_SPACE"]
+    assert [one["preset"] for one in third["existing"]] == ["HOST_DOWN", "CONNECTIONS"]
     assert AlertConfig.objects.count() == len(presets_of(Engine.POSTGRESQL)) + 1
     assert admin.post(path, presets(engine="POSTGRESQL")).json()["results"] == []
 
@@ -154,7 +154,7 @@ def test_a_condition_that_holds_opens_its_alert_at_once(
 
 
 def test_each_is_recorded_as_one_made_by_hand(admin: ApiClient, project: Project, path: str) -> None:
-    made = admin.post(path, presets("HOST_DOWN", "DISK_SPACE")).json()["results"]
+    made = admin.post(path, presets("HOST_DOWN", "CONNECTIONS")).json()["results"]
     events = Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").order_by("id")
     assert [event.details["alertConfigId"] for event in events] == [one["id"] for one in made]
     assert {event.group_id for event in events} == {project.id}

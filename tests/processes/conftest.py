@@ -8,7 +8,7 @@ import requests
 from requests.auth import HTTPDigestAuth
 
 from opsapi.api.links import AGENTS, PUBLIC
-from tests.processes.platform import Platform, installation, started_before
+from tests.processes.platform import Platform, installation, prepared_installation
 
 
 @pytest.fixture
@@ -21,14 +21,14 @@ def platform() -> Iterator[Platform]:
 @pytest.fixture
 def prepared() -> Iterator[Platform]:
     """The same, which was started before: for tests that are not about the first start."""
-    with started_before() as made:
+    with prepared_installation() as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Platform]:
     """A started one, for tests of a module that leave it as it is."""
-    with started_before() as made:
+    with prepared_installation() as made:
         made.start()
         yield made
         made.stop()

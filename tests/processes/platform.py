@@ -14,6 +14,8 @@ from pathlib import Path
 
 import requests
 
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.server import Server
 from tests.eventually import eventually, is_running
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -161,23 +163,34 @@ def installation(**environment: str) -> Iterator[Platform]:
 
 
 @contextmanager
-def started_before(**environment: str) -> Iterator[Platform]:
-    """As `installation`, but not for the first time: its database is there, empty and migrated.
+def prepared_installation(**environment: str) -> Iterator[Platform]:
+    """An `installation` with an empty, migrated database.
 
-    All processes of a test run copy the same data directory, which the first of them makes: a start takes
-    half the time.
+    The first process of a test run prepares a data directory and all copy it: a start takes half the time.
     """
-    pattern = Path(os.environ["OPSAPI_TEST_DATA_DIR"]) / "started_before"
-    with pattern.with_suffix(".lock").open("w") as lock:
+    template = Path(os.environ["OPSAPI_TEST_DATA_DIR"]) / "prepared_installation"
+    with template.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not pattern.exists():
+        if not template.exists():
             with installation() as first:
-                first.start()
-                first.stop()
-                _copy(first.data_dir, pattern)
+                _prepare(first)
+                _copy(first.data_dir, template)
     with installation(**environment) as platform:
-        _copy(pattern, platform.data_dir)
+        _copy(template, platform.data_dir)
         yield platform
+
+
+def _prepare(platform: Platform) -> None:
+    """Its database is made and migrated; no web process or worker has ever run."""
+    platform.data_dir.mkdir(mode=0o711)
+    server = Server(Layout(platform.data_dir))
+    server.start()
+    try:
+        server.wait_ready()
+        done = platform.manage("prepare")
+        assert done.returncode == 0, done.stderr
+    finally:
+        server.stop()
 
 
 def _copy(source: Path, target: Path) -> None:

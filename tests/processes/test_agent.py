@@ -17,7 +17,7 @@ from tests.eventually import eventually
 from tests.processes.agent import Agent, running
 from tests.processes.conftest import make_first_user
 from tests.processes.mongod import PASSWORD, Mongod, ReplicaSet, replica_set
-from tests.processes.platform import installation
+from tests.processes.platform import prepared_installation
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -43,7 +43,7 @@ def site() -> Iterator[Site]:
             "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
             "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
         }
-        platform = stack.enter_context(installation(**environment))
+        platform = stack.enter_context(prepared_installation(**environment))
         platform.start()
         yield Site(platform, mail_server, make_first_user(platform))
 

@@ -22,7 +22,7 @@ from tests.client import authorization
 from tests.factories.accesslist import Key
 from tests.processes.clients import CLIENTS, CLIENTS_WITH_MEMORY, Call, Client, parameter
 from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, started_before
+from tests.processes.platform import Platform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -35,7 +35,7 @@ CONNECTIONS = 10
 @pytest.fixture(scope="module")
 def owner() -> Iterator[Caller]:
     """The first user of a platform with several web processes."""
-    with started_before(OPSAPI_WORKERS="2") as platform:
+    with prepared_installation(OPSAPI_WORKERS="2") as platform:
         platform.start()
         yield make_first_user(platform)
         assert platform.stop() == 0
@@ -209,7 +209,7 @@ def test_the_form_without_qop_is_refused(forger: Forger) -> None:
 
 
 def test_what_is_wrong_counts_in_all_web_processes_together() -> None:
-    with started_before(
+    with prepared_installation(
         OPSAPI_WORKERS="3", OPSAPI_RATE_FAILED_AUTH="20", OPSAPI_RATE_FIRST_USER="5"
     ) as platform:
         platform.start()

@@ -15,7 +15,7 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
 from tests.processes.conftest import Caller, make_first_user
-from tests.processes.platform import Platform, started_before
+from tests.processes.platform import Platform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -36,7 +36,7 @@ Ask = Callable[[], int]
 @pytest.fixture(scope="module")
 def used() -> Iterator[Platform]:
     """A started one with several web processes and threads."""
-    with started_before(OPSAPI_WORKERS=str(WORKERS), OPSAPI_THREADS=str(THREADS)) as made:
+    with prepared_installation(OPSAPI_WORKERS=str(WORKERS), OPSAPI_THREADS=str(THREADS)) as made:
         made.start()
         yield made
         made.stop()

@@ -13,7 +13,7 @@ from tests.api import bodies
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
 from tests.processes.families import FAMILIES, NEVER_PRODUCED, OF_AN_ORGANIZATION, Row, agent, seen
-from tests.processes.platform import started_before
+from tests.processes.platform import prepared_installation
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -37,7 +37,7 @@ def site() -> Iterator[Site]:
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
         platform = stack.enter_context(
-            started_before(
+            prepared_installation(
                 OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8", EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}"
             )
         )

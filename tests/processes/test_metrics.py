@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import Platform, started_before
+from tests.processes.platform import Platform, prepared_installation
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -33,7 +33,7 @@ def platform(mail_server: MailReceiver) -> Iterator[Platform]:
         "EMAIL_URL": f"smtp://127.0.0.1:{mail_server.port}",
         "OPSAPI_WORKERS": "2",
     }
-    with started_before(**environment) as made:
+    with prepared_installation(**environment) as made:
         made.start()
         yield made
 

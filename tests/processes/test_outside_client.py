@@ -11,7 +11,7 @@ from opsapi.api.links import PUBLIC
 from tests.eventually import eventually
 from tests.processes.conftest import Caller, make_first_user
 from tests.processes.outside_client import CALLS, NOT_OURS, OTHERWISE, SERVICES_NOT_OURS, Scene
-from tests.processes.platform import Platform, started_before
+from tests.processes.platform import Platform, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -21,7 +21,7 @@ NOBODY = "0123456789abcdef01234567"
 @pytest.fixture(scope="module")
 def owner() -> Iterator[Caller]:
     """The first user of a platform of its own."""
-    with started_before(OPSAPI_RATE_FIRST_USER="2") as platform:
+    with prepared_installation(OPSAPI_RATE_FIRST_USER="2") as platform:
         platform.start()
         yield make_first_user(platform)
         assert platform.stop() == 0

@@ -20,7 +20,7 @@ import pytest
 
 from tests.eventually import eventually, is_running
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, STOP_SECONDS, Platform, descendants, started_before
+from tests.processes.platform import ROOT, STOP_SECONDS, Platform, descendants, prepared_installation
 from tests.processes.story import HOST, SECRET, Site, Story
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
@@ -37,7 +37,7 @@ def site() -> Iterator[Site]:
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
         platform = stack.enter_context(
-            started_before(
+            prepared_installation(
                 OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
                 EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
                 OPSAPI_WORKERS="2",

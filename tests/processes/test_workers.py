@@ -11,7 +11,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, Platform, started_before
+from tests.processes.platform import ROOT, Platform, prepared_installation
 from tests.processes.story import Site, Story
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -28,7 +28,7 @@ def site() -> Iterator[Site]:
     with ExitStack() as stack:
         mail_server = stack.enter_context(MailReceiver().running())
         platform = stack.enter_context(
-            started_before(
+            prepared_installation(
                 OPSAPI_OUTBOUND_ALLOW="127.0.0.0/8",
                 EMAIL_URL=f"smtp://127.0.0.1:{mail_server.port}",
                 OPSAPI_THREADS="16",
