@@ -292,6 +292,8 @@ class Worker:
         self._life = 0
         self._asleep_until = 0.0
         self._idle_since: int | None = None
+        self._is_woken = False
+        """Somebody called since its last step began: it does not rest."""
         self._turn = 0
         self._ended: list[tuple[delivery.Job, Request]] = []
 
@@ -307,6 +309,7 @@ class Worker:
 
     def wake(self) -> None:
         """There may be work."""
+        self._is_woken = True
         if self._idle_since == self._turn:
             self._idle_since = None
             self._next(self._world.rng.uniform(0.001, 0.01), self._step)
@@ -354,6 +357,7 @@ class Worker:
     def _step(self) -> None:
         self._turn += 1
         self._idle_since = None
+        self._is_woken = False
         if self._ended:
             ended = list(self._ended)
             done, _ = self._transaction(lambda: self._record(ended))
@@ -397,6 +401,9 @@ class Worker:
 
     def _rest(self) -> None:
         """Until a wake-up, or the first poll at which there may be something."""
+        if self._is_woken:
+            self._next(0.001, self._step)
+            return
         world, turn = self._world, self._turn
         self._idle_since = turn
         when = world.store.next_time()
