@@ -34,6 +34,7 @@ class Destination(models.Model):
     answered = models.DateTimeField(null=True, help_text="When it last took a message.")
     tried = models.DateTimeField(null=True, help_text="When an attempt last began.")
     next_try = models.DateTimeField(null=True, help_text="No attempt begins before.")
+    paused_until = models.DateTimeField(null=True, help_text="The receiver asked not to be tried before.")
     pace_ms = models.PositiveIntegerField(default=0, help_text="Least time between two attempts.")
     updated = models.DateTimeField()
 

@@ -18,13 +18,18 @@ _NO_PACE_MS = 100
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A destination as attempts left it; `pace_ms` is the least time between the starts of two attempts."""
+    """A destination as attempts left it.
+
+    `paused_until`: the receiver asked not to be tried before. `next_try` covers it, and probing and pace
+    besides. `pace_ms` is the least time between the starts of two attempts.
+    """
 
     failures: int = 0
     failing_since: datetime | None = None
     last_error: str | None = None
     answered: datetime | None = None
     next_try: datetime | None = None
+    paused_until: datetime | None = None
     pace_ms: int = 0
 
 
@@ -34,25 +39,27 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
     A receiver that asks for a pause gets it, whatever the outcome of requests already on their way. A
     definite "not now" slows the pace, and each success quickens it.
     """
-    asked = _asked_to_wait(health, now)
+    paused = _paused_until(health, outcome, now)
     if outcome.status is DeliveryStatus.DELIVERED:
         pace = health.pace_ms // 2
-        return Health(answered=now, next_try=asked, pace_ms=pace if pace >= _NO_PACE_MS else 0)
+        pace_ms = pace if pace >= _NO_PACE_MS else 0
+        return Health(answered=now, next_try=paused, paused_until=paused, pace_ms=pace_ms)
     failures = health.failures + 1
     pace_ms, next_try = health.pace_ms, None
     if outcome.fault is Fault.DESTINATION:
         if not outcome.perhaps_received:
             pace_ms = min(max(2 * pace_ms, _FIRST_PACE_MS), _SLOWEST_PACE_MS)
-            next_try = now + max(timedelta(seconds=outcome.retry_after or 0), timedelta(milliseconds=pace_ms))
-        elif failures >= PROBED_AFTER or outcome.retry_after:
-            next_try = now + max(probe_gap(failures), timedelta(seconds=outcome.retry_after or 0))
+            next_try = now + timedelta(milliseconds=pace_ms)
+        elif failures >= PROBED_AFTER:
+            next_try = now + probe_gap(failures)
     return Health(
         failures=failures,
         # The start of the attempt, because the duration of an attempt must not be seen (decisions 7).
         failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
         answered=health.answered,
-        next_try=max((one for one in (next_try, asked) if one), default=None),
+        next_try=max((one for one in (next_try, paused) if one), default=None),
+        paused_until=paused,
         pace_ms=pace_ms,
     )
 
@@ -77,10 +84,11 @@ def _has_connected(outcome: Outcome) -> bool | None:
     return False if outcome.fault is Fault.HOST else None
 
 
-def _asked_to_wait(health: Health, now: datetime) -> datetime | None:
-    """The end of a pause the receiver asked for: later than probing and pace put the next attempt."""
-    gap = max(probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
-    return health.next_try if health.next_try and health.next_try > now + gap else None
+def _paused_until(health: Health, outcome: Outcome, now: datetime) -> datetime | None:
+    """Return the latest end of the pauses the receiver asked for; None if they are over."""
+    asked = now + timedelta(seconds=outcome.retry_after or 0)
+    paused = max(health.paused_until or asked, asked)
+    return paused if paused > now else None
 
 
 def probe_gap(failures: int) -> timedelta:

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,7 +38,7 @@ CHECKED_EVERY = timedelta(minutes=5)
 """How often it is asked whether a message may still need a destination's configuration."""
 ANSWERED_WITHIN = timedelta(seconds=10)
 _AT_ONCE = 50
-_HEALTH = ("failures", "failing_since", "last_error", "answered", "next_try", "pace_ms")
+_HEALTH = [field.name for field in fields(Health)]
 
 _UNREACHABLE = """
 INSERT INTO alerting_unreachablehost AS known (host, failures, since, next_try)

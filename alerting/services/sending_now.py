@@ -31,14 +31,14 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
     row = Destination.objects.select_for_update().filter(id=destination_id).first()
     row = found(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
     before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
-    row.next_try, row.pace_ms = None, 0
+    row.next_try, row.paused_until, row.pace_ms = None, None, 0
     # A host that is locked is being tried this moment.
     host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
     if host is not None:
         UnreachableHost.objects.filter(host=host.host).update(next_try=now)
         # Of all destinations on its host this one is tried next.
         row.tried = None
-    row.save(update_fields=["next_try", "pace_ms", "tried"])
+    row.save(update_fields=["next_try", "paused_until", "pace_ms", "tried"])
     notifications_retry_now(destination=row.id, now=now)
     event_record(
         event_type=EventType.NOTIFICATION_RESENT_AUDIT,

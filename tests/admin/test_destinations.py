@@ -135,13 +135,15 @@ class TestSendingNow:
     ) -> None:
         later, host = clock.now() + 5 * MINUTE, "http://hooks.example.com:80"
         UnreachableHost.objects.create(host=host, failures=9, since=clock.now(), next_try=later)
-        destination = make_destination(project, failures=7, next_try=later, pace_ms=8000, tried=clock.now())
+        asked = {"next_try": later, "paused_until": later, "pace_ms": 8000}
+        destination = make_destination(project, failures=7, tried=clock.now(), **asked)
         first, second = make_waiting(destination), make_waiting(destination)
         with leaves_events(operator, EventType.NOTIFICATION_RESENT_AUDIT) as events:
             assert confirm(console, action_url(destination, "send_now")).status_code == 302
         now = clock.now()
         destination.refresh_from_db()
         assert (destination.next_try, destination.pace_ms, destination.failures) == (None, 0, 7)
+        assert destination.paused_until is None
         assert destination.tried is None
         assert UnreachableHost.objects.get().next_try <= now
         assert all(one.due <= now for one in Notification.objects.filter(id__in=[first.id, second.id]))

@@ -18,7 +18,7 @@ from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, InHand
 from alerting.rules.destination_health import Health
 from alerting.services import notification_rows
-from integrations.choices import Fault
+from integrations.choices import DeliveryStatus, Fault
 from integrations.delivery import deliver
 from integrations.outcome import Outcome
 from tests.simulation import store
@@ -165,7 +165,26 @@ def _asking_to_wait_is_ignored(patch: Patch) -> None:
 
 
 def _asking_to_wait_is_forgotten(patch: Patch) -> None:
-    patch.setattr(destination_health, "_asked_to_wait", lambda *_: None)
+    """Over the success of a request that was on its way when the receiver asked."""
+    real = destination_health.health_after
+
+    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
+        is_success = outcome.status is DeliveryStatus.DELIVERED
+        return real(replace(health, paused_until=None) if is_success else health, outcome, now)
+
+    patch.setattr(destination_health, "health_after", health_after)
+
+
+def _the_end_of_a_pause_counts_as_its_pace(patch: Patch) -> None:
+    """What is left of a pause is not known from the pace, or from probing, once it is no longer than that."""
+    real = destination_health.health_after
+
+    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
+        gap = max(destination_health.probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
+        is_told = health.next_try is not None and health.next_try > now + gap
+        return real(health if is_told else replace(health, paused_until=None), outcome, now)
+
+    patch.setattr(destination_health, "health_after", health_after)
 
 
 def _no_limit(patch: Patch) -> None:
@@ -190,13 +209,13 @@ BREAKS = (
     Break("ids are random", 56, frozenset({Promise.ONE_ID}), _random_ids),
     Break("what comes before is not looked at", 0, _ORDER, _no_order),
     Break("a retry that waits is passed", 84, _ORDER, _only_what_is_due_has_an_order),
-    Break("a lease that lapsed still counts", 172, _ORDER, _no_fence),
+    Break("a lease that lapsed still counts", 68, _ORDER, _no_fence),
     Break("no answer counts as not received", 0, frozenset({Promise.FOLLOWED_UP}), _perhaps_is_no),
     Break("only deliveries are ended", 0, frozenset({Promise.FOLLOWED_UP}), _only_deliveries_are_ended),
     Break("first come, first served", 3, _FAIR, _first_come_first_served),
     Break("a request that lasts holds its slot", 43, _FAIR, _old_requests_hold_slots),
     Break("a host that is down is not probed but tried", 11, _PLACE, _no_probing_of_hosts),
-    Break("every fault counts as the host's", 30, _FAIR, _every_fault_is_the_hosts),
+    Break("every fault counts as the host's", 0, _FAIR, _every_fault_is_the_hosts),
     Break("a receiver that is back is not noticed", 0, _BACK, _back_is_not_noticed),
     Break("Retry-After is ignored", 3, _BACK, _asking_to_wait_is_ignored),
     Break("requests in hand have no limit", 215, frozenset({Promise.BOUNDED}), _no_limit),
@@ -205,6 +224,7 @@ BREAKS = (
     Break("what was in hand at a crash ends without a reason", 74, frozenset({Promise.DURABLE}), _no_reason),
     Break("a worker that slept sends what it had in hand", 68, _ORDER, _late_sending),
     Break("a project takes all that is left", 215, _FAIR, _no_share),
-    Break("Retry-After is forgotten over an earlier answer", 20, _BACK, _asking_to_wait_is_forgotten),
+    Break("Retry-After is forgotten over an earlier answer", 53, _BACK, _asking_to_wait_is_forgotten),
+    Break("what is left of a pause counts as pace", 161, _BACK, _the_end_of_a_pause_counts_as_its_pace),
     Break("an answer to an older request shows a host back", 118, _PLACE, _any_answer_shows_a_host_back),
 )

@@ -212,7 +212,8 @@ def _asks_to_wait(plan: Plan, rng: Random) -> None:
     """A receiver with several requests in hand asks to wait, and answers the others after that."""
     project, at = _project(plan), rng.uniform(10, plan.ends / 2)
     receiver = _receiver(plan, rng, "busy.example.com")
-    receiver.phases += [Phase(at, Mode.LATE), Phase(at + 1, Mode.THROTTLE, 60), Phase(at + 2, Mode.ACCEPT)]
+    asked = rng.choice([60, rng.randint(3, 12)])
+    receiver.phases += [Phase(at, Mode.LATE), Phase(at + 1, Mode.THROTTLE, asked), Phase(at + 2, Mode.ACCEPT)]
     plan.settings.append(Setting(project, receiver, None, 0))
     for target, after in enumerate([-5.0, 0.5, 0.6, 1.5, rng.uniform(3, 30), rng.uniform(15, 60)]):
         plan.acts.append(Act(at + after, "down", (project, target)))

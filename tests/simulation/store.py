@@ -6,7 +6,7 @@ by the real builders; only where they lie is another. One call is one transactio
 
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ from tests.simulation.plans import Receiver, Setting
 
 Row = TypeVar("Row", Notification, Alert, Destination, NotificationSetting, UnreachableHost)
 PENDING = NotificationStatus.PENDING.value
-_HEALTH = ("failures", "failing_since", "last_error", "answered", "next_try", "pace_ms")
+_HEALTH = [field.name for field in fields(Health)]
 
 
 class MemoryStore:

@@ -68,10 +68,19 @@ def test_a_receiver_that_asks_to_wait_is_waited_for() -> None:
     assert after(Health(), busy).next_try == NOW + timedelta(seconds=90)
 
 
+@pytest.mark.parametrize("left", [timedelta(milliseconds=1), timedelta(seconds=90)], ids=str)
 @pytest.mark.parametrize("outcome", [TAKEN, BROKEN, AWAY], ids=["taken", "broken", "away"])
-def test_it_is_waited_for_whatever_was_on_its_way_when_it_asked(outcome: Outcome) -> None:
-    busy = Outcome(BUSY.status, BUSY.reason, 5, retry_after=90, fault=Fault.DESTINATION)
-    assert after(Health(), busy, outcome).next_try == NOW + timedelta(seconds=90)
+def test_it_is_waited_for_whatever_was_on_its_way_when_it_asked(outcome: Outcome, left: timedelta) -> None:
+    busy = replace(BUSY, retry_after=90)
+    paused = after(Health(), busy)
+    moment = NOW + timedelta(seconds=90) - left
+    assert (health_after(paused, outcome, moment).next_try or NOW) >= NOW + timedelta(seconds=90)
+
+
+def test_the_longest_pause_counts_until_it_is_over() -> None:
+    paused = after(Health(), replace(BUSY, retry_after=90), replace(BUSY, retry_after=5))
+    assert paused.next_try == NOW + timedelta(seconds=90)
+    assert health_after(paused, TAKEN, NOW + timedelta(seconds=90)).next_try is None
 
 
 def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
