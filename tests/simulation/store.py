@@ -5,7 +5,7 @@ by the real builders; only where they lie is another. One call is one transactio
 """
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
@@ -195,49 +195,58 @@ class MemoryStore:
 
     def claim(self, worker: int, slots: int, now: datetime) -> list[Notification]:
         """`delivery.claim`."""
-        self._release([row for row in self._held() if row.lease_until and row.lease_until < now], now)
+        held, undecided, ready = self._sorted(now)
+        if lapsed := [row for row in held if row.lease_until and row.lease_until < now]:
+            self._release(lapsed, now)
+            held, undecided, ready = self._sorted(now)
         limit = delivery.AT_ONCE
-        undecided = self._undecided(now)[: min(delivery.UNDECIDED_AT_ONCE, limit * 4)]
+        at_once = min(delivery.UNDECIDED_AT_ONCE, limit * 4)
         chosen = []
         # Most of the time there are none.
-        if candidates := self._candidates(now):
-            in_hand = [self._in_hand(row, worker) for row in self._held() if row.destination]
+        if candidates := self._candidates(ready, now):
+            in_hand = [self._in_hand(row, worker) for row in held if row.destination]
             chosen = claim_order.choose(candidates, in_hand, slots=slots, now=now)[:limit]
-        return self._take([*chosen, *undecided], worker, now)
+        return self._take([*chosen, *self._in_turn(undecided)[:at_once]], worker, now)
 
-    def _held(self) -> list[Notification]:
-        return [row for row in self.pending.values() if row.lease_token is not None]
+    def _sorted(
+        self, now: datetime
+    ) -> tuple[list[Notification], list[Notification], dict[str, list[Notification]]]:
+        """What is in hand, what is due and undecided, and what is due for each destination."""
+        held: list[Notification] = []
+        undecided: list[Notification] = []
+        ready: dict[str, list[Notification]] = {}
+        for row in self.pending.values():
+            if row.lease_token is not None:
+                held.append(row)
+            elif row.due <= now:
+                if row.destination:
+                    ready.setdefault(row.destination, []).append(row)
+                else:
+                    undecided.append(row)
+        return held, undecided, ready
 
-    def _undecided(self, now: datetime) -> list[str]:
+    @staticmethod
+    def _in_turn(undecided: list[Notification]) -> list[str]:
         """`_UNDECIDED`: projects in turn."""
         turns: dict[str, int] = {}
         found = []
-        rows = [
-            row
-            for row in self.pending.values()
-            if not row.destination and row.lease_token is None and row.due <= now
-        ]
-        for row in sorted(rows, key=lambda row: (row.due, row.sequence)):
+        for row in sorted(undecided, key=lambda row: (row.due, row.sequence)):
             turn = turns[str(row.group_id)] = turns.get(str(row.group_id), 0) + 1
             found.append((turn, row.due, row.id))
         return [found_id for _, _, found_id in sorted(found)]
 
-    def _candidates(self, now: datetime) -> list[Candidate]:
+    def _candidates(self, ready: Mapping[str, list[Notification]], now: datetime) -> list[Candidate]:
         """`_CANDIDATES`."""
-        waiting: dict[str, list[Notification]] = {}
-        for row in self.pending.values():
-            if row.destination:
-                waiting.setdefault(row.destination, []).append(row)
-        found = []
-        for name, rows in sorted(waiting.items()):
-            ready = [row for row in rows if row.lease_token is None and row.due <= now]
-            if not ready:
-                continue
+        found: list[Candidate] = []
+        waiting: dict[tuple[str, str], list[Notification]] = {}
+        for row in self.pending.values() if ready else ():
+            waiting.setdefault((row.destination, row.subject), []).append(row)
+        for name, rows in sorted(ready.items()):
             place = self.places[name]
             down = self.down.get(place.host)
             if (place.next_try and place.next_try > now) or (down and down.next_try > now):
                 continue
-            first = [row for row in ready if self._is_first(row, rows, now)]
+            first = [row for row in rows if self._is_first(row, waiting[name, row.subject], now)]
             first.sort(key=lambda row: (row.due, row.sequence))
             found += [self._candidate(row, place, down is not None) for row in first[:4]]
         return found
@@ -296,7 +305,8 @@ class MemoryStore:
 
     def release(self, worker: int, now: datetime) -> None:
         """`leases_release` for a worker that is gone."""
-        self._release((row for row in self._held() if row.worker == worker), now)
+        held = [row for row in self.pending.values() if row.lease_token is not None]
+        self._release((row for row in held if row.worker == worker), now)
 
     def _release(self, rows: Iterable[Notification], now: datetime) -> None:
         """`leases_release`."""
@@ -500,8 +510,8 @@ class MemoryStore:
         # What waits for another of its destination or subject is looked at again after that.
         busy = {row.destination for row in rows if row.lease_token is not None and row.destination}
         tried = {(row.destination, row.subject): row for row in rows if row.first_attempt}
-        waiting = [
-            row
+        times = [
+            self._next_of(row)
             for row in rows
             if row.lease_token is not None
             or (
@@ -509,7 +519,7 @@ class MemoryStore:
                 and tried.get((row.destination, row.subject), row).sequence >= row.sequence
             )
         ]
-        return min((self._next_of(row) for row in waiting), default=None)
+        return min(times, default=None)
 
     def _next_of(self, row: Notification) -> datetime:
         if row.lease_until is not None:
