@@ -159,11 +159,18 @@ class Watch:
             self._expect_the_rest(one.destination)
 
     def _expect_the_rest(self, destination: str) -> None:
-        """What waits there for another attempt begins soon, at the pace the receiver can take."""
+        """What waits there for another attempt begins soon, at the pace the receiver can take.
+
+        A receiver with a pace has one request in hand: what is on its way to it still comes first.
+        """
         place = self.world.store.place(destination)
         pace = place.pace_ms / 1000 if place else 0.0
         asked = self._asked_to_wait.get(destination, (0.0, 0.0))[1]
-        deadline = max(self.world.seconds, asked) + BACK_WITHIN + 4 * pace
+        on_their_way = [
+            one.ended for one in self.world.in_flight if one.notification.destination == destination
+        ]
+        free = max(on_their_way, default=0.0) if pace else 0.0
+        deadline = max(self.world.seconds, asked, free) + BACK_WITHIN + 4 * pace
         for row in self.world.store.notifications():
             waits = row.status == NotificationStatus.PENDING.value and row.lease_token is None
             if waits and row.destination == destination and row.first_attempt is not None:
