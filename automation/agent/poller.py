@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
+import itertools
 import queue
 import threading
 import time
@@ -12,12 +14,16 @@ from typing import Any
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Engine, Reading, Target
+from automation.agent.faults import log_unforeseen
 
 MOST_SPREAD = 5.0
 """Seconds over which the starts of a round are spread."""
 
 LONGEST_ROUND = 10.0
 """Seconds after which a round ends without those that are late."""
+
+MOST_POLLS = 256
+"""So many hosts are asked at a time; the others wait until an answer comes."""
 
 
 @dataclass(frozen=True)
@@ -29,51 +35,102 @@ class Round:
     seconds: float
 
 
+class _Failed:
+    """Stands for the answer of a poll that raised."""
+
+
 class Poller:
     """Asks the hosts of all engines. One thread uses it."""
 
-    def __init__(self, engines: Sequence[Engine], interval: float, stop: threading.Event) -> None:
+    def __init__(
+        self, engines: Sequence[Engine], interval: float, stop: threading.Event, most_polls: int = MOST_POLLS
+    ) -> None:
         """`interval` in seconds, from the start of a round to the start of the next."""
-        self._engines, self._stop = engines, stop
+        self._engines, self._stop, self._most_polls = engines, stop, most_polls
         self._spread = min(interval / 4, MOST_SPREAD)
         self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
         self._answers: queue.Queue[tuple[Engine, Target, Any]] = queue.Queue()
-        self._running: dict[Address, Target] = {}
+        self._running: set[Address] = set()
+        self._due: list[tuple[float, int, Engine, Target]] = []
+        self._waiting: set[Address] = set()
+        self._number = itertools.count()
 
     def round(self) -> Round:
-        """Ask every host that is not still being asked, and return what those said that answered in time."""
+        """Ask every host that is not still being asked, and return what those said that answered in time.
+
+        What fails with an engine or with the answer of a host is logged, and loses no other.
+        """
         began = time.monotonic()
         for engine in self._engines:
-            for target in engine.targets():
-                self._start(engine, target, _place(target.address) * self._spread)
-        while self._running and not self._stop.is_set():
-            left = began + self._deadline - time.monotonic()
+            for target in _of(engine, engine.targets):
+                self._add(engine, target, began + _place(target.address) * self._spread)
+        while (self._running or self._due) and not self._stop.is_set():
+            now = time.monotonic()
+            left = began + self._deadline - now
             if left <= 0:
                 break
+            self._start(now)
+            # Short, so that the agent stops at once when it is asked to.
+            wait = min(left, 0.2)
+            if self._due and len(self._running) < self._most_polls:
+                wait = min(wait, max(0.0, self._due[0][0] - now))
             try:
-                # Short, so that the agent stops at once when it is asked to.
-                engine, target, answer = self._answers.get(timeout=min(left, 0.2))
+                engine, target, answer = self._answers.get(timeout=wait)
             except queue.Empty:
                 continue
             self._take(engine, target, answer)
-        readings = [reading for engine in self._engines for reading in engine.readings()]
-        return Round(readings, len(self._running), time.monotonic() - began)
+        readings = [reading for engine in self._engines for reading in _of(engine, engine.readings)]
+        return Round(readings, len(self._running) + len(self._due), time.monotonic() - began)
 
     def _take(self, engine: Engine, target: Target, answer: Any) -> None:
-        self._running.pop(target.address, None)
-        for found in engine.learn(target, answer):
-            self._start(engine, found, 0.0)
-
-    def _start(self, engine: Engine, target: Target, delay: float) -> None:
-        if target.address in self._running:
+        self._running.discard(target.address)
+        if isinstance(answer, _Failed):
             return
-        self._running[target.address] = target
-        run: Callable[[], None] = lambda: self._poll(engine, target, delay)  # noqa: E731
-        threading.Thread(target=run, name=str(target.address), daemon=True).start()
+        try:
+            found = engine.learn(target, answer)
+        except Exception as error:  # what a server answers must not end the agent
+            log_unforeseen(target.address, error)
+            return
+        for fresh in found:
+            self._add(engine, fresh, time.monotonic())
 
-    def _poll(self, engine: Engine, target: Target, delay: float) -> None:
-        if not self._stop.wait(delay):
-            self._answers.put((engine, target, target.poll()))
+    def _add(self, engine: Engine, target: Target, due: float) -> None:
+        if target.address not in self._running and target.address not in self._waiting:
+            self._waiting.add(target.address)
+            heapq.heappush(self._due, (due, next(self._number), engine, target))
+
+    def _start(self, now: float) -> None:
+        """Ask those that are due, as many as may be asked at a time."""
+        while self._due and self._due[0][0] <= now and len(self._running) < self._most_polls:
+            _, _, engine, target = heapq.heappop(self._due)
+            self._waiting.discard(target.address)
+            self._running.add(target.address)
+            thread = threading.Thread(
+                target=self._poll, args=(engine, target), name=str(target.address), daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system gives no more threads
+                self._running.discard(target.address)
+                log_unforeseen(target.address, error)
+
+    def _poll(self, engine: Engine, target: Target) -> None:
+        answer: Any = _Failed()
+        try:
+            answer = target.poll()
+        except Exception as error:  # a host that gives no answer would never be asked again
+            log_unforeseen(target.address, error)
+        finally:
+            self._answers.put((engine, target, answer))
+
+
+def _of(engine: Engine, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    """What an engine says; nothing when that fails."""
+    try:
+        return ask()
+    except Exception as error:  # the other engines go on
+        log_unforeseen(type(engine).__name__, error)
+        return ()
 
 
 def _place(address: Address) -> float:

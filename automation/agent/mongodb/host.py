@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from math import isfinite
 from typing import Any, Callable
 
 import pymongo
@@ -20,6 +21,7 @@ from pymongo.errors import (
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Sample
+from automation.agent.faults import log_unforeseen
 from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, probe
 from automation.agent.mongodb.metrics import DATABASE, SERVER
 from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
@@ -85,14 +87,14 @@ class Host:
             hello, note = self._hello()
         except Exception as error:  # a fault of ours is told with the host, and loses no other
             if not isinstance(error, (OSError, PyMongoError)):
-                log.exception("%s: unforeseen", self.address)
+                log_unforeseen(self.address, error)
             self.close()  # the next poll looks first whether anything listens
             return Answer(self.address, problem=self._brief(error))
         try:
             return self._measured(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
-                log.exception("%s: unforeseen", self.address)
+                log_unforeseen(self.address, error)
             return Answer(self.address, hello, problem=self._brief(error))
 
     def close(self) -> None:
@@ -183,7 +185,8 @@ class Host:
             self.address,
             hello,
             version=_text(status.get("version")) or self._version(),
-            uptime=None if seconds is None else int(seconds),
+            # A clock that was set back tells a start that is still to come.
+            uptime=None if seconds is None or not isfinite(seconds) else max(0, int(seconds)),
             status=answers.sections.get("replSetGetStatus"),
             cluster=self._cluster(status) if is_router else None,
             own_name=_text(status.get("host")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -77,12 +77,15 @@ def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, s
     set_name = hello.get("setName")
     if not set_name:
         return Named()
-    arbiters = {str(one) for one in hello.get("arbiters", ())}
-    texts = {str(one) for part in ("hosts", "passives") for one in hello.get(part, ())} | arbiters
-    for member in (status or {}).get("members", ()):
-        texts.add(str(member.get("name")))
-        if member.get("stateStr") == "ARBITER":
-            arbiters.add(str(member.get("name")))
+    arbiters = set(_texts(hello.get("arbiters")))
+    texts = {one for part in ("hosts", "passives") for one in _texts(hello.get(part))} | arbiters
+    told = (status or {}).get("members")
+    for member in told if isinstance(told, list) else ():
+        name = member.get("name") if isinstance(member, Mapping) else None
+        if isinstance(name, str):
+            texts.add(name)
+            if member.get("stateStr") == "ARBITER":
+                arbiters.add(name)
     usual = _type_in(shard, is_config="configsvr" in hello)
     return _named(
         texts,
@@ -130,6 +133,11 @@ def members_of_cluster(
         tuple(text for part in found for text in part.unreadable),
         places,
     )
+
+
+def _texts(value: object) -> Sequence[str]:
+    """The texts of a list; what a broken server sends for one names nobody."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _in_shard(hosts: Iterable[str], type_name: str, set_name: str | None, shard: str, cluster: str) -> Named:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
+from automation.agent.faults import log_unforeseen
 from automation.agent.postgresql.connection import Access, read
 from automation.agent.postgresql.host import Answer, Hello, Host
 from automation.agent.rates import Why
@@ -72,8 +73,15 @@ class PostgreSQL:
     def readings(self) -> Sequence[Reading]:
         """What the answers since the last call say."""
         fresh, self._fresh = self._fresh, {}
-        readings = (self._reading(address, answer) for address, answer in fresh.items())
-        return [reading for reading in readings if reading is not None]
+        readings: list[Reading] = []
+        for address, answer in fresh.items():
+            try:
+                reading = self._reading(address, answer)
+            except Exception as error:  # one server loses no other
+                log_unforeseen(address, error)
+            else:
+                readings.extend([reading] if reading else [])
+        return readings
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
         """By server and metric: whether it was reported the last time, or why not."""
@@ -104,7 +112,7 @@ class PostgreSQL:
             version=hello.version,
             replica_set=name,
             cluster=name,
-            uptime=int(hello.uptime) if answer.hello else None,
+            uptime=int(hello.uptime) if answer.hello and hello.uptime is not None else None,
             samples=answer.samples,
             databases=answer.databases,
         )

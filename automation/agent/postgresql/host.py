@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from math import isfinite
 from typing import Callable
 
 import psycopg
 
 from automation.agent.engine import Sample
+from automation.agent.faults import log_unforeseen, printable
 from automation.agent.postgresql.connection import ANSWER_SECONDS, Access, Row, Session
 from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, Source
 from automation.agent.rates import Moment, Numbers, Why, values_of
-
-log = logging.getLogger("opsapi.agent")
 
 DATABASES_EVERY = 600.0
 """Seconds between two looks at the databases."""
@@ -61,13 +60,13 @@ _DEAD_ROWS = "SELECT coalesce(sum(n_dead_tup), 0)::float8 AS number FROM pg_stat
 
 @dataclass(frozen=True)
 class Hello:
-    """What a server says of itself; `uptime` in seconds, by its own clock."""
+    """What a server says of itself; `uptime` in seconds, by its own clock; None when it tells none."""
 
     version: str
     number: int
     in_recovery: bool
     cluster_name: str
-    uptime: float
+    uptime: float | None
     started: str
     sees_others: bool
     identifier: str | None = None
@@ -111,13 +110,14 @@ class Host:
         except psycopg.Error as error:
             return Answer(reachable=self._access.lets_in(error), problem=self._access.told(error))
         except Exception as error:  # a fault of ours is told with the host, and loses no other
-            log.exception("%s: unforeseen", self.address)
+            log_unforeseen(self.address, error)
             return Answer(reachable=False, problem=type(error).__name__)
         try:
             return self._measured(session, hello)
         except Exception as error:
             if not isinstance(error, psycopg.Error):
-                log.exception("%s: unforeseen", self.address)
+                log_unforeseen(self.address, error)
+                return Answer(reachable=True, hello=hello, problem=type(error).__name__)
             return Answer(reachable=True, hello=hello, problem=self._access.told(error))
 
     def close(self) -> None:
@@ -152,10 +152,8 @@ class Host:
             said = session.row(_HELLO)
             if self._identifier is None:
                 self._identifier = _asked(session, _IDENTIFIER).get("identifier")
-            return Hello(
-                **{**said, "version": said["version"].split()[0][:50]},
-                identifier=self._identifier,
-                has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys")),
+            return read_hello(
+                said, self._identifier, has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys"))
             )
 
     # --- measurements -----------------------------------------------------------------------------
@@ -165,7 +163,7 @@ class Host:
         reader = _Reader(self._sources, self._absent, hello, self._access.told)
         with session.within(ANSWER_SECONDS):
             numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
-        now = Moment(numbers, hello.started, hello.uptime)
+        now = Moment(numbers, hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
         databases = self._database_samples(session, hello)
@@ -342,6 +340,30 @@ class _Databases:
         """What the log says of databases that are not measured in full."""
         for (metric, name), (_, text) in sorted(self.notes.items()):
             yield f"{metric} of database {name}: {text}"
+
+
+def read_hello(said: Row, identifier: object, *, has_standbys: bool) -> Hello:
+    """What a server says of itself, as the types of `Hello`, whatever it sent.
+
+    Raises:
+        ValueError: when it tells no version.
+    """
+    version, number, uptime = printable(said.get("version")), said.get("number"), said.get("uptime")
+    if version is None or not isinstance(number, int):
+        raise ValueError("the server tells no version")
+    is_time = isinstance(uptime, (int, float)) and isfinite(uptime)
+    return Hello(
+        version=version.split()[0][:50],
+        number=number,
+        in_recovery=bool(said.get("in_recovery")),
+        cluster_name=printable(said.get("cluster_name")) or "",
+        # A clock that was set back tells a start that is still to come.
+        uptime=max(0.0, float(uptime)) if uptime is not None and is_time else None,
+        started=printable(said.get("started")) or "",
+        sees_others=bool(said.get("sees_others")),
+        identifier=printable(identifier),
+        has_standbys=has_standbys,
+    )
 
 
 def _asked(session: Session, statement: str) -> Row:

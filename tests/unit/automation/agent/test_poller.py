@@ -4,6 +4,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
+from automation.agent import poller as polling
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
 from automation.agent.poller import Poller
@@ -74,7 +77,9 @@ def test_a_late_host_delays_no_other_and_is_told_in_the_next_round() -> None:
     assert "late" in names(poller.round().readings)
 
 
-def test_a_stop_ends_a_round() -> None:
+def test_a_stop_ends_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "LONGEST_ROUND", float("inf"))
+    monkeypatch.setattr(polling, "MOST_SPREAD", 0.0)
     stop = threading.Event()
     release = threading.Event()
 
@@ -82,7 +87,77 @@ def test_a_stop_ends_a_round() -> None:
         stop.set()
         release.wait()
 
-    host = Host("a", stop_and_wait)
-    found = Poller([Engine(host)], 60, stop).round()
+    poller = Poller([Engine(Host("a", stop_and_wait))], float("inf"), stop)
+    ended = threading.Event()
+
+    def run() -> None:
+        poller.round()
+        ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    is_over = ended.wait(30)
     release.set()
-    assert found.readings == []
+    assert is_over
+
+
+def raise_fault() -> None:
+    """A fault of a host."""
+    raise ValueError("mongodb://user:secret-word@db1")
+
+
+def test_a_host_whose_poll_raises_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Host("broken", raise_fault)
+    poller = Poller([Engine(broken, Host("a"))], 2, threading.Event())
+    assert (names(poller.round().readings), poller.round().late, broken.polls) == (["a"], 0, 2)
+    assert "ValueError" in caplog.text
+    assert "secret-word" not in caplog.text
+
+
+class Broken(Engine):
+    """An engine that fails with the answer of one host, or altogether."""
+
+    is_broken = False
+
+    def learn(self, target: Any, answer: Any) -> Sequence[Host]:
+        """Fails with the host named so."""
+        if answer == "hostile":
+            raise TypeError("'int' object is not iterable")
+        return super().learn(target, answer)
+
+    def readings(self) -> Sequence[Reading]:
+        """Fails when it is told to."""
+        if self.is_broken:
+            raise ValueError("cannot convert float NaN to integer")
+        return super().readings()
+
+
+def test_an_answer_that_cannot_be_read_loses_no_other_host() -> None:
+    poller = Poller([Broken(Host("hostile"), Host("a"), Host("b"))], 2, threading.Event())
+    found = poller.round()
+    assert (names(found.readings), found.late) == (["a", "b"], 0)
+
+
+def test_an_engine_that_fails_loses_no_other_engine() -> None:
+    broken = Broken(Host("a"))
+    broken.is_broken = True
+    assert names(Poller([broken, Engine(Host("b"))], 2, threading.Event()).round().readings) == ["b"]
+
+
+def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
+    guard = threading.Lock()
+    asked: list[int] = [0, 0]
+
+    def count() -> None:
+        with guard:
+            asked[0] += 1
+            asked[1] = max(asked)
+        turn.wait(0.01)
+        with guard:
+            asked[0] -= 1
+
+    turn = threading.Event()
+    hosts = [Host(f"db{number}", count) for number in range(12)]
+    engine = Engine(hosts[0], leads_to=hosts[1:])
+    found = Poller([engine], 60, threading.Event(), most_polls=3).round()
+    assert (len(found.readings), found.late) == (12, 0)
+    assert asked[1] <= 3

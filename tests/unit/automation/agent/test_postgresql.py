@@ -13,7 +13,7 @@ from automation.agent.__main__ import main
 from automation.agent.engine import Reading
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
-from automation.agent.postgresql.host import Answer, Hello
+from automation.agent.postgresql.host import Answer, Hello, read_hello
 from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
 from automation.agent.settings import SettingsError, read_settings
 from automation.metric_spec import Engine
@@ -253,3 +253,29 @@ def test_without_psycopg_it_says_what_to_install(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("OPSAPI_AGENT_POSTGRESQL: ")
     assert "psycopg[binary]" in line
+
+
+SAID = {"version": "18.1 (Debian 18.1-1)", "number": 180_001, "cluster_name": "main", "uptime": 5.5}
+
+
+@pytest.mark.parametrize(
+    ("uptime", "expected"),
+    [(float("nan"), None), (float("inf"), None), ("5", None), (None, None), (-30.0, 0), (5.5, 5)],
+)
+def test_an_uptime_that_is_none_is_not_reported(uptime: object, expected: int | None) -> None:
+    hello = read_hello({**SAID, "uptime": uptime}, "7", has_standbys=False)
+    (reading,) = told(PostgreSQL(["postgresql://db1"]), Answer(reachable=True, hello=hello))
+    assert (reading.uptime, reading.version) == (expected, "18.1")
+
+
+@pytest.mark.parametrize(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
+def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expected: str) -> None:
+    hello = read_hello({**SAID, "in_recovery": True, "cluster_name": name}, "7", has_standbys=False)
+    (reading,) = told(PostgreSQL(["postgresql://db1"]), Answer(reachable=True, hello=hello))
+    assert reading.replica_set == expected
+
+
+def test_one_server_that_cannot_be_read_loses_no_other() -> None:
+    engine = PostgreSQL(["postgresql://db1,db2"])
+    found = told(engine, answered(uptime=float("nan")), answered())
+    assert [one.address.hostname for one in found] == ["db2"]

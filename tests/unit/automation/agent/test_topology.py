@@ -111,3 +111,18 @@ def test_a_router_tells_its_cluster() -> None:
         "rs0": Shard("csrs", "shard0"),
         "rs1": Shard("csrs", "shard1"),
     }
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"hosts": 5}, None),
+        ({"arbiters": None, "passives": {"a": 1}}, None),
+        ({"hosts": [1, None, ["a:1"]]}, None),
+        ({}, {"members": [1, None, {"name": 7}, {}]}),
+        ({}, {"members": 3}),
+    ],
+)
+def test_what_a_broken_server_sends_for_members_names_nobody(more: dict[str, Any], status: Any) -> None:
+    named = members_of_set({**SET, "hosts": [], **more}, status, None)
+    assert (named.members, named.unreadable) == ((), ())
