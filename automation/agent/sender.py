@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from automation.agent.client import Answer, Client, Unreachable
 from automation.agent.digest import NoChallenge
+from automation.agent.faults import log_unforeseen
 from automation.agent.report import without
 from automation.agent.spool import Spool, Waiting
 
@@ -37,7 +38,6 @@ class Sender:
         """It starts with `start`."""
         self._client, self._spool = client, spool
         self._wake, self._stop = threading.Event(), threading.Event()
-        self._idle = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
         self._unknown: frozenset[str] = frozenset()
         self._reductions: dict[str, int] = {}
@@ -55,7 +55,6 @@ class Sender:
 
     def wake(self) -> None:
         """There is something to send."""
-        self._idle.clear()
         self._wake.set()
 
     def stop(self, seconds: float) -> None:
@@ -68,22 +67,25 @@ class Sender:
         """Wait until nothing is left to be sent, at most so long; whether that is so."""
         end = time.monotonic() + seconds
         while len(self._spool) and time.monotonic() < end:
-            self._idle.wait(0.05)
+            time.sleep(0.02)
         return not len(self._spool)
 
     def _run(self) -> None:
         pause = FIRST_PAUSE
         while not self._stop.is_set():
             self._wake.clear()
-            waiting = self._spool.first()
-            if waiting is None:
-                self._idle.set()
-                self._wake.wait()
-                continue
             try:
+                waiting = self._spool.first()
+                if waiting is None:
+                    if not self._stop.is_set():  # a stop before `clear` woke nobody
+                        self._wake.wait()
+                    continue
                 wait = self._send(*waiting)
-            except Exception:  # a fault of ours must not end the reporting
-                log.exception("sender: unforeseen")
+            except OSError as error:
+                self._fails(f"the spool cannot be read: {error.strerror}")
+                wait = 0.0
+            except Exception as error:  # a fault of ours must not end the reporting
+                log_unforeseen("sender", error)
                 wait = pause
             if wait is None:
                 pause = FIRST_PAUSE

@@ -1,7 +1,8 @@
 """Reports that wait to be sent, as files: in order, bounded in bytes and age, and whole or not at all.
 
-A file is named after its time and its Idempotency-Key, `<milliseconds>-<key>.json`, and holds the report as
-it is sent. It is written under another name, and renamed once it is on the disk.
+A file is named after its place and its Idempotency-Key, `<number>-<key>.json`, and holds the report as it is
+sent; the time of its last change is when it was put there. It is written under another name, and renamed once
+it is on the disk.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import logging
 import os
 import re
+import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -37,20 +39,14 @@ class SpoolInUse(Exception):  # noqa: N818 - what the directory is
 
 @dataclass(frozen=True)
 class Waiting:
-    """A report that waits; `body` None when it is in the file of this name."""
+    """A report that waits, in the file of this name or in memory."""
 
     name: str
-    body: bytes | None = None
 
     @property
     def key(self) -> str:
         """Its Idempotency-Key."""
         return self.name[16:48]
-
-    @property
-    def milliseconds(self) -> int:
-        """When it was put there, in milliseconds since 1970."""
-        return int(self.name[:15])
 
 
 class Spool:
@@ -68,19 +64,20 @@ class Spool:
 
         Raises:
             SpoolInUse: when another process has it.
-            OSError: when the directory cannot be made or written.
+            OSError: when the directory cannot be made or written, is not ours, or is open to others.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.chmod(0o700)
+        _check_owner(directory)
         self._directory, self._clock = directory, clock
         self._largest, self._oldest = largest, oldest
         self._guard = threading.Lock()
         self._lock = _locked(directory / "lock")
-        for left in directory.glob(f"*{_UNFINISHED}"):
-            left.unlink()
-        self._sizes = {
-            path.name: path.stat().st_size for path in directory.iterdir() if _NAME.fullmatch(path.name)
-        }
+        for left in directory.iterdir():
+            if left.name.endswith(_UNFINISHED) and _NAME.fullmatch(left.name[: -len(_UNFINISHED)]):
+                left.unlink()
+        found = {path.name: path.stat() for path in directory.iterdir() if _NAME.fullmatch(path.name)}
+        self._sizes = {name: status.st_size for name, status in found.items()}
+        self._since = {name: status.st_mtime for name, status in found.items()}
         self._unwritten: dict[str, bytes] = {}
         self._last = max((int(name[:15]) for name in self._sizes), default=0)
 
@@ -103,26 +100,32 @@ class Spool:
             self._last = max(self._last + 1, int(self._clock() * 1000))
             name = f"{self._last:015d}-{uuid.uuid4().hex}.json"
             self._make_room(len(body))
+            self._since[name] = self._clock()
             try:
                 self._write(name, body)
                 self._sizes[name] = len(body)
             except OSError as error:
                 log.error("spool: a report is kept in memory: %s", error.strerror)
+                with contextlib.suppress(OSError):
+                    (self._directory / name).unlink()  # it is there when the directory alone was not synced
                 self._unwritten[name] = body
                 for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
-                    del self._unwritten[old]
+                    self._forget(old)
 
     def first(self) -> tuple[Waiting, bytes] | None:
-        """The oldest report that is not too old, and its body; None when nothing waits."""
+        """The oldest report that is not too old, and its body; None when nothing waits.
+
+        Raises:
+            OSError: when the disk does not give it now; it stays.
+        """
         with self._guard:
             for name in sorted([*self._sizes, *self._unwritten]):
-                waiting = Waiting(name)
-                if self._clock() - waiting.milliseconds / 1000 > self._oldest:
+                if self._clock() - self._since[name] > self._oldest:
                     self._drop(name, "too old for the platform")
                     continue
                 body = self._unwritten.get(name) or self._read(name)
                 if body is not None:
-                    return waiting, body
+                    return Waiting(name), body
         return None
 
     def replace(self, waiting: Waiting, body: bytes) -> None:
@@ -148,11 +151,11 @@ class Spool:
             self._drop(min(self._sizes), f"the spool is full ({self._largest} bytes)")
 
     def _read(self, name: str) -> bytes | None:
-        """The body; None, and the file is gone, when it is torn."""
+        """The body; None, and the file is gone, when it is torn. Any other fault may pass."""
         try:
             body = (self._directory / name).read_bytes()
             json.loads(body)
-        except (OSError, ValueError) as error:
+        except (FileNotFoundError, ValueError) as error:
             self._drop(name, f"it cannot be read ({type(error).__name__})")
             return None
         return body
@@ -163,6 +166,7 @@ class Spool:
 
     def _forget(self, name: str) -> None:
         self._unwritten.pop(name, None)
+        self._since.pop(name, None)
         if self._sizes.pop(name, None) is not None:
             with contextlib.suppress(OSError):
                 (self._directory / name).unlink()
@@ -174,6 +178,8 @@ class Spool:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
                 file.flush()
+                # The name goes up with every report, also when the clock is set back: it tells no age.
+                os.utime(file.fileno(), (self._since[name], self._since[name]))
                 os.fsync(file.fileno())
             unfinished.rename(self._directory / name)
             self._sync()
@@ -194,6 +200,16 @@ def _opened(directory: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _check_owner(directory: Path) -> None:
+    """Raise OSError unless the directory is ours alone: others could read, add or take away reports."""
+    status = directory.stat()
+    if status.st_uid != os.geteuid():
+        raise PermissionError("it belongs to another user: name a directory that is the agent's own")
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        raise PermissionError(f"it is open to other users (mode {mode}): chmod 700 {directory}")
 
 
 def _locked(path: Path) -> int:

@@ -13,7 +13,7 @@ from accesslist.digest import ha1, response
 from automation.agent import sender as sending
 from automation.agent.client import LONGEST_WAIT, Client, _retry_after
 from automation.agent.sender import Sender
-from automation.agent.spool import Spool
+from automation.agent.spool import Spool, Waiting
 from tests.eventually import eventually
 from tests.receivers import HttpReceiver
 
@@ -187,6 +187,22 @@ def test_a_fault_of_our_own_ends_no_sender(sender: Sender, spool: Spool, platfor
     refusal = {"badFields": [{"field": "hosts[7].measurements[9].metricName"}]}
     platform.say((400, {}, refusal), (202, {}, {}))
     send(sender, spool, report(1, "OLD"))
+    assert len(platform.taken) == 1
+
+
+def test_a_spool_that_cannot_be_read_for_a_moment_ends_no_sender(
+    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = [OSError(24, "Too many open files"), OSError(5, "Input/output error")]
+    first = spool.first
+
+    def fails_twice() -> tuple[Waiting, bytes] | None:
+        if faults:
+            raise faults.pop()
+        return first()
+
+    monkeypatch.setattr(spool, "first", fails_twice)
+    send(sender, spool, report(1))
     assert len(platform.taken) == 1
 
 

@@ -1,5 +1,6 @@
 """The spool: in order, once, bounded, and whole or not at all whatever happens between two steps."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -152,10 +153,10 @@ def test_while_the_disk_takes_nothing_the_newest_are_kept_in_memory(
 
 def test_what_a_killed_agent_left_unfinished_is_cleared(spool: Spool, tmp_path: Path, clock: Clock) -> None:
     spool.close()
-    (tmp_path / "spool" / "000001795000000-0.json.tmp").write_bytes(b"{")
-    (tmp_path / "spool" / "a file of somebody else").write_bytes(b"")
+    (tmp_path / "spool" / f"000001795000000-{32 * '0'}.json.tmp").write_bytes(b"{")
+    (tmp_path / "spool" / "work.tmp").write_bytes(b"of somebody else")
     again = Spool(tmp_path / "spool", clock)
-    assert (len(again), files(tmp_path)) == (0, ["a file of somebody else"])
+    assert (len(again), files(tmp_path)) == (0, ["work.tmp"])
     again.close()
     spool._lock = os.open(os.devnull, os.O_RDONLY)
 
@@ -172,3 +173,72 @@ def test_another_body_takes_its_place_under_the_same_key(spool: Spool) -> None:
     spool.replace(first[0], body(7))
     again = spool.first()
     assert again == (first[0], body(7))
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO])
+def test_a_fault_of_the_machine_that_passes_costs_no_report(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def fails(*_: Any) -> bytes:
+        raise OSError(code, os.strerror(code))
+
+    spool.put(body(1))
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_bytes", fails)
+        with pytest.raises(OSError, match=os.strerror(code)):
+            spool.first()
+    assert drained(spool) == [1]
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+def test_a_directory_that_is_open_to_others_is_refused_and_left_as_it_is(
+    tmp_path: Path, clock: Clock, mode: int
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    with pytest.raises(PermissionError, match="chmod 700"):
+        Spool(shared, clock)
+    assert (shared.stat().st_mode & 0o777, list(shared.iterdir())) == (mode, [])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_a_directory_of_another_user_is_refused(tmp_path: Path, clock: Clock) -> None:
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    os.chown(other, 12345, 12345)
+    with pytest.raises(PermissionError, match="another user"):
+        Spool(other, clock)
+
+
+def test_the_age_of_a_report_is_told_by_the_clock_also_after_it_was_set_back(
+    spool: Spool, clock: Clock
+) -> None:
+    spool.put(body(1))
+    clock.now -= 600
+    spool.put(body(2))
+    clock.now += 55 * 60 + 1
+    assert drained(spool) == [1]
+
+
+def test_the_age_of_a_report_holds_through_a_restart(spool: Spool, tmp_path: Path, clock: Clock) -> None:
+    spool.put(body(1))
+    spool.close()
+    clock.now += 55 * 60 + 1
+    again = Spool(tmp_path / "spool", clock)
+    assert drained(again) == []
+    again.close()
+    spool._lock = os.open(os.devnull, os.O_RDONLY)
+
+
+def test_a_report_whose_name_is_not_synced_is_kept_once(
+    spool: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(spool, "_sync", fails)
+        spool.put(body(1))
+    assert files(tmp_path) == []
+    assert drained(spool) == [1]
