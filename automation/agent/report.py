@@ -16,6 +16,9 @@ LARGEST_BYTES = 3_500_000
 
 Document = dict[str, Any]
 
+_OPTIONAL = frozenset({"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases"})
+"""What a host may be reported without."""
+
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
 
@@ -43,44 +46,67 @@ def bodies_of(
 
 def measurements_in(body: bytes) -> int:
     """How many measurements a report holds."""
-    hosts = json.loads(body)["hosts"]
-    return sum(len(one["measurements"]) for host in hosts for one in (host, *host.get("databases", ())))
+    return sum(len(owner["measurements"]) for owner in _owners(json.loads(body)))
 
 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without what the platform refused, and the names of the metrics that it does not know.
 
-    A measurement goes alone; any other fault takes its host with it. The body is None when a fault is of the
-    whole report, or when nothing was left out.
+    A measurement goes alone, and so does a field that a host need not have; any other fault takes its host
+    with it. The body is None when a fault is of the whole report or of a place that it does not have, or when
+    nothing was left out.
     """
+    try:
+        return _without(json.loads(body), bad_fields)
+    except (IndexError, KeyError):
+        return None, frozenset()
+
+
+def without_measurements(body: bytes) -> bytes:
+    """The report with its hosts, and nothing that was measured."""
     document = json.loads(body)
+    for owner in _owners(document):
+        owner["measurements"] = []
+    return _json(document)
+
+
+def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     hosts = document["hosts"]
     unknown: set[str] = set()
-    gone: set[int] = set()
-    measured: set[tuple[int, int | None, int]] = set()
+    refused: set[int] = set()
+    optional: list[tuple[Document, str]] = []
     for name in bad_fields:
         found = _FIELD.fullmatch(name)
         if found is None:
             return None, frozenset(unknown)
-        host, database, measurement = (int(one) if one else None for one in found.groups()[:3])
-        if host is None or measurement is None:
-            gone.add(host or 0)
-            continue
-        measured.add((host, database, measurement))
-        if found[4] == "metricName":
-            owner = hosts[host] if database is None else hosts[host]["databases"][database]
-            unknown.add(owner["measurements"][measurement]["metricName"])
-    if not gone and not measured:
+        host = hosts[int(found[1])]
+        owner = host if found[2] is None else host["databases"][int(found[2])]
+        if found[3] is not None:
+            measurement = owner["measurements"][int(found[3])]
+            refused.add(id(measurement))
+            unknown |= {measurement["metricName"]} if found[4] == "metricName" else set()
+        elif owner is host and found[4] in _OPTIONAL and found[4] in host:
+            optional.append((host, found[4]))
+        else:
+            refused.add(id(host))
+    if not refused and not optional:
         return None, frozenset()
-    for place, host in enumerate(hosts):
-        for part, owner in ((None, host), *enumerate(host.get("databases", ()))):
-            owner["measurements"] = [
-                one
-                for number, one in enumerate(owner["measurements"])
-                if (place, part, number) not in measured and one["metricName"] not in unknown
-            ]
-    document["hosts"] = [host for place, host in enumerate(hosts) if place not in gone]
+    for host, name in optional:
+        host.pop(name, None)
+    document["hosts"] = [host for host in hosts if id(host) not in refused]
+    for owner in _owners(document):
+        owner["measurements"] = [
+            one
+            for one in owner["measurements"]
+            if id(one) not in refused and one["metricName"] not in unknown
+        ]
     return _json(document), frozenset(unknown)
+
+
+def _owners(document: Document) -> Iterator[Document]:
+    """The hosts and databases: what has measurements."""
+    for host in document["hosts"]:
+        yield from (host, *host.get("databases", ()))
 
 
 def _host(reading: Reading, unknown: Collection[str]) -> Document:

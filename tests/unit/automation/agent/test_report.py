@@ -3,9 +3,18 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
+
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
-from automation.agent.report import LARGEST_BYTES, MOST_HOSTS, bodies_of, measurements_in, without
+from automation.agent.report import (
+    LARGEST_BYTES,
+    MOST_HOSTS,
+    bodies_of,
+    measurements_in,
+    without,
+    without_measurements,
+)
 from automation.report_documents import ReportDocument, read_report
 from automation.reports import Report
 
@@ -110,9 +119,43 @@ def test_a_measurement_that_is_refused_for_another_reason_goes_alone() -> None:
 
 def test_a_refused_host_takes_no_other_with_it() -> None:
     (body,) = bodies(reading(0), reading(1))
-    reduced, _ = without(body, ["hosts[0].replicaSetName"])
+    reduced, _ = without(body, ["hosts[0].hostname"])
     assert reduced is not None
     assert [host["hostname"] for host in json.loads(reduced)["hosts"]] == ["db1.example.com"]
+
+
+@pytest.mark.parametrize("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases"])
+def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None:
+    (body,) = bodies(reading(0, sample("OLD")))
+    reduced, unknown = without(body, [f"hosts[0].{name}"])
+    assert reduced is not None
+    (before,), (after,) = json.loads(body)["hosts"], json.loads(reduced)["hosts"]
+    assert (before.keys() - after.keys(), unknown) == ({name}, frozenset())
+    assert after["measurements"] == before["measurements"]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "hosts[7]",
+        "hosts[7].hostname",
+        "hosts[7].version",
+        "hosts[0].measurements[9].number",
+        "hosts[7].measurements[0].metricName",
+        "hosts[0].databases[3].measurements[0].metricName",
+        "hosts[99999999999999999999].measurements[0].number",
+    ],
+)
+def test_a_place_that_a_report_does_not_have_is_a_fault_of_the_whole(field: str) -> None:
+    (body,) = bodies(reading(0, sample("OLD")))
+    assert without(body, [field]) == (None, frozenset())
+
+
+def test_a_report_without_its_measurements_keeps_its_hosts() -> None:
+    (body,) = bodies(reading(0, sample("OLD")), reading(1))
+    reduced = without_measurements(body)
+    assert measurements_in(reduced) == 0
+    assert [host.address.hostname for host in read(reduced).hosts] == ["db0.example.com", "db1.example.com"]
 
 
 def test_a_fault_of_the_whole_report_leaves_nothing() -> None:
