@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import http.client
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,11 @@ TIMEOUT_SECONDS = 30.0
 LONGEST_WAIT = 600.0
 """Seconds: a longer Retry-After is cut to this."""
 
+LONGEST_READING = 60.0
+"""Seconds for an answer as a whole: it may come an octet at a time."""
+
 _LONGEST_ANSWER = 4_000_000  # a refusal lists the metrics there are, for each of 100 faults
+_PART = 65_536
 _LONGEST_SHOWN = 500
 
 
@@ -89,9 +94,11 @@ class Client:
             NoChallenge: when the platform asks for another authentication than HTTP Digest.
         """
         if self._challenge is None:
-            self._ask(b"", idempotency_key)  # A body would travel in vain.
+            first = self._ask(b"", idempotency_key)  # A body would travel in vain.
             if self._challenge is None:
-                raise NoChallenge("the platform asks for no authentication")
+                if 200 <= first.status < 300:
+                    raise NoChallenge("the platform asks for no authentication")
+                return first  # it is busy, or there is no such project
         answer = self._ask(body, idempotency_key)
         if answer.status == 401:
             # The nonce was too old, or the key is not known: the second answer tells which.
@@ -115,7 +122,7 @@ class Client:
             except urllib.error.HTTPError as error:
                 reply = error
             with reply:
-                octets = reply.read(_LONGEST_ANSWER)
+                octets = _read(reply, time.monotonic() + LONGEST_READING)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(_reason(error)) from None
         if reply.status == 401:
@@ -127,6 +134,20 @@ class Client:
             _retry_after(reply.headers.get("Retry-After")),
             _date(reply.headers.get("Date", "")),
         )
+
+
+def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) -> bytes:
+    """The answer, cut at its greatest length. Raises OSError when it is not there at the end of the time."""
+    octets = bytearray()
+    # What is there already, so that the time is looked at between two parts.
+    while len(octets) < _LONGEST_ANSWER and (part := reply.read1(_PART)):
+        octets += part
+        if time.monotonic() > end:
+            raise OSError("the answer does not end")
+    length = reply.headers.get("Content-Length") or "0"
+    if length.isascii() and length.isdigit() and len(octets) < min(int(length[:10]), _LONGEST_ANSWER):
+        raise OSError("the answer breaks off")
+    return bytes(octets[:_LONGEST_ANSWER])
 
 
 def _reason(error: Exception) -> str:

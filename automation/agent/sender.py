@@ -7,11 +7,12 @@ import random
 import threading
 import time
 from collections.abc import Collection
+from datetime import datetime, timezone
 
 from automation.agent.client import Answer, Client, Unreachable
 from automation.agent.digest import NoChallenge
 from automation.agent.faults import log_unforeseen
-from automation.agent.report import without
+from automation.agent.report import without, without_measurements
 from automation.agent.spool import Spool, Waiting
 
 log = logging.getLogger("opsapi.agent")
@@ -127,6 +128,10 @@ class Sender:
             return None
         if not unknown:
             log.error("the platform refuses a part of report %s: %s", waiting.key, answer.detail)
+            if all(field.endswith(".timestamp") for field in answer.bad_fields):
+                # A platform names some of many. The clocks differ, and a host must not look down for that.
+                self._tell_clock(answer)
+                reduced = without_measurements(body)
         self._reductions[waiting.name] = reductions + 1
         try:
             # Before it is sent: a repeat after a restart has to have the same body.
@@ -139,6 +144,11 @@ class Sender:
     def _done(self, waiting: Waiting) -> None:
         self._reductions.pop(waiting.name, None)
         self._spool.remove(waiting)
+
+    def _tell_clock(self, answer: Answer) -> None:
+        if answer.date is not None:
+            ahead = (datetime.now(timezone.utc) - answer.date).total_seconds()
+            log.error("this machine's clock is %.0f seconds ahead of the platform's: set them right", ahead)
 
     def _fails(self, why: str) -> None:
         if why != self._failure:

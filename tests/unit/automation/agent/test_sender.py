@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from accesslist.digest import ha1, response
+from automation.agent import client as answering
 from automation.agent import sender as sending
-from automation.agent.client import LONGEST_WAIT, Client, _retry_after
+from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after
+from automation.agent.digest import NoChallenge
 from automation.agent.sender import Sender
 from automation.agent.spool import Spool, Waiting
 from tests.eventually import eventually
@@ -30,6 +32,7 @@ class Platform:
         self.receiver = receiver
         self.script: list[tuple[int, dict[str, str], object]] = [(202, {}, {})]
         self.taken: list[tuple[str, bytes]] = []
+        self.is_busy_before_challenges = False
         self._guard = threading.Lock()
         receiver.behave(self._answer)
 
@@ -46,7 +49,7 @@ class Platform:
         ]
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
-        if "Authorization" not in handler.headers:
+        if "Authorization" not in handler.headers and not self.is_busy_before_challenges:
             return self._write(handler, 401, CHALLENGE, {})
         with self._guard:
             status, headers, document = self.script[0]
@@ -144,6 +147,40 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
     assert [body for _, body in platform.taken] == [report(1), report(2)]
 
 
+@pytest.mark.parametrize("status", [404, 429, 503])
+def test_an_answer_that_comes_before_a_challenge_is_told_as_it_is(platform: Platform, status: int) -> None:
+    platform.is_busy_before_challenges = True
+    platform.say((status, {"Retry-After": "7"}, {"errorCode": "BUSY", "detail": "no"}))
+    client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
+    answer = client.report(report(1), "a" * 32)
+    assert (answer.status, answer.code, answer.retry_after) == (status, "BUSY", 7.0)
+
+
+def test_a_platform_that_takes_anything_from_anybody_is_none(platform: Platform) -> None:
+    platform.is_busy_before_challenges = True
+    client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
+    with pytest.raises(NoChallenge):
+        client.report(report(1), "a" * 32)
+
+
+def test_an_answer_that_never_ends_is_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "LONGEST_READING", -1.0)
+    client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
+    with pytest.raises(Unreachable):
+        client.report(report(1), "a" * 32)
+
+
+def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
+    sender: Sender, spool: Spool, platform: Platform, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = {"badFields": [{"field": f"hosts[0].measurements[{number}].timestamp"} for number in range(2)]}
+    platform.say((400, {}, refusal), (202, {}, {}))
+    send(sender, spool, report(1, *["CONNECTIONS"] * 30))
+    ((_, body),) = platform.taken
+    assert json.loads(body)["hosts"] == [{"hostname": "db1", "measurements": []}]
+    assert "seconds ahead" in caplog.text
+
+
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
 def test_what_would_be_refused_again_is_told_and_dropped(
     sender: Sender, spool: Spool, platform: Platform, status: int, caplog: pytest.LogCaptureFixture
@@ -183,9 +220,14 @@ def test_a_refusal_that_never_ends_ends(
     assert len(platform.asked()) == 4
 
 
-def test_a_fault_of_our_own_ends_no_sender(sender: Sender, spool: Spool, platform: Platform) -> None:
-    refusal = {"badFields": [{"field": "hosts[7].measurements[9].metricName"}]}
-    platform.say((400, {}, refusal), (202, {}, {}))
+def test_a_fault_of_our_own_ends_no_sender(
+    sender: Sender, spool: Spool, platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("hosts")
+
+    monkeypatch.setattr(sending, "without", fails)
+    platform.say((400, {}, {}), (202, {}, {}))
     send(sender, spool, report(1, "OLD"))
     assert len(platform.taken) == 1
 
