@@ -85,12 +85,11 @@ def check(text: str) -> None:
 
 
 def read(text: str) -> Access:
-    """What a connection string says. For `mongodb+srv://` it asks the DNS, for up to ANSWER_SECONDS.
+    """Read a connection string. For `mongodb+srv://` it asks the DNS, for up to ANSWER_SECONDS.
 
     Raises:
-        ValueError: when it is none, or names a server that the platform takes no name of. The message is free
-        of
-            secrets.
+        ValueError: the text is no connection string, or the platform does not accept the name of a server in
+            it, or it would send the password in the clear. The message holds no secrets.
     """
     try:
         parsed = uri_parser.parse_uri(text, DEFAULT_PORT, warn=False, connect_timeout=ANSWER_SECONDS)
@@ -106,6 +105,8 @@ def read(text: str) -> Access:
             raise ValueError("names a server by something else than a host name (RFC 1123) or an IP address")
         seeds.append(seed)
     said: Mapping[str, Any] = parsed["options"]
+    if str(said.get("authMechanism", "")) == "PLAIN" and not said.get("tls"):
+        raise ValueError("sends the password in the clear: authMechanism=PLAIN needs tls=true")
     options = {name: said[name] for name in said if name.lower() in _KEPT}
     if parsed["username"] is not None:
         options.update(username=parsed["username"], password=parsed["password"])
@@ -122,7 +123,10 @@ def read(text: str) -> Access:
 def without_secrets(message: str, connection_string: str) -> str:
     """A message for the log, without the credentials and option values of a connection string."""
     _, _, rest = connection_string.partition("://")
-    credentials, at, _ = rest.rpartition("@")
+    # The authority ends before a path or a query, which may hold an `@` as well; a password that is not
+    # percent-encoded may hold all of them.
+    authority = re.split(r"[/?]", rest, maxsplit=1)[0]
+    credentials, at, _ = (authority if "@" in authority else rest).rpartition("@")
     _, _, query = rest.partition("?")
     secrets = {one for one in credentials.split(":", 1) if at} | {credentials}
     secrets |= {value for pair in query.split("&") for value in [pair.partition("=")[2]]}

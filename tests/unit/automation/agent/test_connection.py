@@ -79,6 +79,19 @@ def test_errors_of_the_driver_lose_the_secrets() -> None:
     assert message == "*** and *** and ***: db1:27017 refused, tls true"
 
 
+@pytest.mark.parametrize("options", ["", "&tls=false"])
+def test_a_password_that_would_travel_in_the_clear_is_refused(options: str) -> None:
+    with pytest.raises(ValueError, match="tls=true") as refusal:
+        MongoDB([f"mongodb://u:secret-word@db1/?authMechanism=PLAIN&authSource=$external{options}"])
+    assert "secret-word" not in str(refusal.value)
+    assert read("mongodb://u:p@db1/?authMechanism=PLAIN&authSource=$external&tls=true").options["tls"]
+
+
+@pytest.mark.parametrize("rest", ["db1/shop@home", "db1/?appName=me@home"])
+def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: str) -> None:
+    assert "hidden-word" not in without_secrets("bad hidden-word", f"mongodb://user:hidden-word@{rest}")
+
+
 @pytest.mark.parametrize(
     ("text", "address"),
     [
