@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
+from automation.agent.faults import log_unforeseen, printable, shown
 from automation.agent.mongodb.connection import Access, check, read, without_secrets
 from automation.agent.mongodb.host import Answer, Host
 from automation.agent.mongodb.topology import (
@@ -21,9 +22,16 @@ from automation.agent.mongodb.topology import (
     own_address,
     type_of,
 )
-from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
+
+MOST_MEMBERS = 50
+"""Of one replica set: MongoDB allows no more."""
+
+MOST_HOSTS = 1000
+"""Of one deployment: what servers name beyond them is not asked."""
+
+MOST_PROBLEMS = 2000
 
 LOOK_UP_AGAIN = 10.0
 """Seconds, while the DNS does not answer for `mongodb+srv://`."""
@@ -72,10 +80,6 @@ class Deployment:
     def seed(self) -> str:
         """The first server of the connection string, which tells deployments apart; empty while unknown."""
         return str(self._access.seeds[0]) if self._access else ""
-
-    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
-        """By server and metric: whether it was reported the last time, or why not."""
-        return {address: host.missing for address, host in self._hosts.items()}
 
     def targets(self) -> Sequence[Host]:
         """The servers to ask in the round that begins."""
@@ -131,9 +135,13 @@ class Deployment:
                 (*named.members, *answer.cluster.members), (*named.unreadable, *answer.cluster.unreadable)
             )
             self._shards = dict(answer.cluster.shards or self._shards)
-        for text in named.unreadable:
+        for text in named.unreadable[:MOST_MEMBERS]:
             allowed = "host names of RFC 1123 and IP addresses"
-            self._tell(text, "name", f"{text} is not reported: the platform takes {allowed}")
+            self._tell(shown(text), "name", f"{shown(text)} is not reported: the platform takes {allowed}")
+        if len(named.members) > MOST_MEMBERS and answer.cluster is None:
+            most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"
+            self._tell((answer.address, "members"), "many", most)
+            named = replace(named, members=named.members[:MOST_MEMBERS])
         # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
         is_seed = self._access is not None and answer.address in self._access.seeds
         if (
@@ -146,7 +154,12 @@ class Deployment:
         self._heard.add(address)
         group = "routers" if answer.cluster else str(hello.get("setName"))
         self._named_by[address] = _Names(group, frozenset(member.address for member in named.members))
-        self._members.update((member.address, self._better(member)) for member in named.members)
+        for member in named.members:
+            if member.address in self._members or len(self._members) < MOST_HOSTS:
+                self._members[member.address] = self._better(member)
+            else:
+                most = f"{self.seed} leads to more than {MOST_HOSTS} servers: the others are not asked"
+                self._tell("servers", "many", most)
 
     def _better(self, member: Member) -> Member:
         """A router knows the shard of a member, its replica set may not."""
@@ -172,6 +185,8 @@ class Deployment:
         for address in self._members.keys() - named:
             log.info("%s is no member any more", address)
             self._last.pop(address, None)
+            self._problems.pop(address, None)
+            self._problems.pop((address, "members"), None)
             del self._members[address]
             if address in self._hosts:
                 self._hosts.pop(address).close()
@@ -204,7 +219,7 @@ class Deployment:
         address = self._name_of(answer)
         if address != answer.address:
             return None
-        set_name = answer.hello.get("setName")
+        set_name = printable(answer.hello.get("setName"))
         shard = self._shards.get(str(set_name))
         member = self._members.get(address)
         in_shard = shard.name if shard else (member.shard if member else None)
@@ -214,8 +229,8 @@ class Deployment:
             type_name=type_of(answer.hello, is_shard=in_shard is not None),
             reachable=True,
             version=answer.version,
-            replica_set=str(set_name) if set_name else None,
-            cluster=str(cluster) if cluster else None,
+            replica_set=set_name,
+            cluster=cluster,
             shard=in_shard,
             uptime=answer.uptime,
             samples=answer.samples,
@@ -264,7 +279,11 @@ class Deployment:
             log.warning("%s", line)
         elif before and not problem:
             log.info("%s answers in full again", about)
-        self._problems[about] = problem
+        self._problems.pop(about, None)
+        if problem:
+            self._problems[about] = problem
+            while len(self._problems) > MOST_PROBLEMS:
+                del self._problems[next(iter(self._problems))]
 
     def _told(self, error: Exception) -> str:
         return without_secrets(str(error), self._text) or type(error).__name__
@@ -278,6 +297,8 @@ class Deployment:
                 if str(error) != before:
                     log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
                 before = str(error)
+            except Exception as error:  # it is looked up again
+                log_unforeseen("OPSAPI_AGENT_MONGODB: a name of mongodb+srv", error)
             else:
                 return
             self._stopped.wait(LOOK_UP_AGAIN)

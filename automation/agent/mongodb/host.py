@@ -21,7 +21,7 @@ from pymongo.errors import (
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Sample
-from automation.agent.faults import log_unforeseen
+from automation.agent.faults import log_unforeseen, printable
 from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, probe
 from automation.agent.mongodb.metrics import DATABASE, SERVER
 from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
@@ -189,7 +189,7 @@ class Host:
             uptime=None if seconds is None or not isfinite(seconds) else max(0, int(seconds)),
             status=answers.sections.get("replSetGetStatus"),
             cluster=self._cluster(status) if is_router else None,
-            own_name=_text(status.get("host")),
+            own_name=printable(status.get("host"), 300),
             samples=[Sample(metric, number, taken) for metric, number in values.items()],
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
@@ -245,7 +245,8 @@ class Host:
         """Where the server keeps its data, asked once in the life of a connection."""
         if self._databases.path_of is not self._client:
             found = self._section("getCmdLineOpts", {"getCmdLineOpts": 1}, end, set()) or {}
-            self._databases.path = _text(found.get("parsed", {}).get("storage", {}).get("dbPath"))
+            path = found.get("parsed", {}).get("storage", {}).get("dbPath")
+            self._databases.path = printable(path, 4096)
             self._databases.path_of = self._client
         return self._databases.path
 
@@ -376,4 +377,4 @@ def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _text(value: object) -> str | None:
-    return value[:50] if isinstance(value, str) and value else None
+    return printable(value, 50)

@@ -15,7 +15,8 @@ _GIB = 1024.0**3
 
 @dataclass(frozen=True)
 class Answers:
-    """The sections that a server answered with, by name, and why each of the others is missing.
+    """The sections that a server answered with, by name. `refused` names the sections for which the user
+    lacks a role.
 
     `db_path` is where the server keeps its data, where it says so.
     """

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from automation.agent.addresses import Address, read_address
+from automation.agent.faults import printable
 
 DEFAULT_PORT = 27017
 
@@ -74,7 +75,7 @@ def own_address(hello: Mapping[str, Any]) -> Address | None:
 
 def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None) -> Named:
     """The members of a replica set: hosts, passives and arbiters of `hello`, hidden ones of the status."""
-    set_name = hello.get("setName")
+    set_name = printable(hello.get("setName"))
     if not set_name:
         return Named()
     arbiters = set(_texts(hello.get("arbiters")))
@@ -92,7 +93,7 @@ def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, s
         lambda address, text: Member(
             address,
             ARBITER if text in arbiters else usual,
-            str(set_name),
+            set_name,
             shard.name if shard else None,
             shard.cluster if shard else None,
         ),
@@ -122,7 +123,7 @@ def members_of_cluster(
     ]
     places = {config_set: Shard(cluster, None)} if config_set else {}
     for one in shards:
-        name = str(one.get("_id"))
+        name = printable(one.get("_id")) or "shard"
         set_name, hosts = _set_and_hosts(str(one.get("host", "")))
         if set_name:
             places[set_name] = Shard(cluster, name)
@@ -163,8 +164,8 @@ def _named(texts: Iterable[str], member: Any) -> Named:
 
 def _set_and_hosts(text: str) -> tuple[str | None, list[str]]:
     """`set/host:port,host:port` or `host:port`."""
-    name, slash, hosts = text.rpartition("/")
-    return (name if slash else None), [one for one in hosts.split(",") if one]
+    name, _, hosts = text.rpartition("/")
+    return printable(name), [one for one in hosts.split(",") if one]
 
 
 def _is_there(router: Mapping[str, Any], now: datetime) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
-from automation.agent.mongodb.deployment import Deployment
+from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, MOST_PROBLEMS, Deployment
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import Answer
 from automation.agent.mongodb.topology import members_of_cluster
@@ -205,3 +205,42 @@ def test_a_server_of_two_connection_strings_is_asked_and_reported_once() -> None
     for host in engine.targets():
         engine.learn(host, primary(A) if host.address == A else member(B))
     assert sorted(one.address for one in engine.readings()) == [A, B]
+
+
+def test_a_set_has_no_more_members_than_mongodb_allows(caplog: pytest.LogCaptureFixture) -> None:
+    deployment = Deployment("mongodb://a:1")
+    named = member(A, hosts=["a:1", *(f"db{number}:1" for number in range(500))])
+    deployment.targets()
+    found = [*deployment.learn(named), *deployment.learn(named)]
+    assert len(found) <= MOST_MEMBERS
+    assert len(asked(deployment)) <= MOST_MEMBERS + 1
+    assert len([one for one in caplog.records if "501 members" in one.getMessage()]) == 1
+
+
+def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest.LogCaptureFixture) -> None:
+    deployment = Deployment("mongodb://router1")
+    shards = [{"_id": "shard0", "host": "rs0/" + ",".join(f"db{number}:1" for number in range(3000))}]
+    cluster = members_of_cluster(shards, {}, [], NOW)
+    router = Address("router1", 27017)
+    deployment.targets()
+    deployment.learn(Answer(router, {"msg": "isdbgrid"}, cluster=cluster))
+    assert len(asked(deployment)) == MOST_HOSTS
+    assert len([one for one in caplog.records if "servers" in one.getMessage()]) == 1
+
+
+def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deployment = Deployment("mongodb://a:1")
+    for turn in range(100):
+        names = ["a:1", *(f"bad_{turn}_{number}\n\x1b{'x' * 500}" for number in range(40))]
+        deployment.learn(member(A, hosts=names))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines
+    assert all(line.isprintable() and len(line) < 250 for line in lines)
+    assert len(deployment._problems) <= MOST_PROBLEMS
+
+
+def test_the_name_of_a_set_loses_what_cannot_be_printed() -> None:
+    found = round_of(Deployment("mongodb://a:1"), member(A, setName="r\x00s\x1b0"))
+    assert (found[A].replica_set, found[A].cluster) == ("rs0", "rs0")
