@@ -52,9 +52,9 @@ def measurements_in(body: bytes) -> int:
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without what the platform refused, and the names of the metrics that it does not know.
 
-    A measurement goes alone, and so does a field that a host need not have; any other fault takes its host
-    with it. The body is None when a fault is of the whole report or of a place that it does not have, or when
-    nothing was left out.
+    A measurement goes alone, and so does a database, and a field that a host need not have; any other fault
+    takes its host with it. The body is None when a fault is of the whole report or of a place that it does not
+    have, or when nothing was left out.
     """
     try:
         return _without(json.loads(body), bad_fields)
@@ -88,12 +88,15 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
         elif owner is host and found[4] in _OPTIONAL and found[4] in host:
             optional.append((host, found[4]))
         else:
-            refused.add(id(host))
+            refused.add(id(owner))
     if not refused and not optional:
         return None, frozenset()
     for host, name in optional:
         host.pop(name, None)
     document["hosts"] = [host for host in hosts if id(host) not in refused]
+    for host in document["hosts"]:
+        if "databases" in host:
+            host["databases"] = [one for one in host["databases"] if id(one) not in refused]
     for owner in _owners(document):
         owner["measurements"] = [
             one

@@ -151,6 +151,14 @@ def test_a_place_that_a_report_does_not_have_is_a_fault_of_the_whole(field: str)
     assert without(body, [field]) == (None, frozenset())
 
 
+def test_a_refused_database_goes_alone() -> None:
+    (body,) = bodies(reading(0, sample("OLD")))
+    reduced, _ = without(body, ["hosts[0].databases[0].databaseName"])
+    assert reduced is not None
+    (host,) = json.loads(reduced)["hosts"]
+    assert (host["databases"], len(host["measurements"])) == ([], 1)
+
+
 def test_a_report_without_its_measurements_keeps_its_hosts() -> None:
     (body,) = bodies(reading(0, sample("OLD")), reading(1))
     reduced = without_measurements(body)
