@@ -114,12 +114,15 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _read_file(path: Path) -> dict[str, str]:
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        # Without O_NONBLOCK a pipe would hold the agent until somebody writes into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
     with os.fdopen(descriptor, "rb") as file:
         _check_owner(path, os.fstat(file.fileno()))
-        octets = file.read(_LARGEST_FILE)
+        octets = file.read(_LARGEST_FILE + 1)
+    if len(octets) > _LARGEST_FILE:
+        raise SettingsError([f"--config {path} is too large: it may have {_LARGEST_FILE} bytes"])
     try:
         document = tomllib.loads(octets.decode())
     except ValueError as error:

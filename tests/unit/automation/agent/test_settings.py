@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,25 @@ def test_a_name_in_a_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (line,) = faults(GOOD, tmp_path / "nothing.toml")
     assert "cannot be read" in line
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "agent.toml"
+    os.mkfifo(path, 0o600)
+    refused = threading.Event()
+
+    def read() -> None:
+        with pytest.raises(SettingsError, match="regular file"):
+            read_settings(GOOD, path)
+        refused.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    assert refused.wait(30)
+
+
+def test_a_file_that_is_too_large_is_refused_with_a_line(tmp_path: Path) -> None:
+    (line,) = faults(GOOD, config(tmp_path, "#" * 1_000_001))
+    assert "too large" in line
 
 
 def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
