@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
@@ -29,7 +30,8 @@ class MongoDB:
                 self._deployments.append(Deployment(text))
             except ValueError as error:
                 raise ValueError(f"connection string {number} {error}") from None
-        self._owners: dict[int, Deployment] = {}
+        # A server that is gone takes its entry with it, once nobody asks it any more.
+        self._owners: WeakKeyDictionary[Host, Deployment] = WeakKeyDictionary()
         self._names: dict[tuple[str, str], str] = {}
 
     def targets(self) -> Sequence[Host]:
@@ -38,7 +40,7 @@ class MongoDB:
 
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
         """Take an answer; return servers that were not known."""
-        owner = self._owners[id(target)]
+        owner = self._owners[target]
         fresh = owner.learn(answer)
         owner.take([answer])
         return self._mine(((owner, host) for host in fresh), {})
@@ -63,7 +65,7 @@ class MongoDB:
     def _mine(self, hosts: Iterable[tuple[Deployment, Host]], seen: dict[Address, Host]) -> Sequence[Host]:
         for owner, host in hosts:
             if seen.setdefault(host.address, host) is host:
-                self._owners[id(host)] = owner
+                self._owners[host] = owner
         return list(seen.values())
 
     def _other_name(self, name: str, seed: str) -> str:

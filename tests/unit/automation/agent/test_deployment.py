@@ -1,5 +1,6 @@
 """What is reported of a deployment, by what its servers answered; no connection is made."""
 
+import gc
 import logging
 from datetime import UTC, datetime
 from typing import Any
@@ -244,3 +245,13 @@ def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
 def test_the_name_of_a_set_loses_what_cannot_be_printed() -> None:
     found = round_of(Deployment("mongodb://a:1"), member(A, setName="r\x00s\x1b0"))
     assert (found[A].replica_set, found[A].cluster) == ("rs0", "rs0")
+
+
+def test_a_server_that_is_gone_is_forgotten_by_the_engine() -> None:
+    engine = MongoDB(["mongodb://a:1"])
+    for turn in range(20):
+        (host,) = [one for one in engine.targets() if one.address == A]
+        engine.learn(host, member(A, hosts=["a:1", f"db{turn}:1"]))
+    engine.targets()
+    gc.collect()
+    assert len(engine._owners) <= 3
