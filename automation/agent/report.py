@@ -53,8 +53,8 @@ def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, froze
     """The report without what the platform refused, and the names of the metrics that it does not know.
 
     A measurement goes alone, and so does a database, and a field that a host need not have; any other fault
-    takes its host with it. The body is None when a fault is of the whole report or of a place that it does not
-    have, or when nothing was left out.
+    takes its host with it. The body is None when a fault is of the whole report or of a place that it does
+    not have, or when nothing was left out.
     """
     try:
         return _without(json.loads(body), bad_fields)
