@@ -6,7 +6,8 @@ import socket
 from collections.abc import Generator
 from dataclasses import dataclass
 
-CONNECT_SECONDS = 3.0
+CONNECT_SECONDS = 2.0
+"""For a connection to a server, by a poll as by `--check`."""
 
 
 @dataclass(frozen=True)

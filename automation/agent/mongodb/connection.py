@@ -14,8 +14,8 @@ from pymongo.errors import ConfigurationError, InvalidURI
 
 from automation.agent.addresses import Address, address_of
 from automation.agent.mongodb.topology import DEFAULT_PORT
+from automation.agent.steps import CONNECT_SECONDS
 
-CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 
 _KEPT = frozenset(

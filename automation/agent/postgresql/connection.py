@@ -16,8 +16,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
 from automation.agent.addresses import Address, address_of
+from automation.agent.steps import CONNECT_SECONDS
 
-CONNECT_SECONDS = 2
 STATEMENT_SECONDS = 2
 ANSWER_SECONDS = 5.0
 
@@ -164,7 +164,7 @@ def read(text: str) -> Sequence[Access]:
     common = {name: value for name, value in said.items() if name not in _DROPPED}
     common.update(
         application_name="opsapi-agent",
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=int(CONNECT_SECONDS),
         tcp_user_timeout=int(ANSWER_SECONDS * 1000),
         client_encoding="UTF8",
         options=" ".join(
