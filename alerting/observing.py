@@ -69,7 +69,7 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
     states = [
         state for one in signals if one.kind == SignalKind.HOSTS.value for state in one.payload["hosts"]
     ]
-    about_agents = [one for one in events if EventType(one["eventTypeName"]).spec.target is Target.AGENT]
+    about_agents = [one for one in events if _names_agent(one)]
     host_ids = {one["hostId"] for one in (*states, *events) if one.get("hostId") is not None}
     measurements = {state["measurementId"] for state in states if state["measurementId"] is not None}
     if not measurements or not _metrics_matter(group_id):
@@ -80,6 +80,12 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
         agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
         measured=Measurement.objects.in_bulk(measurements) if measurements else {},
     )
+
+
+def _names_agent(payload: Payload) -> bool:
+    """Whether it is about an agent and says which: what happened to a key or version need not."""
+    is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
+    return is_about and {"sourceTypeName", "hostname"} <= payload.keys()
 
 
 def _agent_of(payload: Payload) -> tuple[str, str]:

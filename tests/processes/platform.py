@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
@@ -112,7 +112,8 @@ class Platform:
             processes = descendants(self.pid)
             self.kill()
             for pid in filter(is_running, processes):
-                os.kill(pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):  # it ends with its parent
+                    os.kill(pid, signal.SIGTERM)
             eventually(lambda: not any(map(is_running, processes)), message="all processes end")
 
     def get(self, path: str) -> requests.Response:

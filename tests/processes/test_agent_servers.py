@@ -56,13 +56,22 @@ def measured(host: Host) -> Answer:
     return answer
 
 
+def assert_absent(host: Host, kind: str) -> None:
+    """It has what its recording has, once the server took all of its numbers for the first time."""
+    _, recorded = recording(kind).values()
+    absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - _SLOW
+
+    def as_recorded() -> bool:
+        measured(host)
+        return {metric for metric, why in host.missing.items() if why is Why.ABSENT} == absent
+
+    eventually(as_recorded, message=f"{kind} as it was recorded")
+
+
 @pytest.mark.parametrize("kind", ["primary", "hidden"])
 def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> None:
     host = host_of(members.primary() if kind == "primary" else members.hidden)
-    measured(host)
-    _, recorded = recording(kind).values()
-    absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - _SLOW
-    assert {metric for metric, why in host.missing.items() if why is Why.ABSENT} == absent
+    assert_absent(host, kind)
     assert Why.REFUSED not in host.missing.values()
     host.close()
 
@@ -70,10 +79,7 @@ def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> 
 def test_a_server_without_a_set_has_what_its_recording_has() -> None:
     with standalone() as server:
         host = Host(Address("127.0.0.1", server.port), read(f"mongodb://{server.address}"), str)
-        measured(host)
-        _, recorded = recording("standalone").values()
-        absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - _SLOW
-        assert {metric for metric, why in host.missing.items() if why is Why.ABSENT} == absent
+        assert_absent(host, "standalone")
 
         server.signal(signal.SIGKILL)
         assert host.poll().hello is None

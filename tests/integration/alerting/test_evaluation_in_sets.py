@@ -71,6 +71,7 @@ class Scene:
             {"eventTypeName": "MULTIPLE_PRIMARIES"},
             {"eventTypeName": "MONITORING_AGENT_DOWN"},
             {"eventTypeName": "NEW_HOST"},
+            {"eventTypeName": "BACKUP_AGENT_CONF_CALL_FAILURE"},
             {
                 "eventTypeName": "TOO_FEW_HEALTHY_MEMBERS",
                 "threshold": {"operator": "LESS_THAN", "threshold": random.randint(1, 3)},
@@ -131,11 +132,16 @@ class Scene:
         return SignalKind.HOSTS, {"hosts": hosts, "replicaSets": sets}
 
     def _event(self) -> tuple[SignalKind, dict[str, Any]]:
-        name = self.random.choice(
-            ("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP", "NEW_HOST", "HOST_DOWN", "HOST_UP")
-        )
-        about_agent = name.startswith("MONITORING_AGENT")
-        facts = agent_state(self.agent) if about_agent else host_state(self.random.choice(self.hosts))
+        host, agent = host_state(self.random.choice(self.hosts)), agent_state(self.agent)
+        facts_of: dict[str, dict[str, Any]] = {
+            "MONITORING_AGENT_DOWN": agent,
+            "MONITORING_AGENT_UP": agent,
+            "NEW_HOST": host,
+            "HOST_DOWN": host,
+            "HOST_UP": host,
+            "BACKUP_AGENT_CONF_CALL_FAILURE": {},  # names no agent
+        }
+        name, facts = self.random.choice(list(facts_of.items()))
         return SignalKind.EVENT, {**facts, "eventTypeName": name, "eventId": new_id()}
 
     def evaluate(self, at_once: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -147,6 +153,7 @@ class Scene:
                 pass
             open_tracked(now=self.end + timedelta(hours=1))
             found = list(self._found())
+            assert not Signal.objects.exists()  # none was set aside
             transaction.set_rollback(True)
         return found
 
