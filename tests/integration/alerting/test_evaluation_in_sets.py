@@ -29,7 +29,7 @@ START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 SIGNALS = 40
 SCENES = 2_500 if LONG else 12
 """Each is a seed: `make faults` holds 100,000 signals together."""
-METRICS = ("CONNECTIONS", "MEMORY_RESIDENT", "OPCOUNTER_CMD")
+METRICS = {"CONNECTIONS": "RAW", "MEMORY_RESIDENT": "BYTES", "OPCOUNTER_CMD": "RAW"}
 _LATER = {**EMAIL, "delayMin": 1}
 
 
@@ -80,13 +80,14 @@ class Scene:
                 {
                     "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
                     "metricThreshold": {
-                        "metricName": random.choice(METRICS),
+                        "metricName": metric,
+                        "units": units,
                         "operator": random.choice(("GREATER_THAN", "LESS_THAN")),
                         "threshold": random.randint(0, 5),
                         "mode": "AVERAGE",
                     },
                 }
-                for _ in range(5)
+                for metric, units in METRICS.items()
             ),
         ]
         kind = random.choice(kinds)
