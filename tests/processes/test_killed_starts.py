@@ -21,9 +21,9 @@ from tests.processes.platform import READY, ROOT, Platform, descendants
 pytestmark = pytest.mark.processes
 
 SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
-ROUNDS = 8 if LONG else 1
+ROUNDS = 8
 """Each is a seed."""
-KILLS = 4 if LONG else 1
+KILLS = 4
 """So often each installation is killed."""
 _RECORDED = "SELECT count(*) FROM django_migrations"
 _EVENTS = """
@@ -35,6 +35,7 @@ _EVENTS = """
 """
 
 
+@pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_a_first_start_killed_at_random_moments_is_finished_by_the_next(
     platform: Platform, seed: int
@@ -84,6 +85,7 @@ def older(platform: Platform) -> Iterator[tuple[str, int]]:
     tell(SERVER, f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.mark.skipif(not LONG, reason="takes minutes: make faults")
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_an_upgrade_killed_at_random_moments_is_finished_by_the_next_and_keeps_the_rows(
     platform: Platform, older: tuple[str, int], seed: int
