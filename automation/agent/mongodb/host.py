@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from math import isfinite
 from typing import Any, Callable
@@ -57,6 +57,8 @@ class Answer:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
+    is_look: bool = False
+    """Nothing was measured: it is asked for the servers it names."""
 
 
 class Host:
@@ -83,6 +85,14 @@ class Host:
 
     def poll(self) -> Answer:
         """Ask the server; within CONNECT_SECONDS when nothing listens, ANSWER_SECONDS for each part else."""
+        return self._asked(self._measured)
+
+    def look(self) -> Answer:
+        """Ask only which servers it names."""
+        return replace(self._asked(self._named), is_look=True)
+
+    def _asked(self, then: Callable[[Mapping[str, Any], str], Answer]) -> Answer:
+        """`hello`, and then what follows it; the answer whatever happens."""
         try:
             hello, note = self._hello()
         except Exception as error:  # a fault of ours is told with the host, and loses no other
@@ -91,7 +101,7 @@ class Host:
             self.close()  # the next poll looks first whether anything listens
             return Answer(self.address, problem=self._brief(error))
         try:
-            return self._measured(hello, note)
+            return then(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
                 log_unforeseen(self.address, error)
@@ -158,6 +168,18 @@ class Host:
             self._client = self._access.client(self.address, with_credentials=self._with_credentials)
         with pymongo.timeout(seconds):
             return self._client[database].command(dict(command))
+
+    # --- what it names ----------------------------------------------------------------------------
+
+    def _named(self, hello: Mapping[str, Any], note: str) -> Answer:
+        if hello.get("arbiterOnly") or note:
+            return Answer(self.address, hello, problem=note)
+        end = self._clock() + ANSWER_SECONDS
+        is_router = hello.get("msg") == "isdbgrid"
+        status = None
+        if hello.get("setName"):
+            status = self._section("replSetGetStatus", {"replSetGetStatus": 1}, end, set())
+        return Answer(self.address, hello, status=status, cluster=self._cluster({}) if is_router else None)
 
     # --- measurements -----------------------------------------------------------------------------
 

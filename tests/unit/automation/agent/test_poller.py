@@ -1,7 +1,7 @@
 """Rounds: hosts beside each other, and nobody waits for the late."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from automation.agent import poller as polling
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
 from automation.agent.poller import Poller
+from automation.agent.rates import Why
 
 
 class Host:
@@ -27,8 +28,16 @@ class Host:
         return self.address.hostname
 
 
+class Look(str):
+    """The answer of a host that another agent watches."""
+
+    __slots__ = ()
+
+
 class Engine:
     """Hosts that are known, and hosts that one of them leads to."""
+
+    role = "watcher"
 
     def __init__(self, *hosts: Host, leads_to: Sequence[Host] = ()) -> None:
         self.hosts = list(hosts)
@@ -38,6 +47,14 @@ class Engine:
     def targets(self) -> Sequence[Host]:
         """All hosts."""
         return self.hosts
+
+    def look(self, target: Any) -> Callable[[], Any] | None:
+        """What it says is all that is wanted."""
+        return lambda: Look(target.poll())
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """Nothing is measured."""
+        return {}
 
     def learn(self, target: Any, answer: Any) -> Sequence[Host]:
         """The first answer leads to others."""
