@@ -40,8 +40,8 @@ _ABOUT_DATA = (
 )
 _HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
 _LEASE = (
-    "The lease under which it was asked, as the answer to `leases` named it. Once another agent has the host, only"
-    " what was measured before that is stored."
+    "The lease under which the host was asked, as the answer to `leases` named it. Once another agent has the"
+    " host, only what was measured before that is stored."
 )
 MOST_METRIC_SETS = 100
 LONGEST_INTERVAL = int(SILENCE.total_seconds())

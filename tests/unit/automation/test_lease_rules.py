@@ -110,7 +110,7 @@ def test_one_agent_watches_all_it_names_from_the_first_ask_on(project: Project) 
 
 
 def test_a_lease_lasts_two_and_a_half_intervals_and_no_less_than_five_seconds() -> None:
-    assert LEASE == timedelta(seconds=150)
+    assert timedelta(seconds=150) == LEASE
     assert lease_end(BEGIN, timedelta(seconds=1)) == BEGIN + timedelta(seconds=5)
 
 
@@ -160,8 +160,8 @@ def test_when_an_agent_dies_its_hosts_alone_move_and_each_other_takes_its_part(p
     project.rounds(asked, 2)
     assert project.moves == moves  # its leases run still
     project.now = died
-    for me in asked:
-        project.ask(me, asked[me])
+    for me, named in asked.items():
+        project.ask(me, named)
     after = project.holders()
     assert project.loads() == {"a": 45, "b": 45}
     assert {key for key in after if after[key] != before[key]} == {
@@ -230,8 +230,8 @@ def test_after_the_platform_was_away_each_agent_has_what_it_had(project: Project
     project.rounds(asked, 8)
     before, moves = project.holders(), project.moves
     project.now += timedelta(minutes=30)
-    for me in reversed(asked):
-        project.ask(me, asked[me])
+    for me, named in reversed(asked.items()):
+        project.ask(me, named)
     assert (project.holders(), project.moves) == (before, moves)
 
 
