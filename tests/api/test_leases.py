@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 NOW = datetime(2099, 11, 23, 12, 0, 0, tzinfo=UTC)
 INTERVAL = timedelta(seconds=60)
 LEASE = timedelta(seconds=150)
-HOSTS = [{"hostname": f"db{number}.example.com", "port": 27017} for number in range(4)]
+HOSTS: list[dict[str, Any]] = [{"hostname": f"db{number}.example.com", "port": 27017} for number in range(4)]
 
 
 class Agents:
