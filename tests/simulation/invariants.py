@@ -152,8 +152,9 @@ class Watch:
         else:
             self._unreachable.setdefault(host, seconds)
         if outcome.retry_after:
-            known = self._asked_to_wait.get(one.destination, (0.0, 0.0))
-            self._asked_to_wait[one.destination] = max(known, (seconds, request.ended + outcome.retry_after))
+            asked = (seconds, request.ended + outcome.retry_after)
+            known = self._asked_to_wait.get(one.destination, asked)
+            self._asked_to_wait[one.destination] = max(known, asked, key=lambda pause: pause[1])
             waits = max(self._waits_until.get(one.destination, 0.0), seconds + outcome.retry_after)
             self._waits_until[one.destination] = waits
         if outcome.status is not DeliveryStatus.DELIVERED:
