@@ -1,4 +1,4 @@
-"""Attempts to show who one is: those that fail count (decisions 3 "throttles").
+"""Failed attempts to authenticate, with a password or a key, and their limits.
 
 A browser that logged in with the name before has a count of its own (`accesslist.devices`). All others are
 counted by address and, far higher, by name: somebody who keeps trying a name does not keep its owner out.

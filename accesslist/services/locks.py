@@ -2,7 +2,7 @@
 
 They are taken in this order. `actor_hold` is the first statement of every service that a key or a user
 reaches, but for services by which users change their own account (`own_user_lock`): a write after a
-revocation is refused, and a revocation waits for the writes before it (decisions 2 "revoked"). Services that
+revocation is refused, and a revocation waits for the writes before it. Services that
 revoke something, or lock keys or users, begin with `actor_in_line` instead, and lock those they revoke
 something of with `holders_alone`.
 

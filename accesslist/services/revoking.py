@@ -1,4 +1,4 @@
-"""What follows for keys and users when something of theirs is revoked (decisions 2 "revoked").
+"""What follows for keys and users when a role, a team or an address of theirs is revoked.
 
 Call these in the transaction that revokes. For a caller it begins with
 `accesslist.services.locks.actor_in_line`; the worker needs no lock.
