@@ -1,4 +1,4 @@
-"""JSON read strictly (decisions 1 "bodies"; findings "Parsing"). Pure.
+"""JSON read strictly. Pure.
 
 The standard parser reads, because it can be made to see what others let pass: duplicate keys, NaN and
 Infinity. While it builds it holds the interpreter, and it may build fifty times what was sent: a body that is

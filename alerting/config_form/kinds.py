@@ -1,4 +1,4 @@
-"""Which inputs belong to which type of event and of notification (decisions 5).
+"""Which inputs belong to which type of event and of notification.
 
 All of it follows from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES` and from the API's documents; the
 page and its script read it from here.

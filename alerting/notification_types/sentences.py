@@ -1,4 +1,4 @@
-"""Whom a notification of a configuration tells and when, in words (decisions 5).
+"""Sentences that say whom a notification of a configuration reaches, and when.
 
 Notifications are as answers show them: secrets redacted.
 """

@@ -1,4 +1,4 @@
-"""Notifications of a configuration as the API shows and takes them (contract 2.4, decisions 5).
+"""Notifications of a configuration as the API shows and accepts them.
 
 Context, of the configuration's document: `group_id`, the project whose configuration it is, None for a
 global one; `settings`, its stored notifications, left out while it is made.

@@ -1,4 +1,4 @@
-"""Links: absolute URLs of this installation (decisions 1 "entity links").
+"""Links: absolute URLs of this installation.
 
 `OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts, and its scheme.
 X-Forwarded-Host counts only where trusted proxies wrote it. The scheme is the request's, as

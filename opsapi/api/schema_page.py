@@ -1,4 +1,4 @@
-"""`/api/schema/`: the OpenAPI document as a file that `manage.py openapi` writes (decisions 1 "base paths").
+"""`/api/schema/`: the OpenAPI document as a file, which `manage.py openapi` writes.
 
 No server generates it: drf-spectacular is not made for threads, and works for seconds.
 """

@@ -1,4 +1,4 @@
-"""POST to a receiver that somebody configured: checked address, bounded time and size (decisions 7).
+"""POST to a receiver that an operator configured: checked address, bounded time and size.
 
 For each connection the name is resolved once, every address is checked, and the connection goes to a
 checked address; the name serves for `Host`, SNI and the certificate. Redirects are not followed, proxies not
