@@ -20,9 +20,11 @@ UserRow = dict[str, Any]
 class Sight:
     """What a caller sees of users.
 
-    `everything`: every user, with every role and team. Else those who belong to one of `orgs`, with their
-    roles in these organizations themselves, in the projects of those that are `whole`, and in `groups`.
-    `contacts`: the contact data of all. Else of those who belong to an administered organization or project.
+    `everything`: every user, with every role and team. Otherwise users who belong to one of `orgs`, with
+    their roles in these organizations themselves, in all projects of `whole` organizations, and in
+    `groups`.
+    `contacts`: the contact data of all users. Otherwise of users of an administered organization or
+    project.
     """
 
     everything: bool = False

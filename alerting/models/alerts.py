@@ -21,7 +21,7 @@ TARGET_NAME = Collate(
 class Alert(models.Model):
     """A condition that holds, or held, on one target.
 
-    The configuration is named by its id alone: an alert outlives it.
+    An alert names its configuration by id only, because it outlives the configuration.
     """
 
     id = PrimaryIdField()

@@ -97,10 +97,10 @@ class KeptSettingManager(models.Manager["NotificationSetting"]):
 class NotificationSetting(models.Model):
     """A notification of a configuration: whom to notify, how, how often.
 
-    `fields` is what answers show, secrets redacted; `secrets` holds these in full, sealed JSON.
+    `fields` is what answers show, with secrets redacted; `secrets` holds the secrets as encrypted JSON.
 
-    One that was taken out of its configuration keeps its row until those it told of an alert are told
-    the end.
+    A notification that was removed from its configuration keeps its row until the receivers that it notified
+    of an alert are notified of the end.
     """
 
     id = PrimaryIdField()

@@ -12,7 +12,7 @@ from opsapi.fields import PrimaryIdField
 class MaintenanceWindow(models.Model):
     """A period in which a project's alerts of some categories notify nobody.
 
-    Whether it is to come, active or over follows from the time alone and is never stored.
+    Whether it is pending, active or over follows from the time alone and is never stored.
     """
 
     id = PrimaryIdField()

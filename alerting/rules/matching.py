@@ -1,7 +1,7 @@
 """Which subjects match the matchers of an alert configuration.
 
 A fact that a subject does not have is the empty string: EQUALS fails on it, NOT_EQUALS and
-NOT_CONTAINS hold, a REGEX holds when it matches nothing at all.
+NOT_CONTAINS match, a REGEX matches if it matches the empty string.
 """
 
 import operator

@@ -23,7 +23,7 @@ def client_address(request: HttpRequest) -> Address | None:
     """The address of the caller: the peer, or the last hop of X-Forwarded-For that is no trusted proxy.
 
     IPv4-mapped IPv6 is IPv4. Some gateways write the port too: `192.0.2.7:1234`, `[2001:db8::1]:1234`.
-    A hop that is no address ends the walk: what stands before it is not known.
+    A hop that is no address ends the search: what precedes it cannot be trusted.
     """
     return _way_back(request)[-1]
 

@@ -1,7 +1,7 @@
 """Documents that clients send: declared once as DRF serializers, read strictly.
 
-DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error; these
-take exactly the JSON type they say, and a document names every wrong field at once, with its path
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These
+fields accept exactly their JSON type, and a document names every wrong field at once, with its path
 and the allowed values.
 """
 
