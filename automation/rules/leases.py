@@ -1,4 +1,4 @@
-"""Which of the agents that can watch a host watches it (decisions 8 "shared hosts"). Pure.
+"""Which of the agents that can watch a host watches it. Pure.
 
 An agent asks for leases again and again, and each time is told which hosts it holds. It holds a host until
 its time runs out, unless it gives the host back or hands it over. Asks of a project follow one another.

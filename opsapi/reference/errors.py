@@ -14,10 +14,11 @@ from opsapi.reference.markdown import code, table
 
 _INTRODUCTION = """# Errors
 
-What the API refuses is answered with an error document: `error` (the status), `reason`, `errorCode`,
-`detail`, `parameters`, and where fields or query parameters are wrong `badFields`, all of them at once
-([decisions 1](../decisions.md)). `…` stands for a parameter. Paths follow `/api/public/v1.0`, but for
-those of agents and scrapers; `GET /errorCodes` there tells codes and messages.
+The API answers a request that it refuses with an error document: `error` (the status), `reason`, `errorCode`,
+`detail` and `parameters`. If fields or query parameters are wrong, `badFields` names all of them at once
+([order of checks](../decisions.md#order-of-checks)). In messages, `…` stands for a parameter. Paths are
+relative to `/api/public/v1.0`, except those of agents and scrapers. `GET /errorCodes` lists
+codes and messages.
 """
 _METHODS = ("get", "post", "put", "patch", "delete")
 _MOST_PATHS = 5
