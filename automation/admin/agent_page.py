@@ -16,8 +16,6 @@ from opsapi.console.parts import Cell, Panel, Tone
 from opsapi.console.places import list_url, page_url
 
 _MOST_METRICS = 100
-_NAMED = 2
-"""So many hosts are named; more are counted."""
 _WHY: Sequence[tuple[MetricState, str, Tone]] = (
     (MetricState.REFUSED, "refused", Tone.WARNING),
     (MetricState.FAILED, "failed", Tone.WARNING),
@@ -100,4 +98,5 @@ def _why(rank: int, role: str) -> Cell:
 
 
 def _named(hosts: Sequence[str]) -> str:
-    return ", ".join(hosts) if len(hosts) <= _NAMED else f"{len(hosts)} hosts"
+    """One host by its name, several by their number."""
+    return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
