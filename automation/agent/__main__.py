@@ -16,6 +16,7 @@ from automation.agent.addresses import Address
 from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import Engine
+from automation.agent.faults import log_unforeseen
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, Round
@@ -124,7 +125,10 @@ class Agent:
         return OK if sent and works else FAILED
 
     def _choose(self, hosts: Sequence[Address]) -> Choice:
-        self._leases.ask(hosts, [(engine.role, engine.why_missing()) for engine in self._engines])
+        try:
+            self._leases.ask(hosts, [(engine.role, engine.why_missing()) for engine in self._engines])
+        except Exception as error:  # a fault of ours must not end the watching
+            log_unforeseen("leases", error)
         return self._leases.watches
 
     def _round(self) -> Round:
