@@ -234,6 +234,7 @@ class HostLease(models.Model):
     held_by = OptionalIdField()
     wanted_by = OptionalIdField()
     free_from = models.DateTimeField(null=True)
+    together = models.CharField(max_length=200, default="", help_text="What its replica set has in common.")
     token = models.CharField(max_length=32, default="")
     since = models.DateTimeField()
     created = models.DateTimeField()

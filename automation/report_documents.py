@@ -165,6 +165,11 @@ class SharedHostDocument(Document):
 
     hostname = Hostname()
     port = Port()
+    together = Text(
+        max_length=200,
+        required=False,
+        help_text="Hosts with the same text go to one agent, such as the members of a replica set.",
+    )
     metricSet = Whole(
         max_value=MOST_METRIC_SETS - 1,
         required=False,
@@ -333,6 +338,7 @@ def _leases(values: Mapping[str, Any]) -> LeaseRequest:
         instance=values.get("instance", ""),
         interval=timedelta(seconds=values["intervalSeconds"]),
         hosts=[Address(one["hostname"], one["port"]) for one in hosts],
+        together=[one.get("together", "") for one in hosts],
         metrics={"sets": [dict(one) for one in values.get("metricSets", ())], "hosts": of},
         stops=values.get("stopping", False),
     )

@@ -82,14 +82,16 @@ class ProcessReport:
 class LeaseRequest:
     """Which hosts an agent can watch, and shares with other agents.
 
-    `instance` tells agents of one hostname apart. `metrics` is what becomes of the metrics of hosts, as JSON:
-    `sets` of names of metrics by state, and `hosts` with the place of each host's set, by hostname:port. One
-    that `stops` gives back all it holds.
+    `together` names for each host what it has in common with others that go to one agent, such as its replica
+    set, or nothing. `instance` tells agents of one hostname apart. `metrics` is what becomes of the metrics
+    of hosts, as JSON: `sets` of names of metrics by state, and `hosts` with the place of each host's set, by
+    hostname:port. One that `stops` gives back all it holds.
     """
 
     instance: str
     interval: timedelta
     hosts: Sequence[Address]
+    together: Sequence[str]
     metrics: Mapping[str, Any]
     stops: bool
 

@@ -2,6 +2,7 @@
 
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
+from automation.admin.leases import HostLeaseAdmin, WatcherAdmin
 from automation.admin.measurements import MeasurementAdmin
 from automation.admin.processes import ProcessStatusAdmin
 from automation.admin.revisions import AutomationRevisionAdmin
@@ -14,8 +15,10 @@ __all__ = [
     "DatabaseAdmin",
     "FleetWatchAdmin",
     "HostAdmin",
+    "HostLeaseAdmin",
     "MeasurementAdmin",
     "ProcessStatusAdmin",
     "ReplicaSetAdmin",
     "ReportAnswerAdmin",
+    "WatcherAdmin",
 ]

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,6 +94,8 @@ class Agent:
             log.warning("%sURL: reports travel without TLS", PREFIX)
         log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
         self._sender.start()
+        # All members of a set are asked for together: a set of which one is told first has no primary.
+        self._poller.round(lambda _: lambda _: False)
         status = self._once() if once else self._rounds()
         self._sender.stop(STOP_SECONDS)
         self._leases.give_back()
@@ -126,7 +129,9 @@ class Agent:
 
     def _choose(self, hosts: Sequence[Address]) -> Choice:
         try:
-            self._leases.ask(hosts, [(engine.role, engine.why_missing()) for engine in self._engines])
+            metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
+            together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
+            self._leases.ask(hosts, metrics, together)
         except Exception as error:  # a fault of ours must not end the watching
             log_unforeseen("leases", error)
         return self._leases.watches

@@ -67,6 +67,9 @@ class Engine(Protocol):
         Returns what asks it, as `Target.poll` does, for the hosts that it names; None where it names none.
         """
 
+    def sets(self) -> Mapping[Address, str]:
+        """For hosts that are in one, the name of their replica set: they are best watched by one agent."""
+
     def learn(self, target: Any, answer: Any) -> Sequence[Target]:
         """Take the answer of a host; return hosts that were not known, to be asked in the same round."""
 

@@ -76,9 +76,12 @@ class Leases:
         self._write()
 
     def ask(
-        self, candidates: Sequence[Address], metrics: Iterable[tuple[str, Mapping[Address, Metrics]]]
+        self,
+        candidates: Sequence[Address],
+        metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
+        together: Mapping[Address, str],
     ) -> None:
-        """Ask which of these hosts are ours.
+        """Ask which of these hosts are ours; those with the same text in `together` go to one agent.
 
         `metrics` say what became of the metrics of hosts, by the role that is wanting where some are refused.
         """
@@ -91,6 +94,7 @@ class Leases:
             {
                 "hostname": one.hostname,
                 "port": one.port,
+                **({"together": together[one]} if one in together else {}),
                 **({"metricSet": places[one]} if one in places else {}),
             }
             for one in candidates[:MOST_HOSTS]

@@ -12,6 +12,7 @@ from heapq import heapify, heapreplace
 
 Key = tuple[str, int]
 """A host: its name in lower case, and its port."""
+Unit = str | Key
 
 LEASE_INTERVALS = 2.5
 """So many intervals of its agent a lease lasts: one ask may be lost, and no host waits for a third."""
@@ -37,12 +38,14 @@ class Watcher:
 class Lease:
     """Who holds a host: `watcher`, until its time runs out or `free_from` has come.
 
-    `wanted_by` is the watcher that is to have it next, before any other.
+    `wanted_by` is the watcher that is to have it next, before any other. Hosts with the same text in
+    `together` go to one watcher: what members of a replica set say of each other is then told at one time.
     """
 
     watcher: str | None
     free_from: datetime | None = None
     wanted_by: str | None = None
+    together: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,13 @@ def holder_of(lease: Lease, watchers: Mapping[str, Watcher], now: datetime) -> s
 def share(
     me: str,
     *,
-    candidates: Collection[Key],
+    candidates: Mapping[Key, str],
     leases: Mapping[Key, Lease],
     watchers: Mapping[str, Watcher],
     interval: timedelta,
     now: datetime,
 ) -> Shares:
-    """Answer a watcher that can watch these hosts.
+    """Answer a watcher that can watch these hosts, each with the text it has in common with others, or none.
 
     `leases` are all of the project, `watchers` all that have asked, `me` as it asked before, or absent.
 
@@ -93,7 +96,7 @@ def share(
     """
     ask = _Ask(
         me,
-        candidates=frozenset(candidates),
+        candidates=candidates,
         leases=leases,
         watchers=watchers,
         interval=interval,
@@ -122,13 +125,14 @@ class _Ask:
         self,
         me: str,
         *,
-        candidates: frozenset[Key],
+        candidates: Mapping[Key, str],
         leases: Mapping[Key, Lease],
         watchers: Mapping[str, Watcher],
         interval: timedelta,
         now: datetime,
     ) -> None:
-        self.me, self.candidates, self.interval, self.now = me, candidates, interval, now
+        self.me, self.interval, self.now = me, interval, now
+        self.candidates, self.together = frozenset(candidates), candidates
         self.before, self.leases = leases, dict(leases)
         asked = watchers.get(me)
         # It asked when the platform was there, and others could as well: who has not asked since is gone.
@@ -143,6 +147,7 @@ class _Ask:
         """All steps."""
         self._give_back()
         self._let_go()
+        self._name_units()
         gained = self._gain()
         if not self._left():
             self._want()
@@ -195,21 +200,52 @@ class _Ask:
                 end = self.now if lease.free_from else self.now + self.interval * ROUND_INTERVALS
                 self._put(key, replace(lease, free_from=end))
             elif lease.free_from or lease.wanted_by:
-                self._put(key, Lease(self.me))  # who wanted it is gone
+                self._put(key, self._ours(key))  # who wanted it is gone
+
+    def _name_units(self) -> None:
+        """Note which hosts belong together; of a host that another holds, the other says it."""
+        for key in self.candidates & self.leases.keys():
+            lease, said = self.leases[key], self.together[key]
+            is_ours = self._holder(lease) not in self.others or not lease.together
+            if said and said != lease.together and is_ours:
+                self._put(key, replace(lease, together=said))
 
     def _gain(self) -> Collection[Key]:
         """Take free hosts, and return them."""
         free = [key for key in sorted(self.candidates) if self._is_free(self.leases.get(key, Lease(None)))]
         gained = {key for key in free if self._is_due(key)}
         for key in gained:
-            self._put(key, Lease(self.me))
-        rest = [key for key in free if key not in gained]
-        ours = self._part(len(rest))
-        for key in rest[:ours]:
-            self._put(key, Lease(self.me))
-        for key in rest[ours:]:
-            self._put(key, self._free(key))
-        return gained.union(rest[:ours])
+            self._put(key, self._ours(key))
+        units: dict[Unit, list[Key]] = {}
+        for key in free:
+            if key not in gained:
+                units.setdefault(self._unit(key), []).append(key)
+        owners = self._owners()
+        ours = self._part({unit: len(keys) for unit, keys in units.items() if unit not in owners})
+        for unit, keys in units.items():
+            is_ours = unit in ours or self.me in owners.get(unit, ())
+            for key in keys:
+                self._put(key, self._ours(key) if is_ours else self._free(key))
+            gained.update(keys if is_ours else ())
+        return gained
+
+    def _unit(self, key: Key) -> Unit:
+        """What goes to one watcher: the hosts that belong together, or the host alone."""
+        lease = self.leases.get(key)
+        return (lease.together if lease else self.together.get(key)) or key
+
+    def _owners(self) -> Mapping[Unit, Counter[str]]:
+        """How many hosts of each unit its owners have."""
+        owners: dict[Unit, Counter[str]] = {}
+        for key, lease in self.leases.items():
+            owner = self._owner(lease)
+            if owner is not None:
+                owners.setdefault(self._unit(key), Counter())[owner] += 1
+        return owners
+
+    def _ours(self, key: Key) -> Lease:
+        lease = self.leases.get(key)
+        return Lease(self.me, together=lease.together if lease else self.together[key])
 
     def _is_free(self, lease: Lease) -> bool:
         """Whether nobody holds it or is to have it before us."""
@@ -233,15 +269,16 @@ class _Ask:
         ends = [one for one in (lease.free_from, watcher.until if watcher else None) if one is not None]
         return min(ends, default=self.now)
 
-    def _part(self, count: int) -> int:
-        """How many of so many free hosts are ours when each goes to the watcher with the fewest."""
+    def _part(self, sizes: Mapping[Unit, int]) -> Collection[Unit]:
+        """Which units of free hosts are ours when each goes to the watcher with the fewest hosts."""
         loads = [(self.loads[self.me], 0), *((self.loads[one], 1) for one in self._rivals())]
         heapify(loads)
-        ours = 0
-        for _ in range(count):
+        ours = set()
+        for unit, size in sizes.items():
             load, rank = loads[0]
-            ours += rank == 0
-            heapreplace(loads, (load + 1, rank))
+            if rank == 0:
+                ours.add(unit)
+            heapreplace(loads, (load + size, rank))
         return ours
 
     def _rivals(self) -> Iterable[str]:
@@ -251,29 +288,44 @@ class _Ask:
 
     def _free(self, key: Key) -> Lease:
         """The lease of a host that we leave to others."""
-        lease = self.leases.get(key)
-        return lease if lease and lease.free_from else replace(lease or Lease(None), free_from=self.now)
+        lease = self.leases.get(key) or Lease(None, together=self.together[key])
+        return lease if lease.free_from else replace(lease, free_from=self.now)
 
     def _left(self) -> Sequence[Key]:
         """What we leave to others until the next ask."""
         return [key for key in self.candidates if self._is_free(self.leases[key])]
 
     def _want(self) -> None:
-        """Want hosts of those that hold at least two more."""
-        offered: dict[str, list[Key]] = {}
-        for key in sorted(self.candidates & self.leases.keys(), reverse=True):
+        """Want the rest of what we have the most of, and units of watchers that hold more than we would."""
+        offered: dict[str, dict[Unit, list[Key]]] = {}
+        for key in sorted(self.candidates):
             lease = self.leases[key]
             holder = self._holder(lease)
             if holder in self.others and lease.free_from is None and self._owner(lease) == holder:
-                offered.setdefault(str(holder), []).append(key)
+                offered.setdefault(str(holder), {}).setdefault(self._unit(key), []).append(key)
+        owners = self._owners()
+        for other, units in offered.items():
+            for unit in [unit for unit in units if len(owners[unit]) > 1]:
+                keys = units.pop(unit)  # it is in several hands: whoever has the most of it wants the rest
+                if (owners[unit][self.me], self.me) > (owners[unit][other], other):
+                    self._want_all(keys)
         while offered:
             richest = max(offered, key=lambda one: (self.loads[one], one))
-            if self.loads[richest] < self.loads[self.me] + 2:
-                return
-            key = offered[richest].pop()
-            self._put(key, replace(self.leases[key], wanted_by=self.me))
-            if not offered[richest]:
+            more = self.loads[richest] - self.loads[self.me]
+            # A part of a unit, where we cannot watch all of it, would only be wanted back.
+            fitting = [
+                unit
+                for unit, keys in offered[richest].items()
+                if len(keys) < more and len(keys) == owners[unit][richest]
+            ]
+            if fitting:
+                self._want_all(offered[richest].pop(fitting[0]))
+            else:
                 del offered[richest]
+
+    def _want_all(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._put(key, replace(self.leases[key], wanted_by=self.me))
 
     def _is_forgotten(self, key: Key) -> bool:
         lease = self.leases[key]

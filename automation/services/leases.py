@@ -32,6 +32,7 @@ _COLUMNS: Mapping[str, str] = {
     "held_by": "text",
     "free_from": "timestamptz",
     "wanted_by": "text",
+    "together": "text",
     "token": "text",
     "since": "timestamptz",
     "earlier": "jsonb",
@@ -52,7 +53,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     _one_at_a_time(group_id)
     watchers = {one.id: one for one in Watcher.objects.filter(group_id=group_id).defer("metrics")}
     rows = {(one.hostname, one.port): one for one in HostLease.objects.filter(group_id=group_id)}
-    known = {key: Lease(row.held_by, row.free_from, row.wanted_by) for key, row in rows.items()}
+    known = {key: _lease(row) for key, row in rows.items()}
     me = next((one for one in watchers.values() if _is_of(one, agent_id, request)), None)
     _forget_watchers([one for one in watchers.values() if one is not me], now)
     if request.stops:
@@ -62,9 +63,10 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
         return {"hosts": []}
     me_id = me.id if me else new_id()
     named = {address.key: address for address in request.hosts}
+    together = {one.key: text for one, text in zip(request.hosts, request.together, strict=True)}
     shares = share(
         me_id,
-        candidates=named.keys(),
+        candidates=together,
         leases=known,
         watchers={one.id: rules.Watcher(one.asked, one.interval, one.until) for one in watchers.values()},
         interval=request.interval,
@@ -84,6 +86,10 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     tokens = _write(group_id, rows, shares.changed, shares.gained, now)
     held = {key: tokens.get(key) or rows[key].token for key in shares.held}
     return _answer(shares, {key: (named[key].hostname, held[key]) for key in sorted(held)}, now)
+
+
+def _lease(row: HostLease) -> Lease:
+    return Lease(row.held_by, row.free_from, row.wanted_by, row.together)
 
 
 def _one_at_a_time(group_id: str) -> None:
@@ -135,6 +141,7 @@ def _write(
             row.earlier = _earlier(row, now)
             row.token, row.since = token, now
         row.held_by, row.free_from, row.wanted_by = lease.watcher, lease.free_from, lease.wanted_by
+        row.together = lease.together
     HostLease.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
     if updated:
         columns = {name: [getattr(row, name) for row in updated] for name in ("id", *_COLUMNS)}

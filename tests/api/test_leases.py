@@ -133,6 +133,15 @@ def test_two_agents_share_and_of_one_that_dies_the_other_takes_over_when_its_lea
     assert len(agents.ask("agent2")["hosts"]) == 4
 
 
+def test_members_of_a_set_are_watched_by_one_agent(agents: Agents) -> None:
+    sets = [{**one, "together": f"rs{place // 2}"} for place, one in enumerate(HOSTS)]
+    for _ in range(5):
+        held = [set(agents.leases(name, hosts=sets)) for name in ("agent1", "agent2")]
+        agents.wait(INTERVAL)
+    names = [one["hostname"] for one in HOSTS]
+    assert sorted(map(sorted, held)) == [names[:2], names[2:]]
+
+
 def test_two_agents_of_one_hostname_differ_by_their_instance(agents: Agents) -> None:
     assert len(agents.leases("agent1", instance="a")) == 4
     assert agents.leases("agent1", instance="b") == {}

@@ -8,7 +8,7 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
-from automation.reports import Address, EventReport, HostReport, ProcessReport, Report
+from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report
 from automation.services.automation_config import automation_config_publish
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
@@ -63,6 +63,7 @@ def ingest(
     agent: str = "agent1",
     agent_type: AgentType = AgentType.MONITORING,
     version: str = "1.0",
+    leases: LeaseRequest | None = None,
     now: datetime | None = None,
 ) -> None:
     """Take a report of an agent."""
@@ -73,6 +74,7 @@ def ingest(
         hosts=hosts,
         events=events,
         processes=processes,
+        leases=leases,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
 

@@ -170,21 +170,37 @@ class Server:
 @contextmanager
 def servers(version: int) -> Iterator[tuple[Server, Server]]:
     """A primary and its standby."""
-    directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
-    owner = server_owner()
-    if owner.is_lent:
-        os.chown(directory, owner.uid, owner.gid)
-    primary, standby = Server(directory / "primary", version), Server(directory / "standby", version)
-    try:
+    with _two(version) as (primary, standby):
         primary.create()
         standby.copy(primary)
         eventually(
             lambda: standby.ask("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'")
         )
         yield primary, standby
+
+
+@contextmanager
+def separate_servers(version: int) -> Iterator[tuple[Server, Server]]:
+    """Two that have nothing to do with each other."""
+    with _two(version) as made:
+        for server in made:
+            server.create()
+        yield made
+
+
+@contextmanager
+def _two(version: int) -> Iterator[tuple[Server, Server]]:
+    """Two in a directory of their own, without clusters."""
+    directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
+    owner = server_owner()
+    if owner.is_lent:
+        os.chown(directory, owner.uid, owner.gid)
+    first, second = Server(directory / "first", version), Server(directory / "second", version)
+    try:
+        yield first, second
     finally:
-        standby.end()
-        primary.end()
+        second.end()
+        first.end()
         shutil.rmtree(directory)
 
 

@@ -17,7 +17,7 @@ from tests.integration.embedded.sql import ask
 from tests.processes.agent import Agent
 from tests.processes.conftest import Caller, make_first_user
 from tests.processes.platform import prepared_installation
-from tests.processes.postgresql import MONITOR, STRANGER, Server, servers
+from tests.processes.postgresql import MONITOR, STRANGER, Server, separate_servers
 
 pytestmark = pytest.mark.processes
 
@@ -123,7 +123,7 @@ class Site:
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Server, Server]]:
     """The servers to watch."""
-    with servers(18) as made:
+    with separate_servers(18) as made:
         yield made
 
 

@@ -34,6 +34,9 @@ MOST_HOSTS = 1000
 
 MOST_PROBLEMS = 2000
 
+LONGEST_SET = 200
+"""Letters of the name of a set, as the platform takes it."""
+
 LOOK_UP_AGAIN = 10.0
 """Seconds, while the DNS does not answer for `mongodb+srv://`."""
 
@@ -95,6 +98,14 @@ class Deployment:
     def clusters(self) -> Iterable[str]:
         """The names of the clusters that its servers are in, those included that another agent watches."""
         return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
+
+    def sets(self) -> Mapping[Address, str]:
+        """The replica set of each member, with its cluster where it has one."""
+        return {
+            address: f"{member.cluster or ''}/{member.replica_set}"[:LONGEST_SET]
+            for address, member in self._members.items()
+            if member.replica_set
+        }
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
         """By server and metric: whether it was reported the last time, or why not."""

@@ -46,6 +46,10 @@ class MongoDB:
         """How to ask a server that another agent watches for the servers that it names."""
         return target.look
 
+    def sets(self) -> Mapping[Address, str]:
+        """The replica set of each member."""
+        return {address: name for one in self._deployments for address, name in one.sets().items()}
+
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
         """Take an answer; return servers that were not known."""
         owner = self._owners[target]

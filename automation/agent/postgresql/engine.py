@@ -54,6 +54,16 @@ class PostgreSQL:
         """End the session with a server that another agent watches. It names no others."""
         target.close()
 
+    def sets(self) -> Mapping[Address, str]:
+        """The set of each server that was seen in one, and of those that stand in one URI with it."""
+        found: dict[Address, str] = {}
+        for address, together in self._together.items():
+            seen = [self._seen[one] for one in (address, *together) if one in self._seen]
+            name = next((set_of(one) for one in seen if self._type(one) != STANDALONE), None)
+            if name:
+                found[address] = name[:200]
+        return found
+
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
         """Take an answer. A server names no others that could be asked: what a primary knows is the address
         that a standby connects from, and no port."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from automation.rules.leases import (
@@ -41,12 +41,13 @@ class Project:
     watchers: dict[str, Watcher] = field(default_factory=dict)
     answers: dict[str, Shares] = field(default_factory=dict)
     moves: int = 0
+    together: dict[Key, str] = field(default_factory=dict)
 
-    def ask(self, me: str, candidates: Iterable[Key]) -> Shares:
+    def ask(self, me: str, candidates: Iterable[Key], together: Mapping[Key, str] | None = None) -> Shares:
         """The answer, written."""
         shares = share(
             me,
-            candidates=list(candidates),
+            candidates={key: (together or self.together).get(key, "") for key in candidates},
             leases=self.leases,
             watchers=self.watchers,
             interval=self.interval,
@@ -262,6 +263,69 @@ def test_leases_that_ended_long_ago_are_forgotten(project: Project) -> None:
     assert project.leases == {}
 
 
+def in_sets(count: int, size: int) -> dict[Key, str]:
+    """Hosts in replica sets of this size."""
+    return {key: f"rs{place // size}" for place, key in enumerate(hosts(count))}
+
+
+def sets_of(project: Project, together: Mapping[Key, str]) -> dict[str, set[str]]:
+    """Who watches members of each set."""
+    found: dict[str, set[str]] = {}
+    for key, holder in project.holders().items():
+        found.setdefault(together[key], set()).add(holder)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_members_of_a_set_are_watched_by_one_agent_and_sets_are_shared(project: Project, count: int) -> None:
+    project.together = in_sets(36, 3)
+    project.rounds({f"agent{number}": hosts(36) for number in range(count)}, 8)
+    assert all(len(watched_by) == 1 for watched_by in sets_of(project, project.together).values())
+    assert set(project.loads().values()) == {36 // count}
+
+
+def test_a_set_moves_as_a_whole_when_its_agent_dies(project: Project) -> None:
+    project.together = in_sets(12, 3)
+    project.rounds({name: hosts(12) for name in "abc"}, 8)
+    project.now = project.watchers["c"].until
+    for _ in range(2):
+        for me in "ab":
+            project.ask(me, hosts(12))
+    assert all(len(watched_by) == 1 for watched_by in sets_of(project, project.together).values())
+    assert set(project.loads().values()) == {6}
+
+
+def test_a_new_member_goes_to_the_agent_that_has_its_set(project: Project) -> None:
+    project.together = in_sets(6, 3)
+    project.rounds({name: hosts(6) for name in "ab"}, 8)
+    fresh = ("new.example.com", 27017)
+    project.together[fresh] = "rs0"
+    holder = sets_of(project, project.together)["rs0"].pop()
+    project.rounds({name: [*hosts(6), fresh] for name in "ab"}, 2)
+    assert project.holders()[fresh] == holder
+    assert project.moves == 6 + 3 + 1
+
+
+def test_a_set_in_several_hands_comes_to_who_has_the_most_of_it(project: Project) -> None:
+    project.rounds({name: hosts(3) for name in "ab"}, 8)
+    most = project.loads().most_common(1)[0][0]
+    assert len(project.loads()) == 2
+    project.together = in_sets(3, 3)
+    project.rounds({name: hosts(3) for name in "ab"}, 4)
+    assert project.loads() == {most: 3}
+
+
+def test_an_agent_that_does_not_know_the_set_takes_no_member_out_of_it(project: Project) -> None:
+    known = in_sets(6, 6)
+    for _ in range(4):
+        project.now += INTERVAL / 2
+        project.ask("a", hosts(6), known)
+        project.now += INTERVAL / 2
+        project.ask("b", hosts(6))
+        project.check()
+    assert project.loads() == {"a": 6}
+
+
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(["ask", "ask", "ask", "ask", "stop", "sleep"]),
@@ -273,11 +337,12 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS)
+@settings(deadline=None)
+@given(STEPS, st.sampled_from([1, 2, 3]))
 def test_whatever_happens_no_host_is_told_to_two_and_no_host_is_left(
-    steps: list[tuple[str, str, int, int]],
+    steps: list[tuple[str, str, int, int]], size: int
 ) -> None:
-    project = Project()
+    project = Project(together=in_sets(8, size) if size > 1 else {})
     named: dict[str, list[Key]] = {}
     for kind, me, seconds, choice in steps:
         project.now += timedelta(seconds=seconds * (20 if kind == "sleep" else 1))
@@ -296,6 +361,8 @@ def test_whatever_happens_no_host_is_told_to_two_and_no_host_is_left(
     moves = project.moves
     project.rounds(named, 4)
     assert project.moves == moves
+    if size > 1:
+        return
     loads = project.loads()
     for key, holder in project.holders().items():
         rivals = [loads[me] for me, can in named.items() if key in can]

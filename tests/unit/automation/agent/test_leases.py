@@ -49,7 +49,7 @@ def test_what_the_platform_says_is_ours_is_ours(tmp_path: Path) -> None:
     found = leases(tmp_path)
     with platform(202, leases={**OF_A, "askAgainInSeconds": 12.5}) as (url, bodies):
         found = leases(tmp_path, url)
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
     assert (ours(found), found.has_answer, found.again) == ({A: "first"}, True, 12.5)
     request = asked(bodies)
     assert (request["intervalSeconds"], len(request["instance"])) == (60, 32)
@@ -61,21 +61,21 @@ def test_what_was_ours_stays_so_while_the_platform_does_not_answer_and_after_a_r
 ) -> None:
     with platform(202, leases=OF_A) as (url, bodies):
         found = leases(tmp_path, url)
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
         instance = asked(bodies)["instance"]
-    found.ask([A, B], [])
+    found.ask([A, B], [], {})
     assert (ours(found), found.has_answer, found.again) == ({A: "first"}, False, None)
     with platform(503, "SERVICE_UNAVAILABLE") as (url, bodies):
         again = leases(tmp_path, url)
         assert ours(again) == {A: "first"}
-        again.ask([A, B], [])
+        again.ask([A, B], [], {})
         assert asked(bodies)["instance"] == instance
     assert ours(again) == {A: "first"}
 
 
 def test_before_any_answer_all_hosts_are_asked_under_a_lease_of_our_own(tmp_path: Path) -> None:
     found = leases(tmp_path)
-    found.ask([A, B], [])
+    found.ask([A, B], [], {})
     (own,) = set(ours(found).values())
     assert ours(found) == {A: own, B: own}
     assert ours(leases(tmp_path)) == ours(found)
@@ -85,14 +85,14 @@ def test_at_a_platform_that_shares_no_hosts_all_are_ours_and_it_is_asked_again_l
     clock = Clock()
     with platform(400, "INVALID_ATTRIBUTE", badFields=[{"field": "leases"}]) as (url, bodies):
         found = leases(tmp_path, url, clock=clock)
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
         assert ours(found) == {A: None, B: None}
         count = len(bodies)
         clock.now += ASK_ANEW - 1
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
         assert len(bodies) == count
         clock.now += 1
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
         assert len(bodies) > count
 
 
@@ -110,11 +110,11 @@ def test_an_answer_that_says_nothing_changes_nothing(
     tmp_path: Path, status: int, said: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with platform(202, leases=OF_A) as (url, _):
-        leases(tmp_path, url).ask([A, B], [])
+        leases(tmp_path, url).ask([A, B], [], {})
     with platform(status, **said) as (url, _):
         found = leases(tmp_path, url)
-        found.ask([A, B], [])
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
+        found.ask([A, B], [], {})
     assert ours(found) == {A: "first"}
     assert caplog.text.count("does not say which hosts are ours") == 1
 
@@ -136,14 +136,14 @@ def test_an_answer_that_says_nothing_changes_nothing(
 def test_hosts_of_an_answer_that_cannot_be_read_are_not_ours(tmp_path: Path, hosts: Any) -> None:
     with platform(202, leases={"hosts": hosts, "askAgainInSeconds": "soon"}) as (url, _):
         found = leases(tmp_path, url)
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
     assert (ours(found), found.again) == ({}, None)
 
 
 def test_the_platform_is_not_asked_again_at_once(tmp_path: Path) -> None:
     with platform(202, leases={"hosts": [], "askAgainInSeconds": -5}) as (url, _):
         found = leases(tmp_path, url)
-        found.ask([A], [])
+        found.ask([A], [], {})
     assert found.again == SOONEST
 
 
@@ -162,7 +162,7 @@ def test_when_it_stops_it_gives_back_what_it_holds_and_remembers_it(tmp_path: Pa
         found = leases(tmp_path, url)
         found.give_back()
         assert bodies == []
-        found.ask([A, B], [])
+        found.ask([A, B], [], {})
         found.give_back()
         assert asked(bodies)["stopping"] is True
     assert ours(leases(tmp_path)) == {A: "first"}
@@ -171,11 +171,11 @@ def test_when_it_stops_it_gives_back_what_it_holds_and_remembers_it(tmp_path: Pa
 def test_metrics_are_told_of_hosts_that_are_ours(tmp_path: Path) -> None:
     with platform(202, leases=OF_A) as (url, bodies):
         found = leases(tmp_path, url)
-        found.ask([A, B], [])
-        found.ask([A, B], [("pg_monitor", {A: {"X": Why.REFUSED}, B: {"X": Why.REPORTED}})])
+        found.ask([A, B], [], {})
+        found.ask([A, B], [("pg_monitor", {A: {"X": Why.REFUSED}, B: {"X": Why.REPORTED}})], {B: "rs0"})
     assert asked(bodies)["hosts"] == [
         {"hostname": "a", "port": 1, "metricSet": 0},
-        {"hostname": "b", "port": 2},
+        {"hostname": "b", "port": 2, "together": "rs0"},
     ]
     assert asked(bodies)["metricSets"] == [{"refused": ["X"], "role": "pg_monitor"}]
 

@@ -53,6 +53,10 @@ class Engine:
         """What it says is all that is wanted."""
         return lambda: Look(target.poll())
 
+    def sets(self) -> Mapping[Address, str]:
+        """Each is alone."""
+        return {}
+
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
         """Nothing is measured."""
         return {}
