@@ -30,7 +30,7 @@ _DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last day, by s
 # By channel and not by destination: projects bring forth as many of these as they like.
 _WAITING = gauge(
     "opsapi_destination_waiting",
-    "Notifications that wait for their destination, including those being sent.",
+    "Notifications that wait for their destination, including notifications that are being sent.",
     "channel",
 )
 _OLDEST_WAITING = gauge(
