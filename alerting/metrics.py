@@ -35,7 +35,7 @@ _WAITING = gauge(
 )
 _OLDEST_WAITING = gauge(
     "opsapi_destination_oldest_waiting_seconds",
-    "How long the oldest notification has waited for its destination: since its first attempt, or else since it became due.",
+    "How long the oldest of them has waited, since its first attempt or, untried, since it was due.",
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")

@@ -178,7 +178,7 @@ class Metric(StrEnum):
     OPLOG_MASTER_TIME = gauge(
         "OPLOG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication oplog window",
-        "Time from the oldest to the newest entry of the oplog; a member that is away for longer needs a new copy.",
+        "Time from the oldest to the newest entry of the oplog; a member away for longer needs a new copy.",
     )
     OPLOG_MASTER_LAG_TIME_DIFF = gauge(
         "OPLOG_MASTER_LAG_TIME_DIFF", Subject.REPLICATION, Unit.SECONDS, MONGODB,

@@ -10,11 +10,12 @@ _INTRODUCTION = """## Metrics of hosts
 Agents report these metrics of hosts and databases, and alert configurations can have thresholds for them.
 `GET /api/public/v1.0/metricNames` lists the same.
 
-- **Units.** Values are stored and shown in the base unit, which is also the default of reports. Reports and thresholds can
-  use the other allowed units.
-- **Kinds.** A gauge is a level, or a share or mean since the previous sample. A rate is the increase of a counter per
-  second, computed by the agent.
-- Metrics under *No longer measured* are deprecated. Servers no longer have them; reports can still contain them.
+- **Units.** Values are stored and shown in the base unit, which is also the default of reports. Reports and
+  thresholds can use the other allowed units.
+- **Kinds.** A gauge is a level, or a share or mean since the previous sample. A rate is the increase of a
+  counter per second, computed by the agent.
+- Metrics under *No longer measured* are deprecated. Servers no longer have them; reports can still contain
+  them.
 """
 _COLUMNS = ("metric", "kind", "base unit", "allowed", "engines", "meaning")
 

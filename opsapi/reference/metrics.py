@@ -7,9 +7,9 @@ _INTRODUCTION = """# Metrics
 
 ## Metrics of the platform
 
-Prometheus reads them at `/metrics`, from loopback and the networks in `OPSAPI_METRICS_ALLOW` ([settings](settings.md)).
-Counters and histograms cover one machine since its start. Gauges are queries at each scrape, the same on all
-machines.
+Prometheus reads them at `/metrics`, from loopback and the networks in `OPSAPI_METRICS_ALLOW`
+([settings](settings.md)). Counters and histograms cover one machine since its start. Gauges are queries at
+each scrape, the same on all machines.
 """
 
 

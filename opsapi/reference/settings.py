@@ -10,8 +10,8 @@ from opsapi.reference.markdown import code, codes, table
 
 _INTRODUCTION = """# Settings
 
-Set environment variables, or write lines to `.env` ([.env.example](../../.env.example) has all settings). Environment
-variables override the file. A wrong value stops the start with one line that says what is wrong.
+Set environment variables, or write lines to `.env` ([.env.example](../../.env.example) has all settings).
+Environment variables override the file. A wrong value stops the start with one line that says what is wrong.
 """
 
 

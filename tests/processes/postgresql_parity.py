@@ -22,12 +22,12 @@ _HEAD = """
 # What the agent measures of PostgreSQL
 
 The metrics that the agent reports of a server with a login role that has only `pg_monitor`
-([watch PostgreSQL](../how-to/watch-postgresql.md)), by version and role of the server. "yes": reported; "–": the server
-does not have the metric. [Metrics](metrics.md) explains them.
+([watch PostgreSQL](../how-to/watch-postgresql.md)), by version and role of the server. "yes": reported; "–":
+the server does not have the metric. [Metrics](metrics.md) explains them.
 
 The servers have the defaults of their version, and the primary has a replication slot.
 
-- `PG_CHECKSUM_FAILURES` needs data checksums, which are on by default in version 18 and optional in older versions.
+- `PG_CHECKSUM_FAILURES` needs data checksums, which are the default in version 18 and optional before.
 - `PG_IO_READS`, `PG_IO_WRITES` and `PG_IO_FSYNCS` need version 16.
 - `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot. `PG_REPLICATION_LAG_TIME` and
   `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
