@@ -35,7 +35,7 @@ _WAITING = gauge(
 )
 _OLDEST_WAITING = gauge(
     "opsapi_destination_oldest_waiting_seconds",
-    "How long the oldest of them has waited, since its first attempt or, untried, since it was due.",
+    "Longest wait of a notification for its destination: since its first attempt, or else its due time.",
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")

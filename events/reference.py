@@ -11,7 +11,7 @@ _INTRODUCTION = """# Event types
 
 | column | meaning |
 |---|---|
-| effect | *opens* → the type that closes the alert; *closes*; *notifies once*, no alert; *audit*: recorded only |
+| effect | *opens* → the type that closes the alert; *closes*; *notifies once*; *audit*: recorded only |
 | alertable | an alert configuration can use the type; *global only*: only a global one |
 | reported | an agent can report the type |
 | produced | the type occurs: the platform or an agent writes it |
