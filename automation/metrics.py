@@ -1,4 +1,4 @@
-"""The metrics a host reports, each declared once (decisions 5 "metricName"). Pure."""
+"""The metrics that hosts report, each declared once. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum

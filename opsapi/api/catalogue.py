@@ -1,7 +1,7 @@
-"""Every error the API can answer with: code, HTTP status, message (decisions 1, "Error document").
+"""Every error the API can answer with: code, HTTP status, message.
 
 Messages are templates of the error's parameters: `{0}` is the first.
-`GET /errorCodes` publishes this table, one test raises every entry of it.
+`GET /errorCodes` publishes this table, and a test raises each of its entries.
 """
 
 from collections.abc import Mapping

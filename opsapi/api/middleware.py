@@ -1,4 +1,4 @@
-"""What wraps every request: its id and log line, the headers every response carries (decisions 1)."""
+"""What wraps every request: its id, its log line, and the headers that every response has."""
 
 import logging
 import re

@@ -16,7 +16,7 @@ _INTRODUCTION = """# Errors
 
 A refused request gets an error document with `error` (the status), `reason`, `errorCode`, `detail` and
 `parameters`. If fields or query parameters are wrong, `badFields` lists all of them
-([decisions 1](../decisions.md)).
+([order of checks](../decisions.md#order-of-checks)).
 
 In this page, `…` is a parameter. Paths are below `/api/public/v1.0`, except the paths of agents and scrapers.
 `GET /errorCodes` lists the codes and messages.
