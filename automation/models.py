@@ -200,7 +200,8 @@ class Watcher(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="watchers", verbose_name="project", db_index=False
     )
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="watchers")
+    # Without a constraint: checking it would lock the agent, which a report may hold that waits for an ask.
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="watchers", db_constraint=False)
     instance = models.CharField(max_length=64)
     interval = models.DurationField()
     asked = models.DateTimeField()

@@ -45,3 +45,10 @@ class DiffType(StrEnum):
     MAINTENANCE_WINDOW = "MAINTENANCE_WINDOW"
     ACCESS_LIST = "ACCESS_LIST"
     GROUP = "GROUP"
+
+
+class Work(StrEnum):
+    """What workers are woken for."""
+
+    SIGNALS = "signals"
+    MESSAGES = "messages"

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ('until', models.DateTimeField()),
                 ('metrics', models.JSONField(default=dict, help_text='What it says of the metrics of its hosts.')),
                 ('metrics_digest', models.CharField(default='', max_length=64)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='watchers', to='automation.agent')),
+                ('agent', models.ForeignKey(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, related_name='watchers', to='automation.agent')),
                 ('group', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='watchers', to='accesslist.project', verbose_name='project')),
             ],
             options={

@@ -26,7 +26,7 @@ _NEVER_STORED = (PUBLIC, DISCOVERY, AGENTS, "/health/", "/metrics")
 _COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUESTS = counter(
     "opsapi_http_requests",
-    "Requests that reached the application, by method and class of status.",
+    "Requests that reached the application, by method and status class.",
     "method",
     "status",
 )

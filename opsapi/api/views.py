@@ -133,12 +133,14 @@ class ApiViewSet(ViewSet):
             ApiError: INVALID_JSON, or the first wrong field's code with all in `badFields`.
         """
         document = cast(type[Document], self.bodies[self.action])
-        return document(context={"stored": stored, **context}).read(read_json_object(self._raw_body))
+        with document.within(stored=stored, **context) as reader:
+            return reader.read(read_json_object(self._raw_body))
 
     def body_array(self, **context: Any) -> Sequence[dict[str, Any]]:
         """As `body`, for actions that take an array of documents."""
         (document,) = cast(list[type[Document]], self.bodies[self.action])
-        return read_array(document(context=context), read_json_array(self._raw_body))
+        with document.within(**context) as reader:
+            return read_array(reader, read_json_array(self._raw_body))
 
     def list(self, rows: Rows, present: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Response:
         """Answer with one page of the rows; the action declares LISTING among its parameters."""

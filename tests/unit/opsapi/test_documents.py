@@ -1,6 +1,7 @@
 """Documents: exactly the declared fields, every wrong one named, in the documented order."""
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from typing import Any
 
@@ -240,3 +241,23 @@ def test_what_is_not_writable_is_refused_where_it_says_otherwise() -> None:
 )
 def test_no_more_faults_are_named_than_an_answer_should_hold(body: Mapping[str, Any]) -> None:
     assert len(refusal(body).bad_fields) == MOST_FAULTS
+
+
+def test_a_document_is_made_once_for_a_thread_and_keeps_nothing_of_what_it_was_read_in() -> None:
+    with Whole_.within(stored={"id": "1"}) as first:
+        assert first.read({**GOOD, "id": "1"})
+        assert first.context == {"stored": {"id": "1"}}
+    assert first.context == {}
+    with Whole_.within() as second:
+        assert second is first
+        with pytest.raises(ApiError):
+            second.read({**GOOD, "id": "1"})
+
+
+def test_threads_share_no_document() -> None:
+    def made() -> Document:
+        with Whole_.within() as document:
+            return document
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(made).result() is not made()
