@@ -212,15 +212,16 @@ def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_s
 
 
 def test_an_agent_is_shown_with_what_its_role_may_not_see(site: Site) -> None:
-    shown = {name: site.shown(name) for name in ROLES}
-    states = {
-        name: {
+    def states_of(name: str) -> set[tuple[str, str, str | None]]:
+        return {
             (metric["metricName"], metric["stateName"], metric.get("roleName"))
-            for one in found["metricSets"]
+            for one in site.shown(name)["metricSets"]
             for metric in one["metrics"]
         }
-        for name, found in shown.items()
-    }
+
+    # With its next ask an agent says what became of the metrics of a round.
+    site.wait(lambda: all(map(states_of, ROLES)), "both say what becomes of metrics")
+    states = {name: states_of(name) for name in ROLES}
     assert ("CONNECTIONS", "REPORTED", None) in states["agent1"]
     assert ("CONNECTIONS", "REFUSED", "pg_monitor") in states["agent2"]
     assert ("PG_XID_AGE", "REPORTED", None) in states["agent2"]
