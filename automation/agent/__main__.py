@@ -130,7 +130,7 @@ class Agent:
             len(found.readings),
             sum(reading.reachable for reading in found.readings),
             found.late,
-            sum(measurements_in(body) for body in bodies),
+            measurements_in(found.readings, self._sender.unknown),
             found.seconds,
             sent,
             len(self._spool),

@@ -39,6 +39,28 @@ class Reading:
     databases: Mapping[str, Sequence[Sample]] | None = None
 
 
+class Measured(Protocol):
+    """What has samples: of the server, and of its databases when these were asked."""
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """Of the server."""
+
+    @property
+    def databases(self) -> Mapping[str, Sequence[Sample]] | None:
+        """By database; None when they were not asked."""
+
+
+def joined(
+    earlier: Measured | None, later: Measured
+) -> tuple[Sequence[Sample], Mapping[str, Sequence[Sample]] | None]:
+    """The samples and databases of two answers of a server: a late one of the last round, and this one's."""
+    if earlier is None:
+        return later.samples, later.databases
+    databases = earlier.databases if later.databases is None else later.databases
+    return [*earlier.samples, *later.samples], databases
+
+
 class Target(Protocol):
     """A host to ask, as its engine knows it."""
 

@@ -12,7 +12,7 @@ from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
-from tests.processes.postgresql import BINARIES, Server, servers
+from tests.processes.postgresql import VERSIONS, Server, servers
 
 PAGE = Path(ROOT) / "docs" / "reference" / "agent-metrics-postgresql.md"
 
@@ -34,15 +34,13 @@ The servers are initialized with the defaults of their version, and the primary 
 - `PG_DEAD_ROWS` is counted on primaries.
 - What happens to the machine (processor, memory, disk) is not in PostgreSQL's statistics, and not reported.
 
-Versions 14, 16 and 17 are watched by the same statements; no server of them is part of the tests.
-
 """
 
 
 def main() -> None:
     """Write the page."""
     columns: dict[str, Mapping[str, str]] = {}
-    for version in sorted(BINARIES):
+    for version in VERSIONS:
         with servers(version) as (primary, standby):
             columns.update(columns_of(primary, standby))
     PAGE.write_text(page(columns))

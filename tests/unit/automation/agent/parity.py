@@ -5,12 +5,11 @@
 
 from pathlib import Path
 
-from automation.agent.mongodb.metrics import DATABASE, NEVER, SERVER
+from automation.agent.mongodb.metrics import DATABASE, NEVER, OF_DATABASES, SERVER
 from automation.agent.rates import Why
 from tests.unit.automation.agent.recorded import Recording, recordings
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "agent-metrics.md"
-_FROM_DB_STATS = frozenset({"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL"})
 _INTRODUCTION = """<!-- Made by `python -m tests.unit.automation.agent.parity` of recorded servers. -->
 
 # What the agent measures
@@ -20,8 +19,9 @@ version and the kind of the server. "yes": reported; "–": the server does not 
 rounds, and a time for each operation is left out of rounds without operations.
 
 The tests hold this page against recorded servers, and with `OPSAPI_TEST_REQUIRE=mongod` the recorded
-servers against real ones. No router is recorded, as the server of the tests comes without: a router has the
-metrics of `serverStatus` and of the machine.
+servers against real ones of the same versions. The room on the disk of a server before 6.0 is reported
+with the sizes of its databases, every ten minutes. No router is recorded, as the server of the tests comes
+without: a router has the metrics of `serverStatus` and of the machine.
 """
 
 
@@ -58,7 +58,7 @@ def page() -> str:
 
 def _column(server: Recording) -> dict[str, str]:
     _, reasons = server.values()
-    there = {metric for metric, why in reasons.items() if why in {Why.REPORTED, Why.IDLE}} | _FROM_DB_STATS
+    there = {metric for metric, why in reasons.items() if why in {Why.REPORTED, Why.IDLE}} | OF_DATABASES
     return {row.metric: "yes" if row.metric in there else "–" for row in SERVER}
 
 

@@ -116,3 +116,9 @@ def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: 
 )
 def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: Address | None) -> None:
     assert read_address(text, 27017) == address
+
+
+def test_a_password_that_is_not_encoded_is_taken_for_other_parts_and_not_quoted() -> None:
+    with pytest.raises(ValueError, match="is not a connection string") as refusal:
+        read("mongodb://u:1/hidden$word@db1/")
+    assert "hidden" not in str(refusal.value)
