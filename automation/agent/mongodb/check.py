@@ -70,7 +70,7 @@ class _Deployment:
         try:
             session = self._access.session(address, with_credentials=False)
             with contextlib.closing(session):
-                hello = ask_hello(lambda command: session.command(command, ANSWER_SECONDS))
+                hello = ask_hello(session.command)
         except (PyMongoError, OSError, ValueError) as error:
             yield Step(tried, f"{self._told(error)}: {self._todo(error)}")
             return {}
