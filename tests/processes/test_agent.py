@@ -23,7 +23,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
-ROUNDS = 20 if os.environ.get("OPSAPI_TEST_FAULTS") == "long" else 2
+ROUNDS = 20 if os.environ.get("OPSAPI_TEST_FAULTS") == "long" else 1
 STOPPED_SECONDS = 3.0
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from automation.agent.addresses import Address
+from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.host import Host
 from automation.agent.mongodb.metrics import SERVER
@@ -113,6 +114,13 @@ def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: Re
     assert host.missing["SYSTEM_CPU_USER"] is Why.REFUSED
     assert host.missing["DB_DATA_SIZE_TOTAL"] is Why.REFUSED
     host.close()
+
+
+def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(members: ReplicaSet) -> None:
+    steps = list(mongodb_steps([members.seed]))
+    assert [str(step) for step in steps if step.fault] == []
+    assert any("replSetGetStatus" in step.tried for step in steps)
+    assert any("arbiter" in step.tried for step in steps)
 
 
 @pytest.mark.parametrize(
