@@ -15,6 +15,7 @@ from pathlib import Path
 from automation.agent.check import check
 from automation.agent.client import Client
 from automation.agent.engine import Engine
+from automation.agent.files import allow_most_files
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Poller, Round
 from automation.agent.postgresql import MISSING
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SpoolInUse, OSError) as error:
         print(f"{PREFIX}SPOOL_DIR {settings.spool_dir}: {error}", file=sys.stderr)  # noqa: T201 - this is a program
         return FAILED
+    allow_most_files()
     return Agent(settings, engines, spool).run(once=options.once)
 
 
