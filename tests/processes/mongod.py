@@ -176,15 +176,21 @@ class ReplicaSet:
         name: str = "rs0",
         kinds: Sequence[Mapping[str, Any]] = FULL,
         version: str = VERSION,
+        *,
+        is_config: bool = False,
     ) -> None:
-        """Nothing is started. `kinds` are what the configuration says of each member alone."""
-        self.name, self._kinds = name, kinds
+        """Nothing is started. `kinds` are what the configuration says of each member alone.
+
+        `is_config` makes them the config servers of a sharded cluster.
+        """
+        self.name, self._kinds, self._is_config = name, kinds, is_config
         key = directory / "key"
         key.write_text(
             "a key that the members share, of more than six characters".replace(" ", "+").replace(",", "")
         )
         key.chmod(0o600)
-        options = ("--replSet", name, "--keyFile", str(key), "--auth")
+        options = ["--replSet", name, "--keyFile", str(key), "--auth"]
+        options += ["--configsvr"] if is_config else []
         self.members = [
             Mongod(directory / str(number), *options, version=version) for number in range(len(kinds))
         ]
@@ -225,9 +231,9 @@ class ReplicaSet:
             client.admin.command("createUser", ROOT, pwd=ROOT_PASSWORD, roles=["root"])
         with self.admin() as client:
             client.admin.command("createUser", MONITOR, pwd=PASSWORD, roles=["clusterMonitor"])
-            client.shop.orders.with_options(write_concern=pymongo.WriteConcern("majority")).insert_one(
-                {"total": 1}
-            )
+            if not self._is_config:
+                orders = client.shop.orders.with_options(write_concern=pymongo.WriteConcern("majority"))
+                orders.insert_one({"total": 1})
             # Long enough that whoever looks every other second sees that there is no primary.
             client.admin.command("replSetReconfig", self._config(2, election_ms=5000))
         eventually(lambda: all(one.hello().get("secondary") for one in self.data[1:]))
@@ -250,6 +256,7 @@ class ReplicaSet:
         return {
             "_id": self.name,
             "version": version,
+            **({"configsvr": True} if self._is_config else {}),
             "members": [
                 {"_id": number, "host": member.address, **kind}
                 for number, (member, kind) in enumerate(zip(self.members, self._kinds, strict=True))
@@ -272,10 +279,12 @@ def standalone(*options: str, **more: Any) -> Iterator[Mongod]:
 
 
 @contextmanager
-def replica_set(kinds: Sequence[Mapping[str, Any]] = FULL, version: str = VERSION) -> Iterator[ReplicaSet]:
-    """A replica set that is ready, in a directory of its own."""
+def replica_set(
+    kinds: Sequence[Mapping[str, Any]] = FULL, version: str = VERSION, *, is_config: bool = False
+) -> Iterator[ReplicaSet]:
+    """A replica set that is ready, in a directory of its own; the arguments are those of `ReplicaSet`."""
     with _directory() as directory:
-        members = ReplicaSet(directory, kinds=kinds, version=version)
+        members = ReplicaSet(directory, kinds=kinds, version=version, is_config=is_config)
         try:
             members.start()
             yield members

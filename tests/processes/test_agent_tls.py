@@ -1,19 +1,17 @@
 """The agent at a MongoDB server that wants TLS: authorities, names, log-in by certificate, SRV records."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from automation.agent.mongodb.check import mongodb_steps
-from automation.agent.mongodb.engine import MongoDB
 from automation.agent.rates import Why
-from tests.eventually import eventually
 from tests.processes.certificates import Authority
 from tests.processes.mongod import MONITOR, PASSWORD, ROOT, ROOT_PASSWORD, Mongod, standalone
 from tests.processes.names import name_server
+from tests.processes.watched import asked
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
@@ -65,22 +63,11 @@ def faults(text: str) -> list[str]:
     return [str(step) for step in mongodb_steps([text]) if step.fault]
 
 
-def asked(text: str) -> tuple[str, str, set[Why]]:
-    """The name under which the only server is reported, its type, and why metrics are missing, in a round."""
-    with closing(MongoDB([text])) as engine:
-        (host,) = eventually(engine.targets, message="the server is found")
-        engine.learn(host, host.poll())
-        (reading,) = engine.readings()
-        host.close()
-    assert reading.reachable
-    return str(reading.address), reading.type_name, set(host.missing.values())
-
-
 def test_a_server_of_a_known_authority_is_measured(server: Mongod, authority: Authority) -> None:
     text = uri(server, authority, CREDENTIALS)
     assert faults(text) == []
-    name, type_name, reasons = asked(text)
-    assert (name, type_name) == (f"localhost:{server.port}", "STANDALONE")
+    reading, reasons = asked(text)
+    assert (str(reading.address), reading.type_name) == (f"localhost:{server.port}", "STANDALONE")
     assert Why.REPORTED in reasons
     assert Why.REFUSED not in reasons
 
@@ -110,7 +97,7 @@ def test_a_certificate_stands_for_a_user_with_the_monitoring_role(
 ) -> None:
     text = uri(server, authority, **by_certificate(authority.issue("agent")))
     assert faults(text) == []
-    _, _, reasons = asked(text)
+    _, reasons = asked(text)
     assert Why.REPORTED in reasons
     assert Why.REFUSED not in reasons
 
@@ -131,8 +118,8 @@ def test_srv_records_lead_to_a_server_which_is_reported_by_the_name_they_have_fo
     text = f"mongodb+srv://{CREDENTIALS}@cluster.test/?tlsCAFile={quote(str(authority.file), safe='')}"
     with name_server(records):
         assert faults(text) == []
-        name, _, reasons = asked(text)
-    assert name == f"{NAME}:{server.port}"
+        reading, reasons = asked(text)
+    assert str(reading.address) == f"{NAME}:{server.port}"
     assert Why.REPORTED in reasons
 
 

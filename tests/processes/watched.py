@@ -1,10 +1,13 @@
 """Servers as the agent watches them, and whether it measures of them what was recorded."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from automation.agent.addresses import Address
+from automation.agent.engine import Reading
 from automation.agent.mongodb.connection import read
+from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import Answer, Host
 from automation.agent.mongodb.metrics import OF_DATABASES
 from automation.agent.rates import Why
@@ -19,6 +22,17 @@ def host_of(server: Mongod, user: str = MONITOR, password: str = PASSWORD, **mor
     options: Mapping[str, Any] = {"username": user, "password": password}
     access = type(access)(access.seeds, options)
     return Host(Address("127.0.0.1", server.port), access, str, **more)
+
+
+def asked(connection_string: str) -> tuple[Reading, set[Why]]:
+    """What is reported of the only server of a deployment, and why metrics are missing, after a poll."""
+    with closing(MongoDB([connection_string])) as engine:
+        (host,) = eventually(engine.targets, message="the server is found")
+        engine.learn(host, host.poll())
+        (reading,) = engine.readings()
+        host.close()
+    assert reading.reachable
+    return reading, set(host.missing.values())
 
 
 def measured(host: Host) -> Answer:

@@ -1,12 +1,17 @@
 """Connection strings: read as pymongo reads them, and never quoted."""
 
+import os
+import threading
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from automation.agent.addresses import Address, read_address
 from automation.agent.mongodb.connection import check, read, without_secrets
 from automation.agent.mongodb.engine import MongoDB
+from tests.processes.certificates import Authority
+from tests.unit.automation.agent.stand_ins import mongod
 
 
 def test_credentials_and_tls_go_with_every_member_and_the_choice_of_a_member_does_not(
@@ -122,3 +127,29 @@ def test_a_password_that_is_not_encoded_is_taken_for_other_parts_and_not_quoted(
     with pytest.raises(ValueError, match="is not a connection string") as refusal:
         read("mongodb://u:1/hidden$word@db1/")
     assert "hidden" not in str(refusal.value)
+
+
+def test_certificates_are_read_once_for_all_servers_and_again_when_a_file_was_replaced(
+    tmp_path: Path,
+) -> None:
+    file = Authority(tmp_path / "authority").file
+    access = read(f"mongodb://db1,db2/?tls=true&tlsCAFile={quote(str(file), safe='')}")
+    first, second = (access.session(one, with_credentials=True)._pool.opts for one in access.seeds)
+    os.utime(file, (1, 1))
+    third = access.session(access.seeds[0], with_credentials=True)._pool.opts
+    assert first is second
+    assert third is not first
+
+
+def test_a_session_is_one_connection_and_no_thread() -> None:
+    before = set(threading.enumerate())
+    with mongod() as port:
+        during = set(threading.enumerate()) - before
+        session = read(f"mongodb://127.0.0.1:{port}").session(
+            Address("127.0.0.1", port), with_credentials=True
+        )
+        for _ in range(2):
+            assert session.command({"ping": 1})["ok"]
+        # One thread of the stand-in listens, and one answers each connection.
+        assert len(set(threading.enumerate()) - before - during) == 1
+        session.close()
