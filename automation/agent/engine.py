@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from automation.agent.addresses import Address
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """A measured value, in the base unit of the metric; `metric` is a name of `GET /metricNames`."""
 
     metric: str

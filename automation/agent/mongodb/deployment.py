@@ -102,7 +102,7 @@ class Deployment:
         for answer in answers:
             reading = self._reading(answer)
             if reading is not None:
-                self._last[reading.address] = reading
+                self._last[reading.address] = replace(reading, samples=(), databases=None)
                 samples, databases = joined(self._fresh.get(reading.address), reading)
                 reading = replace(reading, samples=samples, databases=databases)
                 self._fresh[reading.address] = reading
@@ -233,7 +233,7 @@ class Deployment:
     def _unreachable(self, address: Address) -> Reading | None:
         last, member = self._last.get(address), self._members.get(address)
         if last is not None:
-            return replace(last, reachable=False, uptime=None, samples=(), databases=None)
+            return replace(last, reachable=False, uptime=None)
         if member is not None:
             cluster = member.cluster or member.replica_set
             return Reading(
