@@ -173,7 +173,7 @@ def test_an_answer_that_never_ends_is_no_answer(platform: Platform, monkeypatch:
 
 def test_headers_that_never_end_are_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answering, "LONGEST_REQUEST", 0.2)
-    ended = threading.Event()
+    ended, went_on = threading.Event(), []
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(b"HTTP/1.1 202 Accepted\r\nX-Long: ")
@@ -181,12 +181,14 @@ def test_headers_that_never_end_are_no_answer(platform: Platform, monkeypatch: p
             if ended.wait(0.01):
                 return
             handler.wfile.write(b"x")
+        went_on.append(True)
 
     platform.receiver.behave(drip)
     client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
     with pytest.raises(Unreachable):
         client.report(report(1), "a" * 32)
     ended.set()
+    assert not went_on
 
 
 @pytest.mark.parametrize(
