@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 import pymongo
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient, ReadPreference, uri_parser
 from pymongo.errors import ConfigurationError, InvalidURI
 from pymongo.pool_options import PoolOptions
@@ -43,6 +45,9 @@ _KEPT = frozenset(
     )
 )
 """Options that hold for each server of a deployment; the others are about choosing among them."""
+
+_AS_READ: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
+"""Decodes a part of an answer when it is looked at: most of the diagnostic data never are."""
 
 _EXTERNAL = frozenset({"MONGODB-X509", "GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"})
 
@@ -112,7 +117,9 @@ class Session:
         """
         with pymongo.timeout(seconds), self._pool.checkout() as connection:
             # A secondary refuses some commands to clients that want a primary.
-            return connection.command(database, dict(command), ReadPreference.PRIMARY_PREFERRED)
+            return connection.command(
+                database, dict(command), ReadPreference.PRIMARY_PREFERRED, codec_options=_AS_READ
+            )
 
     def close(self) -> None:
         """Close the connection."""
