@@ -193,10 +193,11 @@ def test_while_the_platform_is_away_nothing_is_lost_or_stored_twice(watch: Watch
         watch.agent.process.wait()
         waiting = len(list(watch.agent.spool.glob("*.json")))
         assert waiting >= 3
-        watch.agent.start()
-        watch.wait_for_rounds(1)
     finally:
         watch.site.platform.start()
+    # Not before: an agent that was refused for long waits longer before it tries again.
+    watch.agent.start()
+    watch.wait_for_rounds(1)
     eventually(lambda: watch.agent.rounds()[-1].endswith(" waiting=0"), message="all reports are sent")
     away = len(watch.agent.rounds()) - before
     found = watch.sampled(primary)
