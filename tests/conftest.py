@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import override_settings
+from hypothesis import settings as hypothesis
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
@@ -11,7 +12,11 @@ from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.database import emptied_quickly, use_own_database
 from tests.factories.accesslist import ProjectFactory, make_key
+from tests.hostile.budget import EXAMPLES, tries
 from tests.middlewares import loaded_once
+
+hypothesis.register_profile("ours", tries(EXAMPLES))
+hypothesis.load_profile("ours")
 
 
 @pytest.fixture(scope="session")
