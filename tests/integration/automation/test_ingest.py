@@ -18,6 +18,7 @@ from automation.services.ingest import report_ingest
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
+from tests.each import each
 from tests.factories.automation import AGENT, host_report, ingest, process_report
 
 MINUTE = timedelta(minutes=1)
@@ -30,7 +31,7 @@ def agent_report(*, version: str, hostname: str = "agent1") -> Report:
     return Report(agent_type=AgentType.MONITORING, hostname=hostname, version=version, hosts=(), events=())
 
 
-@pytest.mark.parametrize("hostname", ["agent1", "AGENT1"])
+@each("hostname", ["agent1", "AGENT1"])
 def test_a_second_report_updates_the_agents_version_and_moves_its_heartbeat(
     project: Project, hostname: str
 ) -> None:
