@@ -37,7 +37,7 @@ def policy(answer: Any) -> dict[str, str]:
     return {name: sources for name, _, sources in directives}
 
 
-@each(
+@pytest.mark.parametrize(
     ("method", "path", "status"),
     [
         ("GET", f"{PUBLIC}/groups", 401),
