@@ -1,35 +1,10 @@
-"""Closed sets of the outside; the values are the wire values."""
+"""Closed sets of the outside, whose values are the wire values; and the name of a channel."""
 
 from enum import StrEnum
+from typing import NewType
 
-
-class ChannelType(StrEnum):
-    """The ways a notification can leave (decisions 5 "notifications.typeName", less the groups of people)."""
-
-    EMAIL = "EMAIL"
-    SMS = "SMS"
-    PAGER_SERVICE = "PAGER_SERVICE"
-    CHAT_SERVICE = "CHAT_SERVICE"
-    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
-    METRICS_SERVICE = "METRICS_SERVICE"
-    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
-    ON_CALL_SERVICE = "ON_CALL_SERVICE"
-    WEBHOOK = "WEBHOOK"
-    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
-
-
-class IntegrationType(StrEnum):
-    """The kinds of outside services a project can be integrated with (decisions 7)."""
-
-    PAGER_SERVICE = "PAGER_SERVICE"
-    CHAT_SERVICE = "CHAT_SERVICE"
-    METRICS_SERVICE = "METRICS_SERVICE"
-    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
-    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
-    ON_CALL_SERVICE = "ON_CALL_SERVICE"
-    WEBHOOK = "WEBHOOK"
-    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
-    SCRAPER = "SCRAPER"
+ChannelType = NewType("ChannelType", str)
+"""The wire name of a channel: a key of `integrations.channels.CHANNELS`."""
 
 
 class Region(StrEnum):

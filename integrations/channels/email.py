@@ -1,4 +1,4 @@
-"""EMAIL: one recipient, text and HTML, threaded by alert (decisions 6, 7; RFC 5322, RFC 3834)."""
+"""E-mail (EMAIL): text and HTML to one address, threaded by alert (RFC 5322, RFC 3834)."""
 
 import logging
 import smtplib
@@ -14,9 +14,10 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message
+from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger(__name__)
@@ -147,9 +148,13 @@ def _smtp_code(error: OSError) -> int | None:
 
 
 EMAIL = Channel(
-    type=ChannelType.EMAIL,
-    fields=(ConfigField("emailAddress"),),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    ChannelType("EMAIL"),
+    "E-mail",
+    fields=(
+        ChannelField("emailAddress", "E-mail address", EmailAddress(), example="oncall@example.com"),
+        # Without effect: clients of the API send it.
+        ChannelField("emailEnabled", "By e-mail", Flag(required=False), in_config=False),
+    ),
     send=send,
     origin=lambda _: f"smtp://{settings.EMAIL_HOST}:{settings.EMAIL_PORT}",
 )

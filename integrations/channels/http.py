@@ -24,7 +24,7 @@ _owner: ContextVar[str | None] = ContextVar("owner of connections", default=None
 @contextmanager
 def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
     """Requests within use the connections of one destination: a project's channel and configuration."""
-    named = [channel_type.value, message.document.get("groupId"), sorted(config.items())]
+    named = [channel_type, message.document.get("groupId"), sorted(config.items())]
     token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
     try:
         yield

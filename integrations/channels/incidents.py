@@ -1,4 +1,4 @@
-"""What the channels share whose service keeps an alert's state itself (decisions 6 "told of what")."""
+"""What is shared by the channels to services that keep an alert's state themselves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ from integrations.choices import MessageKind
 from integrations.messages import Message, printable
 from opsapi.wire_json import write_json
 
-KINDS = frozenset(MessageKind)
 SOURCE = "Ops API"
 
 
@@ -29,7 +28,7 @@ def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest
     Both requests of a test together have the time of one.
 
     Raises:
-        DeliveryError: when the service did not take it, or took a test and not its end.
+        DeliveryError: when the service did not accept the message, or accepted a test and not its end.
     """
     if not message.is_test:
         deliver_json(build(message), now=now)

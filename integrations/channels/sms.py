@@ -1,4 +1,4 @@
-"""SMS: a text to a mobile phone, by a provider that speaks Twilio's Messages API (decisions 5).
+"""SMS: a text to a mobile phone, by a provider that speaks Twilio's Messages API.
 
 https://www.twilio.com/docs/messaging/api/message-resource: From, To and Body as a form, with HTTP Basic;
 201 when taken. https://www.twilio.com/docs/usage/twilios-response: what the other statuses mean.
@@ -14,10 +14,11 @@ from urllib.parse import quote, urlencode
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType
 from integrations.messages import Message, joined, printable
+from opsapi.api.fields import MobileNumber
 
 TEXT_LIMIT = 320
 """Characters; a phone joins the three texts that so many letters take."""
@@ -96,9 +97,10 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 SMS = Channel(
-    type=ChannelType.SMS,
-    fields=(ConfigField("mobileNumber"),),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    ChannelType("SMS"),
+    "SMS",
+    fields=(ChannelField("mobileNumber", "Mobile number", MobileNumber(), example="+12025550100"),),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_SMS_BASE_URL),
+    base_url_settings=("OPSAPI_SMS_BASE_URL",),
 )

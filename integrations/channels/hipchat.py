@@ -1,7 +1,7 @@
-"""GROUP_CHAT_SERVICE: a group chat, told by a HipChat v2-shaped room notification (decisions 7).
+"""HipChat (GROUP_CHAT_SERVICE): room notifications by version 2 of its API.
 
-https://developer.atlassian.com/hipchat/guide/sending-messages, the API of a service that is gone; others
-speak it, and the settings say where one is.
+https://developer.atlassian.com/hipchat/guide/sending-messages. HipChat itself is gone; other servers speak
+its API, and a setting names one.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,11 @@ from urllib.parse import quote
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message, joined
+from opsapi.api.fields import Text
 
 _MESSAGE_LIMIT = 10_000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -77,13 +78,21 @@ def _html(message: Message) -> str:
     return joined(lines, _MESSAGE_LIMIT, "<br>")
 
 
-GROUP_CHAT_SERVICE = Channel(
-    type=ChannelType.GROUP_CHAT_SERVICE,
+HIPCHAT = Channel(
+    ChannelType("GROUP_CHAT_SERVICE"),
+    "HipChat",
     fields=(
-        ConfigField("notificationToken"),
-        ConfigField("roomName"),
+        ChannelField(
+            "notificationToken",
+            "Notification token",
+            Text(),
+            example="token-0123456789",
+            secret=SecretKind.TOKEN,
+        ),
+        ChannelField("roomName", "Room", Text(max_length=200), example="oncall"),
     ),
-    kinds=frozenset(_COLOURS),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
+    base_url_settings=("OPSAPI_GROUP_CHAT_BASE_URL",),
+    place_field="roomName",
 )

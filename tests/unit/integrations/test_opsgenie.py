@@ -6,7 +6,7 @@ import pytest
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
-from integrations.channels.ops_alert_service import MESSAGE_LIMIT, build_request
+from integrations.channels.opsgenie import MESSAGE_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
 

@@ -1,4 +1,4 @@
-"""CHAT_SERVICE: a chat service, told by Slack's chat.postMessage (decisions 7).
+"""Slack (CHAT_SERVICE): messages by chat.postMessage.
 
 https://api.slack.com/methods/chat.postMessage: refusals come with HTTP 200 and `ok: false`.
 https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts may be.
@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, Fault, MessageKind
+from integrations.choices import ChannelType, Fault, SecretKind
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
+from opsapi.api.fields import Text
 from opsapi.batches import batches
 
 _HEADER_LIMIT = 150
@@ -156,13 +157,24 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-CHAT_SERVICE = Channel(
-    type=ChannelType.CHAT_SERVICE,
+SLACK = Channel(
+    ChannelType("CHAT_SERVICE"),
+    "Slack",
     fields=(
-        ConfigField("apiToken"),
-        ConfigField("channelName"),
+        ChannelField("apiToken", "API token", Text(), example="token-0123456789", secret=SecretKind.TOKEN),
+        ChannelField("channelName", "Channel", Text(max_length=200), example="oncall"),
+        # For people to read: no message needs it.
+        ChannelField(
+            "teamName",
+            "Team name",
+            Text(max_length=200, required=False),
+            example="operations",
+            in_notification=False,
+        ),
     ),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_CHAT_BASE_URL),
+    base_url_settings=("OPSAPI_CHAT_BASE_URL",),
+    place_field="channelName",
+    place_mark="#",
 )

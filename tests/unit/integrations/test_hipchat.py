@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, build_request
+from integrations.channels.hipchat import HIPCHAT, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.unit.integrations.messages import (
@@ -53,8 +53,8 @@ def test_it_notifies_of_title_and_facts(
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert GROUP_CHAT_SERVICE.kinds == told
-    assert not GROUP_CHAT_SERVICE.keeps_state
+    assert HIPCHAT.kinds == told
+    assert not HIPCHAT.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:

@@ -1,4 +1,4 @@
-"""TEAM_CHAT_SERVICE: a team chat, told by an Adaptive Card to a Teams Workflows URL (decisions 7).
+"""Microsoft Teams (TEAM_CHAT_SERVICE): an Adaptive Card to the URL of a workflow.
 
 https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook:
 the message around the card, 28 KB at most.
@@ -11,10 +11,11 @@ from typing import Any
 
 import orjson
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import deliver_over_http, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message
+from opsapi.api.fields import WebUrl
 
 _LINK_LIMIT = 2000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -77,10 +78,19 @@ def _run(text: str, **style: str) -> dict[str, str]:
     return {"type": "TextRun", "text": text, **style}
 
 
-TEAM_CHAT_SERVICE = Channel(
-    type=ChannelType.TEAM_CHAT_SERVICE,
-    fields=(ConfigField("webhookUrl"),),
-    kinds=frozenset(_COLOURS),
+MICROSOFT_TEAMS = Channel(
+    ChannelType("TEAM_CHAT_SERVICE"),
+    "Microsoft Teams",
+    fields=(
+        ChannelField(
+            "webhookUrl",
+            "Webhook URL",
+            WebUrl(),
+            example="https://chat.example.com/workflows/0123456789",
+            secret=SecretKind.URL,
+            notification_name="teamChatWebhookUrl",
+        ),
+    ),
     send=send,
     origin=lambda config: origin_of(config["webhookUrl"]),
 )

@@ -1,4 +1,4 @@
-"""METRICS_SERVICE: a metrics service, told by Datadog's events (decisions 7).
+"""Datadog (METRICS_SERVICE): events.
 
 https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, lengths, hosts by region.
 """
@@ -10,10 +10,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind, Region
+from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
+from opsapi.api.fields import Text
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
@@ -21,6 +23,7 @@ _KEY_LIMIT = 100
 _TAG_LIMIT = 200
 _OLDEST = timedelta(hours=17)
 """The service refuses events of more than 18 hours ago; clocks differ."""
+_BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
 _ALERT_TYPES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "error",
     MessageKind.UPDATE: "error",
@@ -62,11 +65,8 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 def _base_url(config: Mapping[str, str]) -> str:
-    bases: Mapping[Region, str] = {
-        Region.US: settings.OPSAPI_METRICS_US_BASE_URL,
-        Region.EU: settings.OPSAPI_METRICS_EU_BASE_URL,
-    }
-    return bases[Region(config.get("region", Region.US))]
+    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
+    return base_url
 
 
 def _happened(message: Message, now: datetime) -> datetime:
@@ -85,11 +85,21 @@ def _tags(message: Message) -> list[str]:
     return [printable(f"{name}:{value}", _TAG_LIMIT) for name, value in values.items() if value]
 
 
-METRICS_SERVICE = Channel(
-    type=ChannelType.METRICS_SERVICE,
-    # A notification cannot name `region`, its integration can (decisions 5).
-    fields=(ConfigField("apiKey"), ConfigField("region", required=False)),
-    kinds=frozenset(_ALERT_TYPES),
+DATADOG = Channel(
+    ChannelType("METRICS_SERVICE"),
+    "Datadog",
+    fields=(
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="0123456789abcdef0123456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="metricsServiceApiKey",
+        ),
+        ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
+    ),
     send=send,
     origin=lambda config: origin_of(_base_url(config)),
+    base_url_settings=tuple(_BASE_URLS.values()),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from integrations.channels.pager_service import SUMMARY_LIMIT, build_request
+from integrations.channels.pagerduty import SUMMARY_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.unit.integrations.messages import make_message, named_everywhere
 

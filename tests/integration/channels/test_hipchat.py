@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, send
+from integrations.channels.hipchat import HIPCHAT, send
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -51,7 +51,7 @@ def failure_of(**changes: str) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(GROUP_CHAT_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(HIPCHAT.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
     [request] = service.requests

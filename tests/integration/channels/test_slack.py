@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.chat_service import CHAT_SERVICE, send
+from integrations.channels.slack import SLACK, send
 from integrations.choices import Fault, MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import closed, faults, provide
@@ -74,7 +74,7 @@ def failure_of(message: Message | None = None, **changes: str) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(CHAT_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(SLACK.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
     [request] = service.requests

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.chat_service import CHAT_SERVICE, build_request, read_error
+from integrations.channels.slack import SLACK, build_request, read_error
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.unit.integrations.messages import (
@@ -67,8 +67,8 @@ def test_it_posts_title_and_facts_to_the_channel(changes: dict[str, Any], label:
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert CHAT_SERVICE.kinds == told
-    assert not CHAT_SERVICE.keeps_state
+    assert SLACK.kinds == told
+    assert not SLACK.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
