@@ -15,7 +15,7 @@ class Region(StrEnum):
 
 
 class MessageKind(StrEnum):
-    """What a message tells; the values stand in `X-Ops-Event` (decisions 7)."""
+    """What a message says; the values are those of the header `X-Ops-Event`."""
 
     OPEN = "alert.open"
     UPDATE = "alert.update"
@@ -26,13 +26,13 @@ class MessageKind(StrEnum):
 
 
 TELLING = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
-"""They say that an alert is open; whoever was told one of them is told of its end."""
+"""They say that an alert is open; whoever was notified by one of them is notified of its end."""
 ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
-"""They are told to those who were told, whatever became of the configuration."""
+"""They go to whoever was notified before, whatever became of the configuration."""
 
 
 class SecretKind(StrEnum):
-    """How a config field looks on the way out (decisions 5 "redaction")."""
+    """How a field is redacted on the way out."""
 
     PLAIN = "plain"
     TOKEN = "token"  # noqa: S105 - the name of a kind, not a token
@@ -41,12 +41,12 @@ class SecretKind(StrEnum):
 
 
 class Fault(StrEnum):
-    """Where an attempt failed, which decides what else waits for it (delivery, "destinations")."""
+    """Where an attempt failed, which decides what else waits (delivery, "destinations")."""
 
     MESSAGE = "message"
-    """The receiver refused this one message, or it could not be made: other messages may fare better."""
+    """The receiver refused this message, or it could not be built: other messages may be delivered."""
     DESTINATION = "destination"
-    """The receiver was reached and did not take it: its other messages wait."""
+    """The receiver was reached and did not accept the message: its other messages wait."""
     HOST = "host"
     """No connection could be made: messages to every destination on that host wait."""
 

@@ -22,7 +22,7 @@ _TEXT_LIMIT = 4000
 _KEY_LIMIT = 100
 _TAG_LIMIT = 200
 _OLDEST = timedelta(hours=17)
-"""The service refuses events of more than 18 hours ago; clocks differ."""
+"""The service refuses events that are older than 18 hours; clocks differ."""
 _BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
 _ALERT_TYPES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "error",
@@ -38,7 +38,7 @@ def build_request(
     """The body and the headers of one attempt; all events of one alert have one aggregation key.
 
     Raises:
-        DeliveryError: where the key cannot stand in a header.
+        DeliveryError: when the key cannot be part of a header.
     """
     document: dict[str, Any] = {
         "title": printable(message.title, _TITLE_LIMIT),
@@ -55,7 +55,7 @@ def build_request(
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post it to the service of `config["region"]`, US when none is named; only the status is read.
+    """Post the event to the region `config["region"]`, by default US; only the status of the answer is read.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -70,7 +70,7 @@ def _base_url(config: Mapping[str, str]) -> str:
 
 
 def _happened(message: Message, now: datetime) -> datetime:
-    """When the event stands in the stream: a repeat is news of now, and so is what the service finds old."""
+    """The time of the event: now for a reminder, and for an event that is too old for the service."""
     if message.kind is MessageKind.UPDATE or now - message.occurred_at > _OLDEST:
         return now
     return message.occurred_at

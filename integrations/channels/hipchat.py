@@ -32,10 +32,10 @@ _PATH_SEGMENTS = frozenset({".", ".."})
 def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
     """The body and the headers.
 
-    The message is HTML: in its text form a name such as `@all` would call everybody.
+    The message is HTML: in a message of text a name such as `@all` would notify everybody.
 
     Raises:
-        DeliveryError: where the token cannot stand in a header.
+        DeliveryError: when the token cannot be part of a header.
     """
     document = {
         "message": _html(message),
@@ -51,10 +51,10 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Notify the room `config["roomName"]`; what the receiver answers besides its status is not read.
+    """Notify the room `config["roomName"]`; only the status of the answer is read.
 
     Raises:
-        DeliveryError: on anything but a 2xx; for good where the settings name no such service.
+        DeliveryError: on anything but a 2xx; for good when the settings name no server.
     """
     url = _url(config["roomName"])
     body, headers = build_request(config, message)
@@ -64,10 +64,10 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 def _url(room: str) -> str:
     base = settings.OPSAPI_GROUP_CHAT_BASE_URL
     if not base:
-        raise DeliveryError("this installation names no group chat service", retryable=False)
+        raise DeliveryError("HipChat is not configured in this installation", retryable=False)
     if room in _PATH_SEGMENTS:
         # They would name another path than a room's.
-        raise DeliveryError("the room name cannot stand in a URL", retryable=False)
+        raise DeliveryError("the room name cannot be part of a URL", retryable=False)
     return f"{base}/v2/room/{quote(room, safe='')}/notification"
 
 

@@ -40,10 +40,10 @@ _ACTIONS: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The request of a message; an alert that is open already counts one with its alias as a repeat.
+    """The request of a message; an open alert counts a message with its alias as a repeat.
 
     Raises:
-        DeliveryError: when the key could not stand in a header.
+        DeliveryError: when the key cannot be part of a header.
     """
     headers = {"Authorization": f"GenieKey {in_header(config['apiKey'])}"}
     action = _ACTIONS.get(message.kind)
@@ -65,7 +65,7 @@ def _alert(message: Message) -> dict[str, object]:
         "details": dict(message.facts),
     }
     if message.kind is MessageKind.INFORM or message.is_test:
-        # The lowest: it opens no alert. How urgent the others are is for the account's own rules.
+        # The lowest: it opens no alert. The account's own rules decide how urgent the others are.
         alert["priority"] = "P5"
     return alert
 
@@ -82,7 +82,7 @@ def _action(message: Message) -> dict[str, object]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send it to the account's region, by default US; a test is closed again at once.
+    """Send the message to the account's region, by default US; close a test again at once.
 
     Raises:
         DeliveryError: on anything but a 2xx.

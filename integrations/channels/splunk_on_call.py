@@ -35,10 +35,10 @@ _TYPES: Mapping[MessageKind, str] = {
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
     """The request of a message; without a routing key the account's default routing applies.
 
-    A test is INFO whatever its kind: it shows on the timeline and opens nothing that had to be closed.
+    A test is INFO whatever its kind: the timeline shows it, and it opens nothing.
 
     Raises:
-        DeliveryError: when a key could not stand in a path.
+        DeliveryError: when a key cannot be part of a path.
     """
     keys = [_segment(key) for name in ("apiKey", "routingKey") if (key := config.get(name))]
     alert: dict[str, object] = {
@@ -61,14 +61,14 @@ def _acknowledgement(message: Message) -> dict[str, object]:
 
 
 def _segment(key: str) -> str:
-    # A dot segment would be taken away, and the request go to another path.
+    # Clients remove a dot segment: the request would go to another path.
     if key in {".", ".."}:
         raise DeliveryError("the API key or the routing key is not valid", retryable=False)
     return quote(key, safe="")
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send it.
+    """Send the message.
 
     Raises:
         DeliveryError: on anything but a 2xx.

@@ -32,7 +32,7 @@ def build_request(
 
 
 def _document(message: Message) -> dict[str, object]:
-    """As the API shows it; its links lead to the console as well."""
+    """The document as the API shows it, with a link to the console."""
     if message.link is None:
         return dict(message.document)
     links = cast("list[dict[str, str]]", message.document.get("links", []))
@@ -47,7 +47,7 @@ def sign(body: bytes, secret: str, *, now: datetime) -> str:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the document to `config["url"]`; what the receiver answers besides its status is not read.
+    """POST the document to `config["url"]`; only the status of the answer is read.
 
     Raises:
         DeliveryError: on anything but a 2xx.

@@ -29,7 +29,7 @@ def _of(*words: str | None) -> Mapping[str, str | None]:
     return dict(zip(KINDS, words, strict=True))
 
 
-_FOR_PEOPLE = _of("[OPEN]", "[STILL OPEN]", None, "[RESOLVED]", None, "[EVENT]")
+_FOR_PEOPLE = _of("[OPEN]", "[STILL OPEN]", None, "[CLOSED]", None, "[EVENT]")
 
 GISTS: Mapping[str, Mapping[str, str | None]] = {
     "EMAIL": _FOR_PEOPLE,

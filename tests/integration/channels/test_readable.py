@@ -20,7 +20,7 @@ from tests.factories.alerting import make_config, make_global_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import deliver_all, evaluate
 from tests.integration.channels.gists import Service, lead_here
-from tests.receivers import HttpReceiver, MailReceiver
+from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
 pytestmark = pytest.mark.django_db
 
@@ -49,11 +49,12 @@ class Receivers:
         """What each message says, with its own quoting undone."""
         if self.service.name == "EMAIL":
             return [str(mail.message.get_body(("plain",)).get_content()) for mail in self._mail.offered]  # type: ignore[union-attr]  # every mail has it
-        return [_text(self.service.name, request.body.decode()) for request in self._http.requests]
+        return [_text(request) for request in self._http.requests]
 
 
-def _text(name: str, body: str) -> str:
-    if name == "SMS":
+def _text(request: ReceivedRequest) -> str:
+    body = request.body.decode()
+    if request.headers["Content-Type"] == "application/x-www-form-urlencoded":
         return unquote_plus(body)
     return body.replace("&gt;", ">").replace("&lt;", "<")
 
@@ -122,7 +123,7 @@ def test_an_end_says_resolved_and_how_long_it_lasted(project: Project, receivers
     Alert.objects.update(created=alert.created - timedelta(hours=3, minutes=20))
     report(project, GB / 2)
     text = receivers.texts[-1]
-    assert "[RESOLVED] Resident memory > 1 GB after 3 h 20 min" in text
+    assert "[CLOSED] Resident memory > 1 GB after 3 h 20 min" in text
     assert "2 GB" not in text
 
 
@@ -143,7 +144,7 @@ def test_what_a_changed_configuration_asks_for_by_now_is_not_said_of_an_earlier_
     changed = {**config.metric_threshold, "threshold": 7}  # type: ignore[dict-item]  # it has one
     AlertConfig.objects.update(metric_threshold=changed, updated=clock.now() + timedelta(seconds=1))
     deliver_all()
-    assert "[RESOLVED] Resident memory 512 MB after " in receivers.texts[-1]
+    assert "[CLOSED] Resident memory 512 MB after " in receivers.texts[-1]
     assert "7 GB" not in receivers.texts[-1]
 
 

@@ -35,12 +35,12 @@ POSTED = closed(
     unfurl_links={"type": "boolean"},
     unfurl_media={"type": "boolean"},
 )
-AWAY = "the chat service could not post the message for now"
-BUSY = "the chat service takes no more messages for now"
-UNTRUSTED = "the chat service does not accept the API token"
+AWAY = "Slack could not post the message for now"
+BUSY = "Slack accepts no more messages for now"
+UNTRUSTED = "Slack does not accept the API token"
 UNSCOPED = "the API token may not post messages"
-CLOSED = "the channel does not take messages from the API token's owner"
-UNKNOWN = "the chat service refused the message"
+CLOSED = "the channel does not accept messages from the API token's owner"
+UNKNOWN = "Slack refused the message"
 
 
 def slack(request: ReceivedRequest) -> tuple[int, dict[str, Any]]:
@@ -101,7 +101,7 @@ def test_a_wrong_token_fails_for_good() -> None:
 
 def test_an_unknown_channel_fails_for_good() -> None:
     failure = failure_of(channelName="#nobody")
-    assert (failure.reason, failure.retryable) == ("the chat service knows no such channel", False)
+    assert (failure.reason, failure.retryable) == ("Slack has no such channel", False)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_it_waits_as_long_as_an_answer_that_is_not_ok_asks(
 def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpReceiver, body: bytes) -> None:
     service.answer(200, {}, body)
     failure = failure_of()
-    assert failure.reason == "the receiver did not answer as a chat service does"
+    assert failure.reason == "the receiver did not answer as Slack does"
     assert failure.retryable
     assert (failure.fault, failure.perhaps_received) == (Fault.DESTINATION, True)
 

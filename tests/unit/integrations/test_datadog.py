@@ -29,7 +29,7 @@ def built(message: Message, now: datetime = NOW) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "error", "normal"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "error", "normal"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "success", "normal"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "success", "normal"),
         ({"kind": MessageKind.INFORM}, "EVENT", "info", "normal"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "info", "low"),
     ],

@@ -33,7 +33,7 @@ def built(message: Message) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "red", True),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "red", True),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "green", True),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "green", True),
         ({"kind": MessageKind.INFORM}, "EVENT", "yellow", True),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "gray", False),
     ],

@@ -36,7 +36,7 @@ def lines(card: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "attention"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "good"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "good"),
         ({"kind": MessageKind.INFORM}, "EVENT", "accent"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "default"),
     ],

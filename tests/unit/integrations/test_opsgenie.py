@@ -83,7 +83,7 @@ def test_closing_says_nothing_of_who_acknowledged() -> None:
     request = request_of(kind=MessageKind.CLOSE, document={"acknowledgingUsername": "jane"})
     assert request.document == {
         "source": "Ops API",
-        "note": "[RESOLVED] Host down: db1.example.com:27017 (project payments)",
+        "note": "[CLOSED] Host down: db1.example.com:27017 (project payments)",
     }
 
 

@@ -40,7 +40,7 @@ def texts(document: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED"),
         ({"kind": MessageKind.INFORM}, "EVENT"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST"),
     ],
@@ -159,4 +159,4 @@ def test_an_answer_of_something_else_is_tried_again(answer: bytes) -> None:
     with pytest.raises(DeliveryError) as caught:
         read_error(answer)
     assert caught.value.retryable
-    assert caught.value.reason == "the receiver did not answer as a chat service does"
+    assert caught.value.reason == "the receiver did not answer as Slack does"
