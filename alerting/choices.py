@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class AlertStatus(StrEnum):
-    """An alert's state (decisions 6 "status")."""
+    """An alert's state."""
 
     TRACKING = "TRACKING"
     OPEN = "OPEN"

@@ -36,7 +36,7 @@ def messages_of(
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
-    """What a test of a configuration tells: the event that records it, marked as a test (decisions 5)."""
+    """The message of a test: the event that records the test, marked as a test."""
     # Never saved: the log is of alerts and events.
     untold = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now

@@ -40,7 +40,7 @@ POLL_SECONDS = 1.0
 """How long a wake-up that got lost can delay work, and how exactly due times are kept."""
 HEARTBEAT_SECONDS = 15.0
 SWEEP_SECONDS = 15.0
-"""How much later than decisions 8 says a silence may be found."""
+"""How often agents and hosts are checked for silence: an alert can be that much late."""
 TAKE_OVER_SECONDS = 0.5
 """How often it is asked whether the workers that have something in hand live."""
 HOUSE_SECONDS = 5.0

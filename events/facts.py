@@ -1,4 +1,4 @@
-"""The fields an event can carry beside type, time and scope (contract 2.9)."""
+"""The fields that an event can have next to type, time and scope."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -134,7 +134,7 @@ def _event(
     known = _known(about)
     category = EVENT_TYPES[about.event_type].category
     return Event(
-        # Whole seconds, as it is shown: within one the ids tell the order (decisions 1).
+        # Whole seconds, as the API shows times; within a second the ids give the order.
         created=(about.happened or now).replace(microsecond=0),
         event_type=about.event_type.value,
         group_id=group_id,
@@ -161,7 +161,7 @@ def _known(about: NewEvent) -> dict[str, Any]:
 
 
 def _acting(actor: Actor) -> dict[str, Any]:
-    """The fields that name who acted; a key's exclude a user's (decisions 4)."""
+    """The fields that name who acted: a key or a user, never both."""
     if actor.kind is ActorKind.SYSTEM:
         return {}
     names = ("userId", "username") if actor.kind is ActorKind.USER else ("apiKeyId", "publicKey")

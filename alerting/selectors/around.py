@@ -14,8 +14,8 @@ from automation.metrics import Metric
 from automation.models import Measurement
 
 # Of each bucket the lowest and the highest sample, as they were measured: a mean would hide the very
-# samples a threshold was left by. Samples may be an hour older and five minutes newer than the report
-# they came with (decisions 8).
+# samples that left the threshold. Samples may be an hour older and five minutes newer than the report
+# they came with.
 _EXTREMES = """
 SELECT (array_agg(taken.moment ORDER BY taken.number, taken.moment))[1], min(taken.number),
        (array_agg(taken.moment ORDER BY taken.number DESC, taken.moment))[1], max(taken.number)
@@ -32,9 +32,9 @@ SELECT (array_agg(taken.moment ORDER BY taken.number, taken.moment))[1], min(tak
 
 
 def measured_around(alert: Alert, threshold: MetricThreshold | None, *, now: datetime) -> Measured | None:
-    """The alert's metric, or one that tells of its host's load, around it; None when it is of no host.
+    """The alert's metric around the alert, or else a metric that shows the load of its host.
 
-    Or when nothing was measured there; measurements go with time (decisions 10).
+    None if the alert is about no host, or if no measurements are left: they are deleted after a while.
     """
     host_id = alert.facts.get("hostId")
     if host_id is None:

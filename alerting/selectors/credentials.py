@@ -1,4 +1,4 @@
-"""What a channel needs to send a notification: of its own, or of the project's integration (decisions 5)."""
+"""What a channel needs to send a notification: the notification's own, or the project's integration's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The receivers that were notified of alerts: those that get the end (decisions 6 "told of what")."""
+"""The receivers that were notified of alerts: they get the end."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

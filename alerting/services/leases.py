@@ -16,7 +16,7 @@ from integrations.retry import RETRIES_LAST
 
 LEASE = timedelta(seconds=30)
 LONGEST_ATTEMPT = timedelta(seconds=20)
-"""The longest time limit of a channel for one attempt: that of e-mail (decisions 7)."""
+"""The longest time limit of a channel for one attempt: that of e-mail."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """So many attempts without an outcome, as fit into the hour of retries, and it is given up."""

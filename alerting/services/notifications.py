@@ -1,4 +1,4 @@
-"""Who is to be told of what happens to alerts, and when (decisions 6 "told of what")."""
+"""Which notifications follow from what happens to alerts, and when they are due."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sending a notification that failed for good once more (decisions 10)."""
+"""Sending a notification again that has failed for good."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Sending what waits for a destination now: somebody knows that its receiver is back (decisions 10)."""
+"""Sending what waits for a destination now, because an operator knows that its receiver is back."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Agents: their heartbeat, which adds those not yet known, their end of silence (decisions 8), their end."""
+"""Agents: a heartbeat adds unknown agents and ends a silence; an agent can be deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

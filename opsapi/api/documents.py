@@ -1,7 +1,7 @@
-"""Documents a client sends: declared once as DRF serializers, read strictly (decisions 1 "bodies").
+"""Documents that clients send: declared once as DRF serializers, read strictly.
 
-DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error; these
-take exactly the JSON type they say, and a document names every wrong field at once, with its path
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These
+fields accept exactly their JSON type, and a document names every wrong field at once, with its path
 and the allowed values.
 """
 
@@ -200,7 +200,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]
 
 
 class LinkDocument(Document):
-    """A link (contract 2.1)."""
+    """A link to another document, as in Web Linking (RFC 8288)."""
 
     example = {"href": "https://ops.example.com/api/public/v1.0/groups", "rel": "self"}
 

@@ -1,8 +1,8 @@
-"""The base of every view: the order of checks, told once (decisions 1 "order of checks").
+"""The base of every view. It checks each request in this order:
 
 429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
-400 query · 400 body. Authentication and the access list are the authentication class's; the rest is
-`initial` below, and `body` last, called by the action.
+400 query · 400 body. The authentication class checks credentials and access lists. `initial` below checks the
+rest, except the body, which the action reads last by calling `body`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

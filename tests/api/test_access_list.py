@@ -1,4 +1,4 @@
-"""Where a key may call from (decisions 3 "enforcement")."""
+"""The addresses from which a key may call."""
 
 from ipaddress import ip_network
 from typing import Any

@@ -1,4 +1,4 @@
-"""The global access list over HTTP (endpoints 1 and 2; decisions 3 "access list")."""
+"""The global access list over HTTP: endpoints 1 and 2, and single entries."""
 
 from typing import Any
 

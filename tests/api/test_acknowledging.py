@@ -1,4 +1,4 @@
-"""Acknowledging alerts (decisions 6 "endpoints", "acknowledged")."""
+"""Acknowledging alerts."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoints 8, 9, 10 and making a configuration: what is refused, and by which code (decisions 5)."""
+"""Endpoints 8, 9, 10 and creating a configuration: what is refused, and with which code."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Keys changed and deleted: what is touched, what stays, what is refused (decisions 2, 3 "keys")."""
+"""Keys changed and deleted: what changes, what stays, what is refused."""
 
 from typing import Any
 

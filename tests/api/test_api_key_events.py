@@ -1,4 +1,4 @@
-"""What the event log tells of keys: each place of its own roles, and never of a secret (decisions 3, 4)."""
+"""The events of keys: each scope records its own roles, and no event holds a secret."""
 
 import json
 from collections.abc import Sequence

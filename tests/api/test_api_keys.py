@@ -1,4 +1,4 @@
-"""Keys of a project, an organization and the installation: made and read (decisions 2, 3 "keys")."""
+"""Keys of a project, an organization and the installation: created and read."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The automation configuration: read, published, refused (contract 2.14, decisions 9)."""
+"""The automation configuration: read, published, refused."""
 
 import json
 from typing import Any

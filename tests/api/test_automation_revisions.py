@@ -1,4 +1,4 @@
-"""Revisions of the automation configuration, its status and its schema (decisions 9, 10)."""
+"""Revisions of the automation configuration, its status and its schema."""
 
 from typing import Any
 

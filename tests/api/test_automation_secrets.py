@@ -1,4 +1,4 @@
-"""Secrets of the automation configuration: for those who may publish it, for nobody else (decisions 9)."""
+"""Secrets of the automation configuration: only callers who may publish it see them."""
 
 import json
 import logging

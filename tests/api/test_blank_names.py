@@ -1,4 +1,4 @@
-"""A name or a description of blanks alone is as good as empty (decisions 1 "bodies")."""
+"""A name or a description of blanks alone is refused like an empty text."""
 
 from typing import Any
 

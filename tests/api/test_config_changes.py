@@ -1,4 +1,4 @@
-"""Replacing and changing alert configurations of both kinds (decisions 5 "writing back")."""
+"""Replacing and changing alert configurations of both kinds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which notification takes which fields, in both kinds of configuration (decisions 5)."""
+"""Which notification accepts which fields, in both kinds of configuration."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What alert configurations of both kinds refuse, made or replaced, and by which code (decisions 5)."""
+"""What alert configurations of both kinds refuse, created or replaced, and with which code."""
 
 from typing import Any
 

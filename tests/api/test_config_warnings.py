@@ -1,4 +1,4 @@
-"""Who writes a configuration that would tell nobody is warned (decisions 10)."""
+"""Writing a configuration that would notify nobody is answered with a warning."""
 
 from typing import Any
 

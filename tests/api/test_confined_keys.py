@@ -1,4 +1,4 @@
-"""A key with an access list of its own cannot get out of it (decisions 3 "a confined key")."""
+"""A key with an access list of its own cannot widen that list."""
 
 import pytest
 

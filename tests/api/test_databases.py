@@ -1,4 +1,4 @@
-"""Databases of a host: endpoint 11 and the list (contract 2.11, decisions 8 "databases")."""
+"""Databases of a host: the list, and one database (endpoint 11)."""
 
 from typing import Any
 from urllib.parse import quote

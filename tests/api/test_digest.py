@@ -1,4 +1,4 @@
-"""HTTP Digest over HTTP: replays, expiry, forgeries, and what the response has to be about (contract 5)."""
+"""HTTP Digest over HTTP (RFC 7616): replays, expiry, forgeries, and what the response must cover."""
 
 import re
 from collections.abc import Mapping

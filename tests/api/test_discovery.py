@@ -1,4 +1,4 @@
-"""Endpoint 15: what scrapers are told (contract 2.12, decisions 8 "discovery")."""
+"""Endpoint 15: the targets that scrapers get."""
 
 import json
 from typing import Any

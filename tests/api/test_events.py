@@ -1,4 +1,4 @@
-"""Endpoints 17, 18, 19 and the lists beside them (contract 2.9, decisions 4)."""
+"""Events: single events (endpoints 17 and 18) and lists (endpoint 19, a project's, an organization's)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What holds for every route with pages (contract 2.1, decisions 1 "list links")."""
+"""What holds for every route with pages."""
 
 from collections.abc import Mapping
 

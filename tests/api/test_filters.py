@@ -1,4 +1,4 @@
-"""Filters that clients of this API shape send, and what else they ask for and decode (decisions 10)."""
+"""Filters, other requests and formats that clients of this kind of API rely on."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoint 5: the first user, those after it, and who is refused (contract 4.2 rule 2, decisions 3)."""
+"""Endpoint 5: the first user, later users, and who is refused."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Endpoint 5: what is wrong with a call is told at once, and in order (decisions 1, 3)."""
+"""Endpoint 5: all faults of a call are named at once, and in order."""
 
 from typing import Any
 

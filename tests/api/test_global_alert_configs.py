@@ -1,4 +1,4 @@
-"""Global alert configurations over HTTP: endpoints 3 and 4, their scope, their siblings (contract 2.4)."""
+"""Global alert configurations over HTTP: endpoints 3 and 4, their scope, and the other routes."""
 
 from typing import Any
 

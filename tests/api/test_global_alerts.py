@@ -1,4 +1,4 @@
-"""The alerts of global configurations, over all projects (decisions 2, 6 "endpoints")."""
+"""The alerts of global configurations, over all projects."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The roles of teams in projects (decisions 3 "users, teams")."""
+"""The roles of teams in projects."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Hosts made by hand and found (decisions 8 "hosts")."""
+"""Hosts created by hand, and found."""
 
 from typing import Any
 from urllib.parse import quote

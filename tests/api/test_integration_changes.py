@@ -1,4 +1,4 @@
-"""What writing an integration tells, and what happens when several do it at once (decisions 3, 4)."""
+"""The events of writing an integration, and what happens when several callers write it at once."""
 
 from datetime import datetime
 from typing import Any

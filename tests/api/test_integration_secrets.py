@@ -1,4 +1,4 @@
-"""Secrets of integrations: shown redacted, taken back unchanged, found nowhere (decisions 5 "redaction")."""
+"""Secrets of integrations: shown redacted, accepted back unchanged, found nowhere."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Integrations of a project: endpoints 12 to 14, and writing them (contract 2.8, decisions 7)."""
+"""Integrations of a project: endpoints 12 to 14, and writing them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The access lists of keys over HTTP (decisions 3 "keys", "enforcement")."""
+"""The access lists of keys over HTTP."""
 
 from typing import Any
 

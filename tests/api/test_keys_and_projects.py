@@ -1,4 +1,4 @@
-"""Projects: who may make them, and what is refused (decisions 2, 3)."""
+"""Projects: who may create them, and what is refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Documents that grew: what was read can be written back; and how far a team grows (decisions 1, 3)."""
+"""Documents that grew: what was read can be written back; and how far a team grows."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When an access list entry was last used (decisions 3 "access list": at most one write a minute)."""
+"""When an access list entry was last used: written at most once a minute."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Everything the router has is reached by links from the root (contract 2.10, decisions 1 "entity links")."""
+"""Links from the root lead to every GET route, except lookups by name."""
 
 import re
 from collections.abc import Iterator, Mapping

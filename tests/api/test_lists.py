@@ -1,4 +1,4 @@
-"""List documents: pages, links, counts (contract 2.1, 4.1; decisions 1 "list links")."""
+"""List documents: pages, links, counts."""
 
 from ipaddress import ip_network
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was sealed with an encryption key that is gone: it is sent anew, nothing breaks (decisions 10)."""
+"""Secrets whose encryption key is gone: they can be sent anew, and nothing else breaks."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Maintenance windows over HTTP: endpoint 7 with its [+] siblings (contract 2.7, decisions 6 "window")."""
+"""Maintenance windows over HTTP: created (endpoint 7), listed, read, changed, deleted."""
 
 from datetime import datetime, timedelta
 from typing import Any

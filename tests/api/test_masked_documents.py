@@ -1,4 +1,4 @@
-"""What readers see of an automation document is kept beside it (decisions 9 "secrets")."""
+"""An automation document is stored together with its redacted form, which readers see."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Measurements of hosts and databases over time (decisions 8 "measurements")."""
+"""Measurements of hosts and databases over time."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""`/metrics`: what Prometheus is told, and who may ask (decisions 1 "base paths", 10)."""
+"""`/metrics`: what Prometheus gets, and who may ask."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network

@@ -1,4 +1,4 @@
-"""Credentials a notification leaves out are those of the project's integration (decisions 5)."""
+"""Credentials that a notification leaves out come from the project's integration."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who was told of an alert or an event, and why somebody was not (decisions 6 "endpoints")."""
+"""Who was notified of an alert or an event, and why a recipient was not."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

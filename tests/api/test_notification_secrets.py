@@ -1,4 +1,4 @@
-"""Secrets of notifications: shown redacted, and taken back as they were shown (decisions 5 "id")."""
+"""Secrets of notifications: shown redacted, and accepted back as they were shown."""
 
 from typing import Any
 

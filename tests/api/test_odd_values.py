@@ -1,4 +1,4 @@
-"""Values that are JSON and cannot be kept: every route names where they stand (decisions 1 "bodies")."""
+"""Values that are JSON and cannot be stored: every route names the field."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -101,7 +101,7 @@ class TestEveryRoute:
 
     def test_links_are_an_array(self, route: Route) -> None:
         if is_automation(route):
-            return  # it has none, and keeps a section of that name (decisions 10)
+            return  # it has no links, and keeps a section of that name
         body = BODIES[str(route)]
         for links in NO_ARRAYS:
             one = {**(body[0] if route.takes_array else body), "links": links}

@@ -1,4 +1,4 @@
-"""The order of checks over every route (decisions 1 "order of checks", "methods").
+"""The order of checks over every route.
 
 429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
 400 query · 400 body.
@@ -243,7 +243,7 @@ class TestBodies:
 
     def test_an_unknown_field_is_named(self, route: Route) -> None:
         if route.viewset.bodies[route.action] is AutomationConfigDocument:
-            return  # it keeps what it does not list (decisions 9)
+            return  # it keeps unknown fields
         path = route.path(self.known)
         document, field = {"no such field": 1}, "no such field"
         body, named = ([document], f"[0].{field}") if route.takes_array else (document, field)

@@ -1,4 +1,4 @@
-"""The events of an organization: its own, and those of its projects that concern it (decisions 4)."""
+"""The events of an organization: its own, and events of its projects that concern it."""
 
 from typing import Any
 

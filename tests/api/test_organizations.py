@@ -1,4 +1,4 @@
-"""Organizations: who sees them, renames them, deletes them, and what goes with one (decisions 2, 3)."""
+"""Organizations: who sees them, renames them, deletes them, and what is deleted with one."""
 
 from typing import Any
 from urllib.parse import quote

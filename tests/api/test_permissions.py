@@ -1,4 +1,4 @@
-"""The permission matrix over HTTP, derived from what the views declare (decisions 2, architecture habit 4).
+"""The permission matrix over HTTP, derived from what the views declare.
 
 Which role implies which is tested by hand in tests/unit/opsapi/test_roles.py.
 """

@@ -1,4 +1,4 @@
-"""Projects found by name, changed, and deleted for everybody at once (decisions 2, 3)."""
+"""Projects found by name, changed, and deleted for everybody at once."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Refusals name what was sent and what would be taken; what can never hold is refused (decisions 1, 5)."""
+"""Refusals name what was sent and what is allowed; matchers that can never match are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A report that is sent again with its Idempotency-Key is stored once (decisions 8 "repeats")."""
+"""A report that is sent again with its Idempotency-Key is stored once."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an event of a report may name (decisions 4), and what a database may be called."""
+"""What an event of a report may name, and what a database may be called."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Agent reports: what is taken, what is refused, all or nothing (decisions 8 "agent report")."""
+"""Agent reports: what is accepted, what is refused, all or nothing."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""`POST …/alerts/{id}/notifications/{id}/resend`: what failed is sent again (decisions 10)."""
+"""`POST …/alerts/{id}/notifications/{id}/resend`: a failed notification is sent again."""
 
 from typing import Any
 

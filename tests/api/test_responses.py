@@ -1,4 +1,4 @@
-"""What every response has: headers, envelope, pretty, HEAD, trailing slash (decisions 1)."""
+"""What every response has: headers, envelope, pretty, HEAD, trailing slash."""
 
 import json
 import re

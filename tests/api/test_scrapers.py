@@ -1,4 +1,4 @@
-"""How scrapers authenticate: HTTP Basic with credentials of the SCRAPER integration (decisions 2, row 15)."""
+"""How scrapers authenticate: HTTP Basic with the credentials of the SCRAPER integration."""
 
 import base64
 from collections.abc import Mapping

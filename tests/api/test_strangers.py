@@ -1,4 +1,4 @@
-"""What those who share no organization cannot learn of each other (decisions 2 row "/users", decisions 3)."""
+"""What users who share no organization cannot learn of each other."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who is in a team (decisions 3 "users, teams")."""
+"""The members of a team."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Teams of an organization (decisions 3 "users, teams")."""
+"""Teams of an organization."""
 
 from typing import Any
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Changing the roles of users: who may, what stays, who is told (decisions 2 row "/users", decisions 3)."""
+"""Changing the roles of users: who may, what stays, which events record it."""
 
 from typing import Any
 

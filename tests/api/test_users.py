@@ -1,4 +1,4 @@
-"""Users: who sees whom, and who makes them (decisions 2 row "/users", decisions 3)."""
+"""Users: who sees whom, and who creates them."""
 
 from typing import Any
 from urllib.parse import quote

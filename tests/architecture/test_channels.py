@@ -17,7 +17,6 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from integrations import channels
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
-from integrations.fields import FieldSet
 from integrations.models import Integration
 from integrations.scraper import SCRAPER
 from integrations.types import INTEGRATION_TYPES
@@ -110,9 +109,8 @@ def test_its_fields_name_each_other_and_its_settings_exist(channel: Channel) -> 
     assert set(channel.base_url_settings) <= set(READ)
 
 
-@pytest.mark.parametrize(
-    "kind", [*NOTIFICATION_TYPES.values(), *INTEGRATION_TYPES.values()], ids=lambda kind: kind.type
-)
-def test_the_documents_name_it(kind: FieldSet) -> None:
-    decisions = (ROOT / "docs/decisions.md").read_text()
-    assert f"| {kind.type} | {kind.label} |" in decisions
+@EACH
+def test_the_glossary_names_it(channel: Channel) -> None:
+    rows = (ROOT / "docs/glossary.md").read_text().casefold().splitlines()
+    name = f"`{channel.type}`".casefold()
+    assert [row for row in rows if row.startswith(f"| {channel.label.casefold()}") and name in row]

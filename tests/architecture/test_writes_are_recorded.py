@@ -1,4 +1,4 @@
-"""Every write route records who did what from where, and what changed (decisions 3 "events", 4 "diffs").
+"""Every write route records who did what from where, and what changed.
 
 A new one needs a row here.
 """

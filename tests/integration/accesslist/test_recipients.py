@@ -1,4 +1,4 @@
-"""Who is told as the holder of a role, as a user, as a team's member (decisions 7 "GROUP and ORG")."""
+"""Who is notified as the holder of a role, as a user, or as a member of a team."""
 
 from collections.abc import Collection
 

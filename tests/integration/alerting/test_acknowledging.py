@@ -1,4 +1,4 @@
-"""What acknowledging an alert sets going (decisions 6 "acknowledged", "what is told")."""
+"""What follows from acknowledging an alert."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Another delay reaches alerts that are still tracked (decisions 5 "writing back", 6 "status")."""
+"""A changed delay reaches alerts that are still TRACKING."""
 
 from contextlib import closing
 from datetime import timedelta

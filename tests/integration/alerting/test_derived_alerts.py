@@ -1,4 +1,4 @@
-"""From what the fleet concludes to alerts that open and close (decisions 6, 8 "derived signals")."""
+"""From events that the platform derives to alerts that open and close."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What becomes of a replica set, a shard and a cluster when a host stands alone (decisions 8, 6)."""
+"""What becomes of a replica set, a shard and a cluster when a host becomes standalone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A deleted project's end: what is still told, and how its rows are taken away (decisions 3, 6)."""
+"""The end of a deleted project: which notifications still go out, and how its rows are deleted."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""Notifications of a configuration replaced: which stay, and what becomes of the others (decisions 5)."""
+"""Notifications of a configuration replaced: which stay, and what becomes of the others."""
 
 from collections.abc import Mapping
 from datetime import timedelta

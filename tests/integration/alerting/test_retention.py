@@ -1,4 +1,4 @@
-"""How long events, alerts and signals that were set aside are kept (decisions 4, 10)."""
+"""How long events, alerts and signals that were set aside are kept."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Which configurations look at which projects (decisions 5 "scope"), and what finding them costs."""
+"""Which configurations cover which projects, and what finding them costs."""
 
 import json
 from collections.abc import Iterator, Mapping

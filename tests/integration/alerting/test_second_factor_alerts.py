@@ -1,4 +1,4 @@
-"""Alerts about users without a second factor, of a project and of its organization (decisions 5)."""
+"""Alerts about users without a second factor, of a project and of its organization."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Maintenance windows as delivery sees them, and what a change of them sets going (decisions 6)."""
+"""Maintenance windows in delivery, and what follows from changing them."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Clusters and agents, as reports make them, over the API (decisions 8 "agent report")."""
+"""Clusters and agents, as reports create them, over the API."""
 
 from typing import Any
 

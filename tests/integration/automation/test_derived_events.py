@@ -1,4 +1,4 @@
-"""What ingestion concludes from a report and what was known before (decisions 8 "derived signals")."""
+"""The events that ingestion derives from a report and from what was known before."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Hosts renamed and deleted by hand, over the API (decisions 8 "hosts")."""
+"""Hosts renamed and deleted by hand, over the API."""
 
 from typing import Any
 

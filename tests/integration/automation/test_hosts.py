@@ -1,4 +1,4 @@
-"""Hosts that go or move: who is told, what is left, what races (decisions 8 "hosts")."""
+"""Hosts that are deleted or move: who is notified, what is left, what races."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who should report and does not, and the platform's own absence (decisions 8 "derived signals")."""
+"""Agents and hosts that should report and do not, and the platform's own absence."""
 
 from datetime import UTC, datetime, timedelta
 

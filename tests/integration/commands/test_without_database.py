@@ -1,4 +1,4 @@
-"""What commands say when the database is away or empty: one line (decisions 3 "shell")."""
+"""Commands say in one line that the database is away or empty."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who changes whose roles (decisions 2, row "/users"): every role against every scope."""
+"""Who changes whose roles: every role against every scope."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""By which doors of the API somebody changes what a key holds (decisions 3 "keys")."""
+"""By which routes of the API a caller changes what a key holds."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which roles may be given, where, and by whom (decisions 2, 3 "keys"): every role in every scope."""
+"""Which roles may be granted, where, and by whom: every role in every scope."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

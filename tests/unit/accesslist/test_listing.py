@@ -1,4 +1,4 @@
-"""For whom lists hold, and who may change those of keys (decisions 2, 3)."""
+"""For whom access lists apply, and who may change those of keys."""
 
 import pytest
 

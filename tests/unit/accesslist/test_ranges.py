@@ -1,4 +1,4 @@
-"""Ranges of addresses as they are written, and compared (decisions 3)."""
+"""Ranges of addresses as they are written, and compared."""
 
 import pytest
 

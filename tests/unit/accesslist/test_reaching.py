@@ -1,4 +1,4 @@
-"""Which access list keeps a caller out, and whom another list would (decisions 3 "enforcement")."""
+"""Which access list refuses a caller, and whom another list would refuse."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Whether an alert is acknowledged, and what a request makes of that (decisions 6 "acknowledged")."""
+"""Whether an alert is acknowledged, and what a request to acknowledge it changes."""
 
 from datetime import UTC, datetime, timedelta
 

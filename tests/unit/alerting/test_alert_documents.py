@@ -1,4 +1,4 @@
-"""Which fields an alert's document has (contract 2.6, decisions 6 "other fields")."""
+"""Which fields the document of an alert has."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

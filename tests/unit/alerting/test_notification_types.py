@@ -1,4 +1,4 @@
-"""The table of notification types: what each goes out by, and with whose credentials (decisions 5, 7)."""
+"""The table of notification types: the channels of each, and whose credentials it uses."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Maintenance windows: where one stands (decisions 6 "window")."""
+"""Maintenance windows: whether a window is pending, active or over."""
 
 from datetime import UTC, datetime, timedelta
 

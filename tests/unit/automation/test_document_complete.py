@@ -1,4 +1,4 @@
-"""What a checked automation document becomes: defaults, older names, read-only names (decisions 9)."""
+"""What a checked automation document becomes: defaults, older names, read-only names."""
 
 from copy import deepcopy
 from typing import Any

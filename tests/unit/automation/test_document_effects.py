@@ -1,4 +1,4 @@
-"""What a dry run says would happen to the processes (decisions 9)."""
+"""What a dry run says would happen to the processes."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a document that is sent becomes (decisions 9)."""
+"""Whether a document that was sent is refused or becomes the next version."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rules between fields of the automation document, and with the stored one (decisions 9)."""
+"""Rules between fields of the automation document, and with the stored revision."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The automation document against contract 2.14: every field by type and necessity, faults named."""
+"""The automation document against its schema: every listed field by type and necessity, faults named."""
 
 import re
 from collections.abc import Iterator

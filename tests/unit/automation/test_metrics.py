@@ -1,4 +1,4 @@
-"""Metrics: the whole list of decisions 5, each with its base unit, kind, engines and meaning."""
+"""Metrics: the whole list, written out by hand, each with its base unit, kind, engines and meaning."""
 
 import pytest
 

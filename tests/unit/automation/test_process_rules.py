@@ -1,4 +1,4 @@
-"""How far processes have come, of those wanted and those reported (decisions 9 "automationStatus")."""
+"""How far processes have come, of the wanted and the reported processes."""
 
 import pytest
 

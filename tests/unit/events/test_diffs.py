@@ -1,4 +1,4 @@
-"""Diffs: what changed between two documents, as events show it (decisions 4)."""
+"""Diffs: the changes between two documents, as events show them."""
 
 import pytest
 

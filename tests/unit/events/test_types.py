@@ -1,4 +1,4 @@
-"""The table of event types, against the names of decisions 3 and 5 written out by hand."""
+"""The table of event types, against their names written out by hand."""
 
 import copy
 from collections.abc import Callable

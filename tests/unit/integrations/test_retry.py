@@ -11,7 +11,7 @@ FIRST = datetime(2026, 11, 21, 7, 0, 0, tzinfo=UTC)
 
 
 def expected_status(status: int) -> DeliveryStatus:
-    """Decisions 7, written out again."""
+    """The rule of retries, written out again."""
     if status in range(200, 300):
         return DeliveryStatus.DELIVERED
     return DeliveryStatus.RETRY if status in {408, 425, 429, *range(500, 600)} else DeliveryStatus.FAILED

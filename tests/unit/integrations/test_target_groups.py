@@ -1,4 +1,4 @@
-"""What a scraper is told of hosts (decisions 8 "discovery")."""
+"""What a scraper learns of hosts."""
 
 import pytest
 

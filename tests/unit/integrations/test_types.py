@@ -1,4 +1,4 @@
-"""What every type of integration declares (decisions 7)."""
+"""What every type of integration declares."""
 
 from typing import Any
 

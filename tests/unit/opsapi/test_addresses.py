@@ -1,4 +1,4 @@
-"""Who calls, out of what proxies write (decisions 3 "enforcement")."""
+"""The address of the caller, from what proxies write."""
 
 from ipaddress import ip_address, ip_network
 

@@ -1,4 +1,4 @@
-"""Times on the wire: what goes out, what is taken, what is refused (decisions 1 "timestamps")."""
+"""Times in documents and queries: how they are written, accepted and refused."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -161,7 +161,7 @@ def test_default_and_allowed_values_are_written_down(
 
 def test_a_list_is_read_and_its_default_written_down() -> None:
     assert read("words", ["a", "b"], allowed="names") == ["a", "b"]
-    assert environment.READ[NAME] == Setting(NAME, "a,b", "names, by comma")
+    assert environment.READ[NAME] == Setting(NAME, "a,b", "names, separated by commas")
 
 
 def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Fields of documents: each takes exactly one JSON type, within its bounds (decisions 1 "bodies")."""
+"""Fields of documents: each accepts exactly one JSON type, within its bounds."""
 
 from datetime import UTC, datetime
 from math import inf

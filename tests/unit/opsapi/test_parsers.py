@@ -1,4 +1,4 @@
-"""Reading a body: strictly JSON, and an object; its values are for the fields (decisions 1 "bodies")."""
+"""Reading a body: strictly JSON, and an object; fields check its values."""
 
 import io
 import json

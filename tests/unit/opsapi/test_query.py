@@ -1,4 +1,4 @@
-"""Query parameters: what each takes, and that every wrong one is named (contract 4.1, decisions 1)."""
+"""Query parameters: what each accepts, and that every wrong parameter is named."""
 
 from typing import Any
 

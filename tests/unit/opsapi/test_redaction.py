@@ -1,4 +1,4 @@
-"""Redaction: what of a secret may be shown (contract 2.1, decisions 5)."""
+"""Redaction: how much of a secret may be shown."""
 
 import pytest
 

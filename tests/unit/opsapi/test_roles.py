@@ -1,4 +1,4 @@
-"""Roles: what each implies, written by hand from decisions 2, and where a grant reaches."""
+"""Roles: what each implies, written by hand, and the scopes in which a grant counts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON as it is sent: every number PostgreSQL may hand back (decisions 1 "representation")."""
+"""JSON as it is sent: every number that PostgreSQL may hand back."""
 
 import json
 from typing import Any

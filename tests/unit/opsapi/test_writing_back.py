@@ -1,4 +1,4 @@
-"""Read-only fields in what is sent: they may say what is stored, and nothing else (decisions 10)."""
+"""Read-only fields in what is sent: they may say what is stored, and nothing else."""
 
 from collections.abc import Mapping
 from math import inf
