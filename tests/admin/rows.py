@@ -38,7 +38,7 @@ from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import DeliveryStatus, IntegrationType, SecretKind
+from integrations.choices import DeliveryStatus, SecretKind
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -105,7 +105,7 @@ def fill(project: Project) -> None:
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
     _fill_alerting(project, host)
-    make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
+    make_integration(project, "SCRAPER", password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
@@ -189,7 +189,7 @@ def _service_notifications() -> Iterator[dict[str, Any]]:
             for name, field in kind.secret_fields.items()
         }
         if secrets:
-            yield {"typeName": kind.type.value, "delayMin": 0, **kind.example, **secrets}
+            yield {"typeName": kind.type, "delayMin": 0, **kind.example, **secrets}
 
 
 def record_event(project: Project, hostname: str = "db1") -> Event:

@@ -111,7 +111,10 @@ class TestMaking:
             ({"notifications[0].intervalMin": "4"}, "Must be from 5 to 525600."),
             ({"notifications[0].intervalMin": "often"}, "Must be an integer."),
             ({"notifications[0].emailAddress": "nobody"}, "Is not an e-mail address."),
-            ({"notifications[0].typeName": "PAGER_SERVICE"}, "Is required: the project has no PAGER_SERVICE"),
+            (
+                {"notifications[0].typeName": "PAGER_SERVICE"},
+                "Is required: the project has no PagerDuty (PAGER_SERVICE)",
+            ),
             ({"notifications[0].typeName": "ADMIN"}, "ADMIN is for global alert configurations only."),
             ({"notifications[0].typeName": ""}, "Is required."),
             ({"matchers[0].value": HOSTILE}, "Is required."),
@@ -168,7 +171,7 @@ class TestMaking:
     def test_without_script_the_fields_of_other_types_are_no_hindrance(
         self, type_name: str, console: Client, project: Project
     ) -> None:
-        kind = NOTIFICATION_TYPES[type_name]  # type: ignore[index]  # a StrEnum's value is its member
+        kind = NOTIFICATION_TYPES[type_name]
         typed = typed_in(shown(console, f"{ADD}?group=global"))
         typed |= {
             "eventTypeName": ["HOST_DOWN"],

@@ -12,7 +12,6 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, Team
 from alerting.models import AlertConfig, MaintenanceWindow, Notification
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.roles import Role
@@ -85,7 +84,7 @@ def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project
 
 
 def test_a_channel_of_the_integration_is_named(console: Client, project: Project) -> None:
-    make_integration(project, IntegrationType.CHAT_SERVICE, channelName="night")
+    make_integration(project, "CHAT_SERVICE", channelName="night")
     config = make_config(project, notifications=[{"typeName": "CHAT_SERVICE", "delayMin": 0}])
     token = Integration.objects.get().fields["apiToken"]
     notified_by(config, recipient=token)

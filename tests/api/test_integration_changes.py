@@ -8,7 +8,6 @@ import time_machine
 
 from accesslist.models import Project
 from events.models import Event
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from tests.api import bodies
@@ -124,8 +123,8 @@ def test_a_secret_that_looks_the_same_is_told_to_be_another(
     owner: ApiClient, path: str, project: Project, row: tuple[str, str, str, str, str]
 ) -> None:
     name, field, old, new, shown = row
-    before = make_integration(project, IntegrationType(name), **{field: old}).updated
-    sent: dict[str, Any] = {**INTEGRATION_TYPES[IntegrationType(name)].example, field: new}
+    before = make_integration(project, name, **{field: old}).updated
+    sent: dict[str, Any] = {**INTEGRATION_TYPES[name].example, field: new}
     assert owner.put(f"{path}/{name}", sent).json()[field] == shown
     assert Integration.objects.get().updated > before
     event = Event.objects.get(event_type="INTEGRATION_CHANGED_AUDIT")

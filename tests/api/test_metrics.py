@@ -159,7 +159,7 @@ def test_attempts_of_deliveries_are_counted_and_timed(settings: Settings) -> Non
         counted("delivery_attempts_total", 1, **labels),
         counted("delivery_seconds_count", 1, channel="WEBHOOK"),
     ):
-        deliver(ChannelType.WEBHOOK, {"url": "http://127.0.0.1:9/"}, make_message(), now=NOW)
+        deliver(ChannelType("WEBHOOK"), {"url": "http://127.0.0.1:9/"}, make_message(), now=NOW)
 
 
 def test_what_processes_share_is_read_from_their_files(

@@ -8,7 +8,6 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, Project
-from integrations.choices import IntegrationType
 from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
@@ -117,7 +116,7 @@ def test_they_open_nothing_else(owner: ApiClient, scraped: Project, path: str) -
 
 
 def test_another_types_secrets_are_no_credentials(project: Project, path: str) -> None:
-    make_integration(project, IntegrationType.WEBHOOK, secret=PASSWORD)
+    make_integration(project, "WEBHOOK", secret=PASSWORD)
     assert ask(path).status_code == 401
 
 

@@ -12,7 +12,7 @@ from automation.models import Host
 from events.models import Event
 from events.services import event_record
 from events.types import EventType
-from integrations.choices import IntegrationType
+from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
@@ -148,7 +148,7 @@ MAKERS: Mapping[str, Maker] = {
         project.id, bodies.report(hostname=f"agent{number}")
     ),
     "/groups/<group_id>/integrations": lambda owner, project, number: make_integration(
-        project, list(IntegrationType)[number]
+        project, list(INTEGRATION_TYPES)[number]
     ),
     "/groups/<group_id>/automationConfig/revisions": lambda owner, project, number: owner.put(
         f"/groups/{project.id}/automationConfig",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from alerting.serializers.notifications import DOCUMENTS as NOTIFICATIONS
 from alerting.serializers.notifications import NotificationDocument
-from integrations.choices import IntegrationType
 from opsapi import clock
 from opsapi.api.catalogue import CATALOGUE
 from opsapi.api.documents import Document, read_array
@@ -36,7 +35,7 @@ def reader(taken: Any) -> Callable[[Any], Any]:
     context = {
         "now": clock.now(),
         "stored": {"eventTypeName": "HOST_DOWN"},
-        "type": IntegrationType.WEBHOOK,
+        "type": "WEBHOOK",
         "group_id": "a" * 24,
     }
     if isinstance(taken, list):

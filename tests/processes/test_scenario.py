@@ -60,10 +60,10 @@ def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(story: Sto
     _assert_told_once(story, "alert.open", "OPEN", alert)
 
     story.report(reachable=True)
-    eventually(lambda: story.is_told("alert.close", "RESOLVED"))
+    eventually(lambda: story.is_told("alert.close", "CLOSED"))
     (closed,) = story.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
-    _assert_told_once(story, "alert.close", "RESOLVED", closed)
+    _assert_told_once(story, "alert.close", "CLOSED", closed)
     assert len(story.receiver.requests) == 2
 
 
@@ -183,7 +183,7 @@ def _assert_it_ends_as_if_nothing_had_happened(site: Site, story: Story) -> None
     (alert,) = story.alerts()
     assert alert["status"] == "OPEN"
     story.report(reachable=True)
-    _eventually_told(site, story, "alert.close", "RESOLVED")
+    _eventually_told(site, story, "alert.close", "CLOSED")
     (closed,) = story.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
     assert [name for name in story.log() if name in FLEET] == FLEET

@@ -71,13 +71,13 @@ def test_many_workers_and_forty_racing_reports_make_one_alert_that_is_told_once(
         assert logged == ["HOST_DOWN", "HOST_DOWN of alert"]
 
         _race(story, reachable=True)
-        eventually(lambda: story.is_told("alert.close", "RESOLVED") and site.is_idle(), START_SECONDS)
+        eventually(lambda: story.is_told("alert.close", "CLOSED") and site.is_idle(), START_SECONDS)
         (closed,) = story.alerts()
         assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
 
         told = [one.headers["X-Ops-Event"] for one in receiver.requests]
         assert told == ["alert.open", "alert.close"]
-        assert [len(story.mails(label)) for label in ("OPEN", "RESOLVED")] == [1, 1]
+        assert [len(story.mails(label)) for label in ("OPEN", "CLOSED")] == [1, 1]
         assert site.ask("SELECT count(*) FROM events_signal") == 0
 
 

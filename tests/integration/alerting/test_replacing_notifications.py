@@ -137,7 +137,7 @@ def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
     # What was being sent when it was taken out: nobody knows whether it arrived.
     Notification.objects.filter(setting_id=sms).update(lease_until=clock.now() - timedelta(seconds=1))
     deliver_all()
-    assert {channel.value for channel, _, _ in outside.sent} <= {"WEBHOOK", "SMS"}
+    assert {channel for channel, _, _ in outside.sent} <= {"WEBHOOK", "SMS"}
     assert not Notification.objects.filter(setting_id=email).exclude(status="DROPPED").exists()
 
 
@@ -150,7 +150,7 @@ def test_who_was_told_is_told_the_end_and_nothing_before_it(
     replace(config, EMAIL)
     outside.sent.clear()
     deliver_all(clock.now() + timedelta(hours=2))
-    assert [(channel.value, message.kind.value) for channel, _, message in outside.sent] == [
+    assert [(channel, message.kind.value) for channel, _, message in outside.sent] == [
         ("EMAIL", "alert.update")
     ]
     outside.sent.clear()
@@ -158,7 +158,7 @@ def test_who_was_told_is_told_the_end_and_nothing_before_it(
     evaluate()
     assert statuses(config) == ["CLOSED"]
     deliver_all(clock.now() + timedelta(hours=2))
-    sent = {channel.value: (message.kind.value, sent) for channel, sent, message in outside.sent}
+    sent = {channel: (message.kind.value, sent) for channel, sent, message in outside.sent}
     assert sent == {
         "EMAIL": ("alert.close", {"emailAddress": EMAIL["emailAddress"]}),
         "WEBHOOK": ("alert.close", {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}),

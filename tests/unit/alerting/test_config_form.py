@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import ConfigNotificationType
 from alerting.config_form.documents import document_of, stored_secrets, typed_of
 from alerting.config_form.inputs import InputKind
 from alerting.config_form.kinds import (
@@ -21,12 +20,13 @@ from alerting.rules.matching import fields_for
 from alerting.serializers.configs import AlertableType, AlertConfigDocument
 from alerting.serializers.global_configs import GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.ids import new_id
 from opsapi.redaction import MASK
 from tests.each import each
 
-TYPES = [name.value for name in NOTIFICATION_TYPES]
+TYPES = list(NOTIFICATION_TYPES)
 ALERTABLE = [spec for spec in EVENT_TYPES.values() if spec.alertable]
 COUNTED = {EventType.TOO_FEW_HEALTHY_MEMBERS.value, EventType.TOO_MANY_UNHEALTHY_MEMBERS.value}
 METRIC = {"metricName": "CONNECTIONS", "mode": "AVERAGE", "operator": "GREATER_THAN", "threshold": 1000.0}
@@ -35,7 +35,7 @@ COUNT = {"operator": "LESS_THAN", "threshold": 2.0, "units": "RAW"}
 
 def stored_notification(type_name: str, **changes: Any) -> dict[str, Any]:
     """A notification as answers show it."""
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    kind = NOTIFICATION_TYPES[type_name]
     beside = {"id": new_id(), "typeName": type_name, "delayMin": 5, "intervalMin": 30}
     return {**beside, **kind.shown(kind.example), **changes}
 
@@ -79,7 +79,7 @@ def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: b
 
 @each("type_name", TYPES)
 def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
-    declared = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    declared = NOTIFICATION_TYPES[type_name]
     asked = [one.name for one in KINDS[type_name].inputs]
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
@@ -196,7 +196,7 @@ def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: st
     boxes = {"notifications[0].emailEnabled": ["on"], "notifications[0].smsEnabled": ["on"]}
     typed = {**empty, **boxes, "notifications[0].typeName": [type_name]}
     (sent,) = document_of(typed, is_global=True)["notifications"]
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    kind = NOTIFICATION_TYPES[type_name]
     flags = {"emailEnabled": True, "smsEnabled": True} if kind.for_people else {}
     assert sent == {"typeName": type_name, **flags}
 
@@ -205,8 +205,10 @@ def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() 
     typed = {"eventTypeName": ["HOST_DOWN"], **typed_email(serviceKey="typed", roles="GROUP_OWNER")}
     with pytest.raises(ApiError) as refusal:
         AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
-    named = {one.field: one.message for one in refusal.value.bad_fields}
-    assert named == {f"notifications[0].{name}": "does not go with EMAIL" for name in ("serviceKey", "roles")}
+    faults = {(one.field, one.code) for one in refusal.value.bad_fields}
+    names = ("serviceKey", "roles")
+    assert faults == {(f"notifications[0].{name}", ErrorCode.INVALID_ATTRIBUTE) for name in names}
+    assert all("E-mail (EMAIL)" in one.message for one in refusal.value.bad_fields)
 
 
 def test_an_empty_form_is_an_empty_document() -> None:

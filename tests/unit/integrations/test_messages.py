@@ -17,7 +17,7 @@ from tests.unit.integrations.messages import make_message
             {"kind": MessageKind.INFORM, "is_test": True, "target": None},
             "[TEST] Test notification for Host down (project payments)",
         ),
-        ({"kind": MessageKind.CLOSE, "target": ""}, "[RESOLVED] Host down (project payments)"),
+        ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] Host down (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},
             "[OPEN] Host down: db1.example.com:27017 (project a Bcc: x@y.z)",

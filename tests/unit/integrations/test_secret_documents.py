@@ -2,7 +2,6 @@
 
 import pytest
 
-from integrations.choices import IntegrationType
 from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
@@ -15,7 +14,7 @@ STORED: Secrets = {"url": URL, "secret": SECRET}
 
 def document(secrets: Secrets) -> IntegrationDocument:
     """That of a webhook for which these are stored."""
-    return IntegrationDocument(context={"type": IntegrationType.WEBHOOK, "secrets": secrets})
+    return IntegrationDocument(context={"type": "WEBHOOK", "secrets": secrets})
 
 
 def test_the_redacted_form_stands_for_what_is_stored() -> None:

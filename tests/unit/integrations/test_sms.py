@@ -46,7 +46,7 @@ def test_an_account_cannot_lead_to_another_path() -> None:
     [
         (MessageKind.OPEN, "OPEN"),
         (MessageKind.UPDATE, "STILL OPEN"),
-        (MessageKind.CLOSE, "RESOLVED"),
+        (MessageKind.CLOSE, "CLOSED"),
         (MessageKind.INFORM, "EVENT"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.metrics_service import METRICS_SERVICE, send
+from integrations.channels.datadog import DATADOG, send
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -53,7 +53,7 @@ def failure_of(**changes: str) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(METRICS_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(DATADOG.kinds))
 @pytest.mark.parametrize("age", [0, 17, 500])
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind, age: int) -> None:
     message = make_message(kind=kind, occurred_at=NOW - timedelta(hours=age), link="https://ops.example/1")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE, send
+from integrations.channels.microsoft_teams import MICROSOFT_TEAMS, send
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -79,7 +79,7 @@ def failure_of(service: HttpReceiver, path: str = PATH) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(TEAM_CHAT_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(MICROSOFT_TEAMS.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     message = make_message(kind=kind, link="https://ops.example/alerts/1")
     send({"webhookUrl": service.url(PATH)}, message, now=NOW)

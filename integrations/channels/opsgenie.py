@@ -1,8 +1,8 @@
-"""OPS_ALERT_SERVICE: ops alerting, told by Opsgenie's alerts (decisions 7).
+"""Opsgenie (OPS_ALERT_SERVICE): alerts.
 
 https://docs.opsgenie.com/docs/alert-api: an alert is created, acknowledged and closed by its alias; 202
-when taken. https://docs.opsgenie.com/docs/response: what the other statuses mean.
-The REST API ends on 2027-04-05. Jira Service Management takes the same requests below another base URL,
+for an accepted request. https://docs.opsgenie.com/docs/response: what the other statuses mean.
+The REST API ends on 2027-04-05. Jira Service Management accepts the same requests below another base URL,
 which is a setting (https://jira.atlassian.com/browse/JSDCLOUD-14179).
 """
 
@@ -13,23 +13,25 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField
 from integrations.channels.http import in_header, origin_of
 from integrations.channels.incidents import (
-    KINDS,
     SOURCE,
     ServiceRequest,
     deliver_incident,
     document_text,
     place,
 )
-from integrations.choices import ChannelType, MessageKind, Region
+from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.fields import region_form
 from integrations.messages import Message, printable
+from opsapi.api.fields import Text
 
 MESSAGE_LIMIT = 130
 _TAG_LIMIT = 50
 _USER_LIMIT = 100
 _NOTE_LIMIT = 25_000
+_BASE_URLS = {Region.US: "OPSAPI_OPS_ALERT_US_BASE_URL", Region.EU: "OPSAPI_OPS_ALERT_EU_BASE_URL"}
 _ACTIONS: Mapping[MessageKind, str] = {
     MessageKind.ACKNOWLEDGE: "acknowledge",
     MessageKind.CLOSE: "close",
@@ -38,10 +40,10 @@ _ACTIONS: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The request of a message; an alert that is open already counts one with its alias as a repeat.
+    """The request of a message; an open alert counts a message with its alias as a repeat.
 
     Raises:
-        DeliveryError: when the key could not stand in a header.
+        DeliveryError: when the key cannot be part of a header.
     """
     headers = {"Authorization": f"GenieKey {in_header(config['apiKey'])}"}
     action = _ACTIONS.get(message.kind)
@@ -63,7 +65,7 @@ def _alert(message: Message) -> dict[str, object]:
         "details": dict(message.facts),
     }
     if message.kind is MessageKind.INFORM or message.is_test:
-        # The lowest: it opens no alert. How urgent the others are is for the account's own rules.
+        # The lowest: it opens no alert. The account's own rules decide how urgent the others are.
         alert["priority"] = "P5"
     return alert
 
@@ -80,7 +82,7 @@ def _action(message: Message) -> dict[str, object]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send it to the account's region, by default US; a test is closed again at once.
+    """Send the message to the account's region, by default US; close a test again at once.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -89,21 +91,33 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 def _base_url(config: Mapping[str, str]) -> str:
-    bases: Mapping[Region, str] = {
-        Region.US: settings.OPSAPI_OPS_ALERT_US_BASE_URL,
-        Region.EU: settings.OPSAPI_OPS_ALERT_EU_BASE_URL,
-    }
-    return bases[Region(config.get("region", Region.US))]
+    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
+    return base_url
 
 
-OPS_ALERT_SERVICE = Channel(
-    type=ChannelType.OPS_ALERT_SERVICE,
+OPSGENIE = Channel(
+    ChannelType("OPS_ALERT_SERVICE"),
+    "Opsgenie",
     fields=(
-        ConfigField("apiKey"),
-        ConfigField("region", required=False),
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="01234567-89ab-cdef-0123-456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="opsAlertApiKey",
+        ),
+        ChannelField(
+            "region",
+            "Region",
+            region_form(),
+            example=Region.EU.value,
+            notification_name="opsAlertRegion",
+        ),
     ),
-    kinds=KINDS,
     send=send,
     origin=lambda config: origin_of(_base_url(config)),
+    kinds=EVERY_KIND,
+    base_url_settings=tuple(_BASE_URLS.values()),
     keeps_state=True,
 )

@@ -1,9 +1,9 @@
-"""ON_CALL_SERVICE: an on-call service, told by Splunk On-Call's REST endpoint (decisions 7).
+"""Splunk On-Call (ON_CALL_SERVICE): incidents by its REST endpoint.
 
 https://help.splunk.com/splunk-observability-cloud/splunk-on-call/integrations-with-splunk-on-call/rest-endpoint-integration-for-splunk-on-call
 has the path and the message types, and
 https://help.splunk.com/en/splunk-observability-cloud/splunk-on-call/alerts/incident-fields-glossary the
-fields. The keys stand in the path: nothing may log or quote the URL.
+fields. The keys are in the path: nothing may log or quote the URL.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,12 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField, DeliveryError
 from integrations.channels.http import origin_of
-from integrations.channels.incidents import KINDS, SOURCE, ServiceRequest, deliver_json, document_text
-from integrations.choices import ChannelType, MessageKind
+from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_json, document_text
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message, joined, printable
+from opsapi.api.fields import Text
 
 DISPLAY_NAME_LIMIT = 512
 STATE_MESSAGE_LIMIT = 20_480
@@ -34,10 +35,10 @@ _TYPES: Mapping[MessageKind, str] = {
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
     """The request of a message; without a routing key the account's default routing applies.
 
-    A test is INFO whatever its kind: it shows on the timeline and opens nothing that had to be closed.
+    A test is INFO whatever its kind: the timeline shows it, and it opens nothing.
 
     Raises:
-        DeliveryError: when a key could not stand in a path.
+        DeliveryError: when a key cannot be part of a path.
     """
     keys = [_segment(key) for name in ("apiKey", "routingKey") if (key := config.get(name))]
     alert: dict[str, object] = {
@@ -60,14 +61,14 @@ def _acknowledgement(message: Message) -> dict[str, object]:
 
 
 def _segment(key: str) -> str:
-    # A dot segment would be taken away, and the request go to another path.
+    # Clients remove a dot segment: the request would go to another path.
     if key in {".", ".."}:
         raise DeliveryError("the API key or the routing key is not valid", retryable=False)
     return quote(key, safe="")
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send it.
+    """Send the message.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -75,14 +76,30 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     deliver_json(build_request(config, message, base_url=settings.OPSAPI_ON_CALL_BASE_URL), now=now)
 
 
-ON_CALL_SERVICE = Channel(
-    type=ChannelType.ON_CALL_SERVICE,
+SPLUNK_ON_CALL = Channel(
+    ChannelType("ON_CALL_SERVICE"),
+    "Splunk On-Call",
     fields=(
-        ConfigField("apiKey"),
-        ConfigField("routingKey", required=False),
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="01234567-89ab-cdef-0123-456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="onCallApiKey",
+        ),
+        ChannelField(
+            "routingKey",
+            "Routing key",
+            Text(required=False),
+            example="databases",
+            secret=SecretKind.TOKEN,
+            notification_name="onCallRoutingKey",
+        ),
     ),
-    kinds=KINDS,
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_ON_CALL_BASE_URL),
+    kinds=EVERY_KIND,
+    base_url_settings=("OPSAPI_ON_CALL_BASE_URL",),
     keeps_state=True,
 )

@@ -6,7 +6,7 @@ import pytest
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
-from integrations.channels.ops_alert_service import MESSAGE_LIMIT, build_request
+from integrations.channels.opsgenie import MESSAGE_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.each import each
 from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
@@ -84,7 +84,7 @@ def test_closing_says_nothing_of_who_acknowledged() -> None:
     request = request_of(kind=MessageKind.CLOSE, document={"acknowledgingUsername": "jane"})
     assert request.document == {
         "source": "Ops API",
-        "note": "[RESOLVED] Host down: db1.example.com:27017 (project payments)",
+        "note": "[CLOSED] Host down: db1.example.com:27017 (project payments)",
     }
 
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, build_request
+from integrations.channels.hipchat import HIPCHAT, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -34,7 +34,7 @@ def built(message: Message) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "red", True),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "red", True),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "green", True),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "green", True),
         ({"kind": MessageKind.INFORM}, "EVENT", "yellow", True),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "gray", False),
     ],
@@ -54,8 +54,8 @@ def test_it_notifies_of_title_and_facts(
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert GROUP_CHAT_SERVICE.kinds == told
-    assert not GROUP_CHAT_SERVICE.keeps_state
+    assert HIPCHAT.kinds == told
+    assert not HIPCHAT.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:

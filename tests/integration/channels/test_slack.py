@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.chat_service import CHAT_SERVICE, send
+from integrations.channels.slack import SLACK, send
 from integrations.choices import Fault, MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import closed, faults, provide
@@ -35,12 +35,12 @@ POSTED = closed(
     unfurl_links={"type": "boolean"},
     unfurl_media={"type": "boolean"},
 )
-AWAY = "the chat service could not post the message for now"
-BUSY = "the chat service takes no more messages for now"
-UNTRUSTED = "the chat service does not accept the API token"
+AWAY = "Slack could not post the message for now"
+BUSY = "Slack accepts no more messages for now"
+UNTRUSTED = "Slack does not accept the API token"
 UNSCOPED = "the API token may not post messages"
-CLOSED = "the channel does not take messages from the API token's owner"
-UNKNOWN = "the chat service refused the message"
+CLOSED = "the channel does not accept messages from the API token's owner"
+UNKNOWN = "Slack refused the message"
 
 
 def slack(request: ReceivedRequest) -> tuple[int, dict[str, Any]]:
@@ -74,7 +74,7 @@ def failure_of(message: Message | None = None, **changes: str) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(CHAT_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(SLACK.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
     [request] = service.requests
@@ -101,7 +101,7 @@ def test_a_wrong_token_fails_for_good() -> None:
 
 def test_an_unknown_channel_fails_for_good() -> None:
     failure = failure_of(channelName="#nobody")
-    assert (failure.reason, failure.retryable) == ("the chat service knows no such channel", False)
+    assert (failure.reason, failure.retryable) == ("Slack has no such channel", False)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_it_waits_as_long_as_an_answer_that_is_not_ok_asks(
 def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpReceiver, body: bytes) -> None:
     service.answer(200, {}, body)
     failure = failure_of()
-    assert failure.reason == "the receiver did not answer as a chat service does"
+    assert failure.reason == "the receiver did not answer as Slack does"
     assert failure.retryable
     assert (failure.fault, failure.perhaps_received) == (Fault.DESTINATION, True)
 

@@ -1,9 +1,9 @@
-"""PAGER_SERVICE: a paging service, told by the Events API v2 of PagerDuty (decisions 7).
+"""PagerDuty (PAGER_SERVICE): incidents by its Events API v2.
 
 https://github.com/PagerDuty/developer-docs/blob/main/docs/events-API-v2/02-Trigger-Events.md: trigger,
-acknowledge and resolve events of one dedup_key, and how long fields may be. 01-Overview.md beside it: 202
-when taken, 400 not to be tried again, 429 and 5xx to be.
-Integration keys of the Events API v1 are 32 characters too and go the same way (contract 2.4).
+acknowledge and resolve events of one dedup_key, and how long fields may be. 01-Overview.md next to it:
+202 for an accepted event, 400 for one not to try again, 429 and 5xx for one to try again.
+Integration keys of the Events API v1 have 32 characters too and are used the same way.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,12 @@ from functools import partial
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField
 from integrations.channels.http import origin_of
-from integrations.channels.incidents import KINDS, SOURCE, ServiceRequest, deliver_incident, place
-from integrations.choices import ChannelType, MessageKind
+from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_incident, place
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message, printable
+from opsapi.api.fields import Text
 from opsapi.clock import wire_time
 
 SUMMARY_LIMIT = 1024
@@ -31,7 +32,7 @@ _ACTIONS: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The event of a message; its key is the alert's, so that repeats and the end find the incident."""
+    """The event of a message; its key is the alert's, so that reminders and the end find the incident."""
     action = _ACTIONS[message.kind]
     event: dict[str, object] = {
         "routing_key": config["serviceKey"],
@@ -44,7 +45,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
 
 
 def _trigger(message: Message) -> dict[str, object]:
-    """What only a trigger event carries; what opens no alert is no more than an information."""
+    """What only a trigger event has; an event that opens no alert is of severity `info`."""
     lasting = message.kind is not MessageKind.INFORM and not message.is_test
     shown: dict[str, object] = {
         "client": SOURCE,
@@ -64,7 +65,7 @@ def _trigger(message: Message) -> dict[str, object]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send its event; a test is resolved again at once.
+    """Send the event of the message; resolve a test again at once.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -73,11 +74,21 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     deliver_incident(message, build, now=now)
 
 
-PAGER_SERVICE = Channel(
-    type=ChannelType.PAGER_SERVICE,
-    fields=(ConfigField("serviceKey"),),
-    kinds=KINDS,
+PAGERDUTY = Channel(
+    ChannelType("PAGER_SERVICE"),
+    "PagerDuty",
+    fields=(
+        ChannelField(
+            "serviceKey",
+            "Integration key",
+            Text(),
+            example="0123456789abcdef0123456789abcdef",
+            secret=SecretKind.TOKEN,
+        ),
+    ),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_PAGER_BASE_URL),
+    kinds=EVERY_KIND,
+    base_url_settings=("OPSAPI_PAGER_BASE_URL",),
     keeps_state=True,
 )

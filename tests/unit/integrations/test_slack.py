@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.chat_service import CHAT_SERVICE, build_request, read_error
+from integrations.channels.slack import SLACK, build_request, read_error
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -41,7 +41,7 @@ def texts(document: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED"),
         ({"kind": MessageKind.INFORM}, "EVENT"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST"),
     ],
@@ -68,8 +68,8 @@ def test_it_posts_title_and_facts_to_the_channel(changes: dict[str, Any], label:
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert CHAT_SERVICE.kinds == told
-    assert not CHAT_SERVICE.keeps_state
+    assert SLACK.kinds == told
+    assert not SLACK.keeps_state
 
 
 def test_it_shows_the_token_to_the_service_in_a_header_only() -> None:
@@ -160,4 +160,4 @@ def test_an_answer_of_something_else_is_tried_again(answer: bytes) -> None:
     with pytest.raises(DeliveryError) as caught:
         read_error(answer)
     assert caught.value.retryable
-    assert caught.value.reason == "the receiver did not answer as a chat service does"
+    assert caught.value.reason == "the receiver did not answer as Slack does"

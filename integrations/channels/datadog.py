@@ -1,4 +1,4 @@
-"""METRICS_SERVICE: a metrics service, told by Datadog's events (decisions 7).
+"""Datadog (METRICS_SERVICE): events.
 
 https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, lengths, hosts by region.
 """
@@ -10,17 +10,20 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind, Region
+from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
+from opsapi.api.fields import Text
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
 _KEY_LIMIT = 100
 _TAG_LIMIT = 200
 _OLDEST = timedelta(hours=17)
-"""The service refuses events of more than 18 hours ago; clocks differ."""
+"""The service refuses events that are older than 18 hours; clocks differ."""
+_BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
 _ALERT_TYPES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "error",
     MessageKind.UPDATE: "error",
@@ -35,7 +38,7 @@ def build_request(
     """The body and the headers of one attempt; all events of one alert have one aggregation key.
 
     Raises:
-        DeliveryError: where the key cannot stand in a header.
+        DeliveryError: when the key cannot be part of a header.
     """
     document: dict[str, Any] = {
         "title": printable(message.title, _TITLE_LIMIT),
@@ -52,7 +55,7 @@ def build_request(
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post it to the service of `config["region"]`, US when none is named; only the status is read.
+    """Post the event to the region `config["region"]`, by default US; only the status of the answer is read.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -62,15 +65,12 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 def _base_url(config: Mapping[str, str]) -> str:
-    bases: Mapping[Region, str] = {
-        Region.US: settings.OPSAPI_METRICS_US_BASE_URL,
-        Region.EU: settings.OPSAPI_METRICS_EU_BASE_URL,
-    }
-    return bases[Region(config.get("region", Region.US))]
+    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
+    return base_url
 
 
 def _happened(message: Message, now: datetime) -> datetime:
-    """When the event stands in the stream: a repeat is news of now, and so is what the service finds old."""
+    """The time of the event: now for a reminder, and for an event that is too old for the service."""
     if message.kind is MessageKind.UPDATE or now - message.occurred_at > _OLDEST:
         return now
     return message.occurred_at
@@ -85,11 +85,21 @@ def _tags(message: Message) -> list[str]:
     return [printable(f"{name}:{value}", _TAG_LIMIT) for name, value in values.items() if value]
 
 
-METRICS_SERVICE = Channel(
-    type=ChannelType.METRICS_SERVICE,
-    # A notification cannot name `region`, its integration can (decisions 5).
-    fields=(ConfigField("apiKey"), ConfigField("region", required=False)),
-    kinds=frozenset(_ALERT_TYPES),
+DATADOG = Channel(
+    ChannelType("METRICS_SERVICE"),
+    "Datadog",
+    fields=(
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="0123456789abcdef0123456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="metricsServiceApiKey",
+        ),
+        ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
+    ),
     send=send,
     origin=lambda config: origin_of(_base_url(config)),
+    base_url_settings=tuple(_BASE_URLS.values()),
 )

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from integrations.channels.pager_service import SUMMARY_LIMIT, build_request
+import pytest
+
+from integrations.channels.pagerduty import SUMMARY_LIMIT, build_request
 from integrations.choices import MessageKind
-from tests.each import each
 from tests.unit.integrations.messages import make_message, named_everywhere
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -53,7 +54,7 @@ def test_without_a_link_there_is_none() -> None:
     assert not event_of(link=None).keys() & {"client_url", "links"}
 
 
-@each(
+@pytest.mark.parametrize(
     ("kind", "action", "severity"),
     [
         (MessageKind.OPEN, "trigger", "critical"),

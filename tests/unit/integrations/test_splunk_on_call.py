@@ -6,7 +6,7 @@ import pytest
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
-from integrations.channels.on_call_service import build_request
+from integrations.channels.splunk_on_call import build_request
 from integrations.choices import MessageKind
 from tests.each import each
 from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere

@@ -1,7 +1,7 @@
-"""GROUP_CHAT_SERVICE: a group chat, told by a HipChat v2-shaped room notification (decisions 7).
+"""HipChat (GROUP_CHAT_SERVICE): room notifications by version 2 of its API.
 
-https://developer.atlassian.com/hipchat/guide/sending-messages, the API of a service that is gone; others
-speak it, and the settings say where one is.
+https://developer.atlassian.com/hipchat/guide/sending-messages. HipChat itself is gone; other servers speak
+its API, and a setting names one.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,11 @@ from urllib.parse import quote
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message, joined
+from opsapi.api.fields import Text
 
 _MESSAGE_LIMIT = 10_000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -31,10 +32,10 @@ _PATH_SEGMENTS = frozenset({".", ".."})
 def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
     """The body and the headers.
 
-    The message is HTML: in its text form a name such as `@all` would call everybody.
+    The message is HTML: in a message of text a name such as `@all` would notify everybody.
 
     Raises:
-        DeliveryError: where the token cannot stand in a header.
+        DeliveryError: when the token cannot be part of a header.
     """
     document = {
         "message": _html(message),
@@ -50,10 +51,10 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Notify the room `config["roomName"]`; what the receiver answers besides its status is not read.
+    """Notify the room `config["roomName"]`; only the status of the answer is read.
 
     Raises:
-        DeliveryError: on anything but a 2xx; for good where the settings name no such service.
+        DeliveryError: on anything but a 2xx; for good when the settings name no server.
     """
     url = _url(config["roomName"])
     body, headers = build_request(config, message)
@@ -63,10 +64,10 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 def _url(room: str) -> str:
     base = settings.OPSAPI_GROUP_CHAT_BASE_URL
     if not base:
-        raise DeliveryError("this installation names no group chat service", retryable=False)
+        raise DeliveryError("HipChat is not configured in this installation", retryable=False)
     if room in _PATH_SEGMENTS:
         # They would name another path than a room's.
-        raise DeliveryError("the room name cannot stand in a URL", retryable=False)
+        raise DeliveryError("the room name cannot be part of a URL", retryable=False)
     return f"{base}/v2/room/{quote(room, safe='')}/notification"
 
 
@@ -77,13 +78,21 @@ def _html(message: Message) -> str:
     return joined(lines, _MESSAGE_LIMIT, "<br>")
 
 
-GROUP_CHAT_SERVICE = Channel(
-    type=ChannelType.GROUP_CHAT_SERVICE,
+HIPCHAT = Channel(
+    ChannelType("GROUP_CHAT_SERVICE"),
+    "HipChat",
     fields=(
-        ConfigField("notificationToken"),
-        ConfigField("roomName"),
+        ChannelField(
+            "notificationToken",
+            "Notification token",
+            Text(),
+            example="token-0123456789",
+            secret=SecretKind.TOKEN,
+        ),
+        ChannelField("roomName", "Room", Text(max_length=200), example="oncall"),
     ),
-    kinds=frozenset(_COLOURS),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
+    base_url_settings=("OPSAPI_GROUP_CHAT_BASE_URL",),
+    place_field="roomName",
 )

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.metrics_service import METRICS_SERVICE, build_request
+from integrations.channels.datadog import DATADOG, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message, printable
 from tests.each import each
@@ -30,7 +30,7 @@ def built(message: Message, now: datetime = NOW) -> dict[str, Any]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "error", "normal"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "error", "normal"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "success", "normal"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "success", "normal"),
         ({"kind": MessageKind.INFORM}, "EVENT", "info", "normal"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "info", "low"),
     ],
@@ -51,8 +51,8 @@ def test_it_posts_an_event(changes: dict[str, Any], label: str, alert_type: str,
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert METRICS_SERVICE.kinds == told
-    assert not METRICS_SERVICE.keeps_state
+    assert DATADOG.kinds == told
+    assert not DATADOG.keeps_state
 
 
 def test_it_shows_the_key_to_the_service_in_a_header_only() -> None:

@@ -1,4 +1,4 @@
-"""CHAT_SERVICE: a chat service, told by Slack's chat.postMessage (decisions 7).
+"""Slack (CHAT_SERVICE): messages by chat.postMessage.
 
 https://api.slack.com/methods/chat.postMessage: refusals come with HTTP 200 and `ok: false`.
 https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts may be.
@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, Fault, MessageKind
+from integrations.choices import ChannelType, Fault, SecretKind
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
+from opsapi.api.fields import Text
 from opsapi.batches import batches
 
 _HEADER_LIMIT = 150
@@ -23,12 +24,12 @@ _FIELD_LIMIT = 2000
 _FIELDS_LIMIT = 10
 _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
-"""Bytes; the answer repeats the message, which is a few thousand."""
+"""In bytes; the answer repeats the message, which has a few thousand."""
 
 _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
-    ("the chat service takes no more messages for now", True, frozenset({"ratelimited", "rate_limited"})),
+    ("Slack accepts no more messages for now", True, frozenset({"ratelimited", "rate_limited"})),
     (
-        "the chat service could not post the message for now",
+        "Slack could not post the message for now",
         True,
         frozenset(
             {
@@ -42,7 +43,7 @@ _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
         ),
     ),
     (
-        "the chat service does not accept the API token",
+        "Slack does not accept the API token",
         False,
         frozenset({"not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"}),
     ),
@@ -51,11 +52,11 @@ _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
         False,
         frozenset({"missing_scope", "no_permission", "not_allowed_token_type", "access_denied"}),
     ),
-    ("the chat service knows no such channel", False, frozenset({"channel_not_found"})),
+    ("Slack has no such channel", False, frozenset({"channel_not_found"})),
     ("the API token's owner is not in the channel", False, frozenset({"not_in_channel"})),
     ("the channel is archived", False, frozenset({"is_archived"})),
     (
-        "the channel does not take messages from the API token's owner",
+        "the channel does not accept messages from the API token's owner",
         False,
         frozenset(
             {
@@ -67,7 +68,7 @@ _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
         ),
     ),
 )
-_UNKNOWN = ("the chat service refused the message", False)
+_UNKNOWN = ("Slack refused the message", False)
 _KNOWN: Mapping[str, tuple[str, bool]] = {
     error: (reason, retryable) for reason, retryable, errors in _REASONS for error in errors
 }
@@ -76,10 +77,10 @@ _KNOWN: Mapping[str, tuple[str, bool]] = {
 def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
     """The body and the headers.
 
-    Names of the fleet stand in plain text, escaped: none of them mentions anybody or becomes a link.
+    Names of the fleet are plain text, escaped: none of them mentions anybody or becomes a link.
 
     Raises:
-        DeliveryError: where the token cannot stand in a header.
+        DeliveryError: when the token cannot be part of a header.
     """
     document = {
         "channel": config["channelName"],
@@ -96,7 +97,7 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post it to `config["channelName"]` with `config["apiToken"]`.
+    """Post the message to `config["channelName"]` with `config["apiToken"]`.
 
     Raises:
         DeliveryError: on anything but a 2xx whose answer says `ok`.
@@ -116,14 +117,14 @@ def read_error(answer: bytes) -> str | None:
     """The error of an answer, None when the message was posted.
 
     Raises:
-        DeliveryError: to be tried again, where the answer is not one of chat.postMessage.
+        DeliveryError: to be tried again, when the answer is not one of chat.postMessage.
     """
     try:
         document = orjson.loads(answer)
     except orjson.JSONDecodeError:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
-        reason = "the receiver did not answer as a chat service does"
+        reason = "the receiver did not answer as Slack does"
         raise DeliveryError(
             reason, retryable=True, fault=Fault.DESTINATION, perhaps_received=True, reached=True
         )
@@ -156,13 +157,24 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-CHAT_SERVICE = Channel(
-    type=ChannelType.CHAT_SERVICE,
+SLACK = Channel(
+    ChannelType("CHAT_SERVICE"),
+    "Slack",
     fields=(
-        ConfigField("apiToken"),
-        ConfigField("channelName"),
+        ChannelField("apiToken", "API token", Text(), example="token-0123456789", secret=SecretKind.TOKEN),
+        ChannelField("channelName", "Channel", Text(max_length=200), example="oncall"),
+        # For people to read: no message needs it.
+        ChannelField(
+            "teamName",
+            "Team name",
+            Text(max_length=200, required=False),
+            example="operations",
+            in_notification=False,
+        ),
     ),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_CHAT_BASE_URL),
+    base_url_settings=("OPSAPI_CHAT_BASE_URL",),
+    place_field="channelName",
+    place_mark="#",
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE, build_request
+from integrations.channels.microsoft_teams import MICROSOFT_TEAMS, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.each import each
@@ -36,7 +36,7 @@ def lines(card: dict[str, Any]) -> list[str]:
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "attention"),
-        ({"kind": MessageKind.CLOSE}, "RESOLVED", "good"),
+        ({"kind": MessageKind.CLOSE}, "CLOSED", "good"),
         ({"kind": MessageKind.INFORM}, "EVENT", "accent"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "default"),
     ],
@@ -67,8 +67,8 @@ def test_it_is_a_message_with_one_card() -> None:
 
 def test_it_is_told_of_openings_repeats_ends_and_events_only() -> None:
     told = {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
-    assert TEAM_CHAT_SERVICE.kinds == told
-    assert not TEAM_CHAT_SERVICE.keeps_state
+    assert MICROSOFT_TEAMS.kinds == told
+    assert not MICROSOFT_TEAMS.keeps_state
 
 
 def test_it_links_to_the_alert() -> None:

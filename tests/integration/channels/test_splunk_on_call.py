@@ -11,7 +11,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.on_call_service import send
+from integrations.channels.splunk_on_call import send
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from tests.integration.channels.provider import faults, json_of, provide, strings

@@ -1,4 +1,4 @@
-"""TEAM_CHAT_SERVICE: a team chat, told by an Adaptive Card to a Teams Workflows URL (decisions 7).
+"""Microsoft Teams (TEAM_CHAT_SERVICE): an Adaptive Card to the URL of a workflow.
 
 https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook:
 the message around the card, 28 KB at most.
@@ -11,10 +11,11 @@ from typing import Any
 
 import orjson
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import deliver_over_http, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message
+from opsapi.api.fields import WebUrl
 
 _LINK_LIMIT = 2000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -27,7 +28,7 @@ _TEST_COLOUR = "default"
 
 
 def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers; the URL alone says who may send."""
+    """The body and the headers; the URL is the credential."""
     attachment = {
         "contentType": "application/vnd.microsoft.card.adaptive",
         "contentUrl": None,
@@ -38,7 +39,7 @@ def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the card to `config["webhookUrl"]`; what the receiver answers besides its status is not read.
+    """POST the card to `config["webhookUrl"]`; only the status of the answer is read.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -59,7 +60,7 @@ def _card(message: Message) -> dict[str, Any]:
         "version": "1.4",
         "body": [_line(title), *facts],
     }
-    # Title and facts are bounded; a link that is not stays out, or the whole card would be refused.
+    # Title and facts are bounded. A long link is left out, or the service would refuse the whole card.
     links = {label: url for label, url in message.links.items() if len(url) <= _LINK_LIMIT}
     if links:
         card["actions"] = [
@@ -73,14 +74,23 @@ def _line(*runs: dict[str, str]) -> dict[str, Any]:
 
 
 def _run(text: str, **style: str) -> dict[str, str]:
-    # No TextBlock or Fact: these read Markdown, and a name of the fleet could be a link.
+    # No TextBlock or Fact: they read Markdown, and a name of the fleet could become a link.
     return {"type": "TextRun", "text": text, **style}
 
 
-TEAM_CHAT_SERVICE = Channel(
-    type=ChannelType.TEAM_CHAT_SERVICE,
-    fields=(ConfigField("webhookUrl"),),
-    kinds=frozenset(_COLOURS),
+MICROSOFT_TEAMS = Channel(
+    ChannelType("TEAM_CHAT_SERVICE"),
+    "Microsoft Teams",
+    fields=(
+        ChannelField(
+            "webhookUrl",
+            "Webhook URL",
+            WebUrl(),
+            example="https://chat.example.com/workflows/0123456789",
+            secret=SecretKind.URL,
+            notification_name="teamChatWebhookUrl",
+        ),
+    ),
     send=send,
     origin=lambda config: origin_of(config["webhookUrl"]),
 )

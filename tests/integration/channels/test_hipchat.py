@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, send
+from integrations.channels.hipchat import HIPCHAT, send
 from integrations.choices import MessageKind
 from tests.integration.channels.provider import closed, faults, json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
@@ -51,7 +51,7 @@ def failure_of(**changes: str) -> DeliveryError:
     return caught.value
 
 
-@pytest.mark.parametrize("kind", sorted(GROUP_CHAT_SERVICE.kinds))
+@pytest.mark.parametrize("kind", sorted(HIPCHAT.kinds))
 def test_the_service_takes_every_kind_of_message(service: HttpReceiver, kind: MessageKind) -> None:
     send(CONFIG, make_message(kind=kind, link="https://ops.example/alerts/1"), now=NOW)
     [request] = service.requests
@@ -84,7 +84,7 @@ def test_a_room_is_one_segment_of_the_path(service: HttpReceiver, room: str, pat
 @pytest.mark.parametrize("room", [".", ".."])
 def test_a_room_that_would_be_another_path_fails_for_good(service: HttpReceiver, room: str) -> None:
     failure = failure_of(roomName=room)
-    assert (failure.reason, failure.retryable) == ("the room name cannot stand in a URL", False)
+    assert (failure.reason, failure.retryable) == ("the room name cannot be part of a URL", False)
     assert service.requests == []
 
 
@@ -93,7 +93,7 @@ def test_an_installation_that_names_no_service_fails_for_good(
 ) -> None:
     settings.OPSAPI_GROUP_CHAT_BASE_URL = ""
     failure = failure_of()
-    assert (failure.reason, failure.retryable) == ("this installation names no group chat service", False)
+    assert (failure.reason, failure.retryable) == ("HipChat is not configured in this installation", False)
     assert service.requests == []
 
 
