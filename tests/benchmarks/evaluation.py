@@ -16,14 +16,16 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import AlertConfig
 from automation.metrics import Metric, base_unit
-from automation.models import Host, Measurement
-from automation.selectors.hosts import host_state
+from automation.models import Host
+from automation.selectors.measurements import newest_measurements
+from automation.services.signals import host_signal_state
 from automation.units import Unit
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import signal_record
 from opsapi import clock
 from tests.factories.accesslist import ProjectFactory
+from tests.factories.automation import measure
 
 COUNTS = (10, 500, 5_000)
 _SIGNALS = 200
@@ -61,8 +63,7 @@ def _thresholds(now: datetime) -> Project:
         )
         for number in range(500)
     )
-    measured = {metric.value: [[now.isoformat(), 1.0]] for metric in metrics}
-    Measurement.objects.create(host=Host.objects.get(group=project), reported=now, metrics=measured)
+    measure(Host.objects.get(group=project), now, {metric: [(now, 1.0)] for metric in metrics})
     return project
 
 
@@ -80,8 +81,8 @@ def _project(configs: int, now: datetime) -> Project:
 
 def _milliseconds(project: Project) -> float:
     host = Host.objects.get(group=project)
-    measured = Measurement.objects.filter(host=host).values_list("id", flat=True).first()
-    payload = {"hosts": [{**host_state(host), "measurementId": measured}]}
+    measured = newest_measurements([host.id]).get(host.id)
+    payload = {"hosts": [host_signal_state(host, measured.at if measured else None)]}
     with transaction.atomic():
         for _ in range(_SIGNALS):
             signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload=payload, now=clock.now())
