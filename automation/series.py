@@ -35,12 +35,13 @@ SAMPLES_OF_HOST = _SAMPLES.format(database="''", old=OLD_SAMPLES_OF_HOST)
 """Metric, moment and number of each sample of a host; its parameters are `sample_parameters`."""
 _SAMPLES_OF_DATABASE = _SAMPLES.format(database="%(database)s", old=OLD_SAMPLES_OF_DATABASE)
 
-# The mean is taken of numerics: the sum of two great doubles may be none. Times are formatted here: per value
-# far cheaper than in Python.
+# The mean is taken of numerics: the sum of two great doubles may be none. A mean that is nearer to 0 than any
+# double is 0. Times are formatted here: per value far cheaper than in Python.
 _SERIES = """
-SELECT metric, to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), mean
+SELECT metric, to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+       CASE WHEN abs(mean) < 2.5e-324 THEN 0 ELSE mean::float8 END
   FROM (SELECT metric, date_bin(%(span)s, moment, '2000-01-01T00:00:00Z') AS bucket,
-               avg(number::text::numeric)::float8 AS mean
+               avg(number::text::numeric) AS mean
           FROM ({samples}) AS taken (metric, moment, number)
          WHERE moment >= %(start)s::timestamptz
            AND moment < date_trunc('second', %(end)s::timestamptz) + interval '1 second'

@@ -23,9 +23,12 @@ _GAVE_UP = "55P03"  # SQLSTATE: lock not available
 @transaction.atomic
 def days_make(days: Iterable[date]) -> None:
     """Make the partitions of these days that are not there."""
+    wanted = set(days)
+    if wanted <= set(days_there()):
+        return
     advisory_lock(_LOCK)
     with connection.cursor() as cursor:
-        for day in sorted(set(days) - set(days_there())):
+        for day in sorted(wanted - set(days_there())):
             name = partition_name(day)
             cursor.execute(_MAKE.format(name=name))
             cursor.execute(_ATTACH.format(name=name, begin=begin_of(day), end=begin_of(day) + DAY))
@@ -34,9 +37,7 @@ def days_make(days: Iterable[date]) -> None:
 def days_prepare(*, now: datetime) -> None:
     """Make the partitions of today and of the days to come."""
     today = now.astimezone(UTC).date()
-    wanted = {today + ahead * DAY for ahead in range(_AHEAD + 1)}
-    if wanted - set(days_there()):
-        days_make(wanted)
+    days_make(today + ahead * DAY for ahead in range(_AHEAD + 1))
 
 
 def day_drop(*, before: datetime) -> bool:
