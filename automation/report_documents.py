@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 
@@ -88,7 +88,8 @@ class SampleList(ListOf):
         What agents send is such, by the thousand: this is a fifth of the work of reading each as a document.
         """
         now: datetime = self.context["now"]
-        read_moment = lru_cache(maxsize=16)(self.child.fields["timestamp"].run_validation)
+        sample = cast(SampleDocument, self.child)
+        read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
         found: dict[Metric, list[tuple[datetime, float]]] = {}
         try:
             for one in data:

@@ -127,11 +127,11 @@ def deleted_host_purge() -> bool:
     host = deleted.select_for_update(skip_locked=True).first()
     if host is None:
         return False
-    sources = Source.objects.filter(host=host).values_list("id", flat=True)
-    deleted = delete_batch(Measurement.objects.filter(host=host), MEASUREMENTS_AT_ONCE) or readings_delete(
-        sources=sources, limit=MEASUREMENTS_AT_ONCE
-    )
-    if not deleted:
+    sources = list(Source.objects.filter(host=host).values_list("id", flat=True))
+    if not (
+        delete_batch(Measurement.objects.filter(host=host), MEASUREMENTS_AT_ONCE)
+        or readings_delete(sources=sources, limit=MEASUREMENTS_AT_ONCE)
+    ):
         host.delete()
     return True
 

@@ -24,7 +24,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
     sources = Source.objects.filter(**of_hosts)
     return (
         delete_batch(Measurement.objects.filter(**of_hosts), limit)
-        or readings_delete(sources=sources.values_list("id", flat=True), limit=limit)
+        or readings_delete(sources=list(sources.values_list("id", flat=True)), limit=limit)
         or delete_batch(sources, limit)
         or delete_batch(Database.objects.filter(**of_hosts), limit)
         or delete_batch(Host._base_manager.filter(group_id=group_id), limit)

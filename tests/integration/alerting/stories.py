@@ -9,6 +9,7 @@ from alerting.rules.story import MomentKind
 from alerting.selectors.story import AlertStory, alert_story
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
+from automation.metrics import Metric
 from automation.models import Host
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from tests.factories import automation
@@ -48,7 +49,7 @@ def window(project: Project, start: datetime, end: datetime) -> None:
 
 def measure(host: Host, moment: datetime, number: float, metric: str = "CONNECTIONS") -> None:
     """What one report measured."""
-    automation.measure(host, moment, **{metric: number})
+    automation.measure(host, moment, {Metric(metric): [(moment, number)]})
 
 
 def goes_down(project: Project, now: datetime = NOW) -> None:

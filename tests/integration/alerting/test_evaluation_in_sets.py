@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
+from automation.metrics import Metric
 from automation.models import Agent, Host
 from automation.selectors.agents import agent_state
 from automation.selectors.hosts import host_state
@@ -55,8 +56,12 @@ class Scene:
         self._signals()
 
     def _measurement(self, host: Host) -> tuple[str, str | None]:
-        said = {metric: float(self.random.randint(0, 5)) for metric in METRICS if self.random.random() < 0.8}
-        at = measure(host, START, **said)
+        said = {
+            Metric(name): [(START, float(self.random.randint(0, 5)))]
+            for name in METRICS
+            if self.random.random() < 0.8
+        }
+        at = measure(host, START, said)
         return host.id, at.wire if at else None
 
     def _config(self) -> None:

@@ -120,7 +120,7 @@ class Fleet:
         found = {}
         for host, database, grain, query in self._queries():
             samples = "report.metrics" if database is None else "report.databases -> %(database)s::text"
-            parameters = {
+            parameters: dict[str, Any] = {
                 "host": host.id,
                 "database": database,
                 "span": span_of(grain),

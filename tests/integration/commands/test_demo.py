@@ -82,7 +82,7 @@ def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
     host = Host.objects.get(hostname__startswith="pay-s0-a.")
     place = NUMBERS[Metric.CONNECTIONS] - 1
     rows = Reading.objects.filter(source__host=host, source__database="", reported__gt=NOW - DAY)
-    taken = [(row.reported - timedelta(seconds=row.age), row.numbers[place]) for row in rows]
+    taken = [(row.reported - timedelta(seconds=row.age), row.numbers[place] or 0) for row in rows]
     assert len(taken) == len({time for time, _ in taken}) == 24 * 12
     alert = Alert.objects.get(event_type=EventType.OUTSIDE_METRIC_THRESHOLD, facts__hostId=host.id)
     above = [number for time, number in taken if time > alert.created]
