@@ -197,7 +197,8 @@ class Source(models.Model):
     says by then.
     """
 
-    id = models.BigAutoField(primary_key=True)
+    # Four bytes: it stands in each row of readings.
+    id = models.AutoField(primary_key=True)
     # No index of its own: that of the constraint begins with the host.
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="sources", db_index=False)
     database = models.CharField(max_length=200, default="", help_text="Empty: the host itself.")
@@ -214,7 +215,7 @@ class Reading(models.Model):
 
     The table is partitioned by the day (UTC) of `reported`; `automation/services/days.py` makes and drops the
     partitions. There are no constraints: `report` tells apart the reports of one microsecond, and rows that
-    are alike are two measurements.
+    are alike are two measurements. In this order the columns leave no gap.
     """
 
     pk = models.CompositePrimaryKey("source", "reported", "report", "age")
@@ -222,8 +223,10 @@ class Reading(models.Model):
         Source, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="readings"
     )
     reported = models.DateTimeField()
-    report = models.IntegerField()
-    age = models.IntegerField(help_text="Seconds from the measurement to `reported`, fractions of both cut.")
+    report = models.SmallIntegerField()
+    age = models.SmallIntegerField(
+        help_text="Seconds from the measurement to `reported`, fractions of both cut."
+    )
     # By the number of the metric (automation/metric_numbers.py), in its base unit.
     numbers = ArrayField(models.FloatField(null=True))
 

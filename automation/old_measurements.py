@@ -7,7 +7,6 @@ A later release takes this module away, with `automation/services/old_measuremen
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from django.db.models import OuterRef, Q, Subquery
 
@@ -20,7 +19,7 @@ from automation.reports import Samples
 from opsapi.clock import parse_time
 from opsapi.fields import Among
 
-_NUMBERS_OF_REPORTS = 2**31
+_NUMBERS_OF_REPORTS = 2**15
 """Those of new reports are from 0 to below this one; those of moved reports are below 0."""
 
 # As the samples of readings (`automation/series.py`).
@@ -47,7 +46,7 @@ def old_samples(stored: Mapping[str, Iterable[tuple[str, float]]]) -> Samples:
 
 
 def number_of_moved(measurement_id: int) -> int:
-    """The number of the report that a moved row becomes; that of a later row is greater."""
+    """The number of the report that a moved row becomes."""
     return measurement_id % _NUMBERS_OF_REPORTS - _NUMBERS_OF_REPORTS
 
 
@@ -73,13 +72,15 @@ def old_measurements(named: Collection[tuple[str, int]]) -> dict[tuple[str, int]
     """What signals of an earlier version name by host and id, moved meanwhile or not."""
     if not named:
         return {}
-    rows = Measurement.objects.in_bulk([number for _, number in named])
-    found = {(row.host_id, row.id): old_samples(row.metrics) for row in rows.values()}
+    there = Measurement.objects.in_bulk([number for _, number in named])
+    found = {(row.host_id, row.id): old_samples(row.metrics) for row in there.values()}
     for host_id, number in set(named) - found.keys():
         moved = Reading.objects.filter(
             source__host_id=host_id, source__database="", report=number_of_moved(number)
         )
-        values: list[Any] = list(moved.values_list("reported", "age", "numbers"))
-        if values:
-            found[host_id, number] = samples_of(values[0][0], [(age, numbers) for _, age, numbers in values])
+        # Numbers come again; what a signal still names is new.
+        newest = moved.order_by("-reported").values_list("reported", flat=True).first()
+        if newest is not None:
+            rows = moved.filter(reported=newest).values_list("age", "numbers")
+            found[host_id, number] = samples_of(newest, list(rows))
     return found

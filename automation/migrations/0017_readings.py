@@ -8,13 +8,13 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 _CREATE = [
-    "CREATE SEQUENCE automation_reading_report AS integer CYCLE",
+    "CREATE SEQUENCE automation_reading_report AS smallint MINVALUE 0 CYCLE",
     """
     CREATE TABLE automation_reading (
-        source_id bigint NOT NULL,
+        source_id integer NOT NULL,
+        report smallint NOT NULL,
+        age smallint NOT NULL,
         reported timestamp with time zone NOT NULL,
-        report integer NOT NULL,
-        age integer NOT NULL,
         numbers double precision[] NOT NULL
     ) PARTITION BY RANGE (reported)
     """,
@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Source",
             fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("id", models.AutoField(primary_key=True, serialize=False)),
                 (
                     "database",
                     models.CharField(default="", help_text="Empty: the host itself.", max_length=200),
@@ -82,10 +82,10 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         ("reported", models.DateTimeField()),
-                        ("report", models.IntegerField()),
+                        ("report", models.SmallIntegerField()),
                         (
                             "age",
-                            models.IntegerField(
+                            models.SmallIntegerField(
                                 help_text="Seconds from the measurement to `reported`, fractions of both cut."
                             ),
                         ),

@@ -20,6 +20,7 @@ from tests.benchmarks import (
     https_cost,
     memory,
     notifications,
+    samples,
     signal_cost,
 )
 from tests.benchmarks.figures import Line, table
@@ -33,6 +34,7 @@ ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
     "notifications": notifications.measure,
     "https": https_cost.measure,
     "fleet": fleet.measure,
+    "samples": samples.measure,
     "signals": signal_cost.measure,
     "deliveries": deliveries.measure,
     "documents": documents.measure,
