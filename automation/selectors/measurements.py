@@ -73,7 +73,8 @@ def newest_measurements(
 def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
     """What reports measured of hosts, as far as it is still kept."""
     found: dict[Named, Samples] = {}
-    found |= dict(old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)]))
+    old = old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)])
+    found.update({one: old[one] for one in named if one in old})
     places = {one: (one[0], MeasuredAt.read(one[1])) for one in named if isinstance(one[1], str)}
     if places:
         times = [at.reported for _, at in places.values()]
