@@ -58,6 +58,8 @@ def old_measurements_move() -> int:
     # Those of deleted hosts are about to go.
     waiting = Measurement.objects.filter(host__deleted=None).order_by("reported", "id")
     chosen = list(waiting[:MOVED_AT_ONCE])
+    if not chosen:
+        return 0
     days_make({one.reported.astimezone(UTC).date() for one in chosen})
     # Hosts are locked before what was measured of them, as when a host is taken away.
     _add_sources({(one.host_id, database) for one in chosen for database in ("", *one.databases)})

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from automation.metric_numbers import METRICS, NUMBERS
 from automation.metrics import Metric
 from automation.reading_rows import rows_of, samples_of
+from tests.hostile.budget import tries
 
 REPORTED = datetime(2099, 11, 21, 12, 0, 30, 700_000, UTC)
 SECOND = REPORTED.replace(microsecond=0)
@@ -26,6 +27,7 @@ def ago(seconds: int) -> datetime:
     return SECOND - timedelta(seconds=seconds)
 
 
+@tries(100)
 @given(SAMPLES)
 def test_what_is_stored_is_what_was_measured(ages: dict[Metric, list[tuple[int, float]]]) -> None:
     samples = {metric: [(ago(age), number) for age, number in taken] for metric, taken in ages.items()}

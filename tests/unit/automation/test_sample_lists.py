@@ -11,6 +11,7 @@ from automation.metrics import Metric
 from automation.report_documents import ReportDocument, SampleList
 from automation.reports import Samples
 from opsapi.api.errors import ApiError
+from tests.hostile.budget import tries
 
 NOW = datetime(2099, 11, 21, 12, 0, 30, 700_000, UTC)
 TIMES = ["2099-11-21T12:00:00Z", "2099-11-21T13:00:00+01:00", "2099-11-21T11:30:00"]
@@ -51,11 +52,13 @@ def read_each(values: Any) -> Any:
         return read(values)
 
 
+@tries(200)
 @given(st.lists(VALUES, max_size=3) | st.sampled_from([None, {}, "", [None], [[]], [1]]))
 def test_any_list_is_read_or_refused_as_its_documents_are(values: Any) -> None:
     assert read(values) == read_each(values)
 
 
+@tries(200)
 @given(st.lists(PLAIN, min_size=1, max_size=30))
 def test_plain_values_are_read_as_documents_are(values: Any) -> None:
     samples: Samples = read(values)
