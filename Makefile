@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: $(VENV)/.installed ## make .venv and install the pinned requirements
+install: $(VENV)/.installed ## create .venv and install the pinned requirements
 
 $(VENV)/.installed: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
@@ -19,7 +19,7 @@ $(VENV)/.installed: requirements.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
 
-install-dev: $(VENV)/.installed-dev ## install what tests and checks need as well
+install-dev: $(VENV)/.installed-dev ## install the requirements of tests and checks too
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@echo "installing the pinned development requirements …"
@@ -33,7 +33,8 @@ test: install-dev ## run the test suite
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
-	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/hostile tests/processes/test_killed_workers.py tests/processes/test_killed_starts.py tests/processes/test_agent.py tests/integration/alerting/test_real_receivers.py tests/integration/alerting/test_delays.py tests/integration/alerting/test_evaluation_in_sets.py tests/simulation $(ARGS)
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/hostile tests/processes/test_killed_workers.py tests/processes/test_killed_starts.py tests/processes/test_scenario.py tests/processes/test_workers.py tests/processes/test_agent.py tests/integration/alerting/test_real_receivers.py tests/integration/alerting/test_delays.py tests/integration/alerting/test_evaluation_in_sets.py tests/admin/test_list_addresses.py tests/simulation $(ARGS)
+	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
 check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, deployment check
 	$(BIN)/ruff format --check .
@@ -49,21 +50,21 @@ format: install-dev ## format the code and sort the imports
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-openapi: install ## write opsapi/api/openapi.json anew
+openapi: install ## write opsapi/api/openapi.json
 	$(BIN)/python manage.py openapi
 
-reference: install ## write docs/reference anew
+reference: install ## write docs/reference
 	$(BIN)/python manage.py reference
 
-bench: install-dev ## the benchmarks, each against its limit measured in the same run
+bench: install-dev ## run the benchmarks, each against a limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-demo: install ## add a demonstration to the running installation
+demo: install ## add demonstration data to the running installation
 	@$(BIN)/python manage.py demo
 
-screenshots: install-dev ## serve a demonstration and take the pictures of the documents (needs Chromium)
+screenshots: install-dev ## serve demonstration data and take the screenshots of the documents (needs Chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
-lock: ## pin the requirements anew (needs uv)
+lock: ## pin the requirements (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt

@@ -1,9 +1,9 @@
-"""Attempts to show who one is: those that fail count (decisions 3 "throttles").
+"""Attempts to log in to the console, and their limits.
 
-A browser that logged in with the name before has a count of its own (`accesslist.devices`). All others are
-counted by address and, far higher, by name: somebody who keeps trying a name does not keep its owner out.
-An attempt is taken before anything is checked, so that however many come at once, no more are checked than
-the limits allow; one that succeeds is given back.
+A browser that logged in with the name before has a count of its own (`accesslist.devices`). Attempts of other
+browsers are counted by address and, with a far higher limit, by name: somebody who keeps trying a name does
+not lock its owner out. An attempt is counted before anything is checked, so that however many come at once,
+no more are checked than the limits allow. An attempt that succeeds is given back.
 """
 
 from datetime import datetime, timedelta

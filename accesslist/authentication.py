@@ -1,7 +1,7 @@
-"""HTTP Digest for DRF (contract 5, decisions 1 "401", decisions 3 "enforcement").
+"""HTTP Digest for DRF (RFC 7616 and RFC 2617).
 
-The arithmetic is `accesslist.digest`, the nonces are `accesslist.nonces`; here a request is held
-against them. Whatever is wrong with the credentials, the answer is the same 401.
+`accesslist.digest` does the arithmetic and `accesslist.nonces` keeps the nonces; this module checks a request
+with both. Whatever is wrong with the credentials, the answer is the same 401.
 """
 
 import hashlib
@@ -96,10 +96,10 @@ def unauthorized(now: datetime, *, stale: bool = False) -> ApiError:
 
 
 def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -> ApiError:
-    """The 401 of wrong credentials, which count; without any there was no attempt (decisions 3 "throttles").
+    """The 401 of wrong credentials, which count. A request without credentials is no attempt.
 
     Raises:
-        ApiError: RATE_LIMITED in place of it, when that address was wrong too often.
+        ApiError: RATE_LIMITED instead, when the address sent wrong credentials too often.
     """
     if "Authorization" in request.headers:
         bucket = f"auth {counted_range(client_address(request))}"

@@ -1,4 +1,4 @@
-"""Who may log in to the console (contract 4.2 rule 2; decisions 3 "console")."""
+"""Who may log in to the console: nobody before the first project exists."""
 
 from typing import Any
 

@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Warning, register
 
 @register()
 def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
-    """opsapi.W001: endpoint 5 may hand the installation to a stranger (decisions 3 "later")."""
+    """opsapi.W001: a setting lets strangers register themselves with a global role."""
     if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
         return []
     told = (

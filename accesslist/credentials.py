@@ -12,7 +12,7 @@ from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 
 USE_NOTED = timedelta(minutes=1)
-"""How old lastUsed of an entry gets before a use is written again (decisions 3 "access list")."""
+"""`lastUsed` of an access list entry is written again once it is this old."""
 
 # Of each list: whether it has entries; then NULL when none covers the caller, else whether the
 # lastUsed of one that does is due.

@@ -1,6 +1,6 @@
-"""HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617; contract 5, decisions 1 "401").
+"""HTTP Digest arithmetic: algorithm MD5, qop `auth` (RFC 7616, RFC 2617).
 
-Text from a request is what WSGI hands over: each character stands for one octet of the wire.
+Text from a request is as WSGI passes it: each character stands for one octet of the request.
 """
 
 import hashlib
@@ -88,9 +88,9 @@ def verify(credentials: Credentials, ha1: str, method: str) -> bool:
 
 
 def challenge(realm: str, nonce: str, stale: bool = False) -> str:
-    """Return the value of WWW-Authenticate (decisions 1 "401").
+    """Return the value of WWW-Authenticate.
 
-    No other parameter and no other order: some clients refuse them.
+    Some clients refuse any other parameter and any other order.
     """
     flag = "true" if stale else "false"
     return f'Digest realm="{realm}", domain="", nonce="{nonce}", algorithm=MD5, qop="auth", stale={flag}'

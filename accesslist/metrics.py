@@ -19,7 +19,7 @@ class FailedAuthentication(StrEnum):
 
 _FAILURES = counter(
     "opsapi_failed_authentications",
-    "Credentials that did not let somebody in, by reason; requests without any are not counted.",
+    "Rejected credentials, by reason; requests without credentials are not counted.",
     "reason",
 )
 

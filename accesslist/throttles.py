@@ -1,4 +1,4 @@
-"""Counting attempts in fixed windows, the same for all processes (decisions 3 "throttles")."""
+"""Counting attempts in fixed windows, the same for all processes."""
 
 import math
 from dataclasses import dataclass

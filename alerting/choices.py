@@ -6,7 +6,7 @@ from integrations.choices import ChannelType
 
 
 class AlertStatus(StrEnum):
-    """An alert's state (decisions 6 "status")."""
+    """An alert's state."""
 
     TRACKING = "TRACKING"
     OPEN = "OPEN"
@@ -64,7 +64,7 @@ class WaitReason(StrEnum):
 
 
 class ConfigNotificationType(StrEnum):
-    """Kinds of notification a configuration can have (decisions 5 "notifications.typeName")."""
+    """Kinds of notification that a configuration can have."""
 
     ADMIN = "ADMIN"
     GROUP = "GROUP"

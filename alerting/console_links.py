@@ -1,4 +1,4 @@
-"""Where the console shows what a message is about: absolute URLs (decisions 7 "links of messages")."""
+"""Absolute URLs of the console's pages, for the links in messages."""
 
 from django.urls import reverse
 

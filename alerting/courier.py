@@ -7,12 +7,12 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from alerting.delivery import Clock, Job, claim, decide, record, send
+from alerting.models import Notification
 from alerting.services.leases import leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
 NO_THREAD = "this machine could not begin to send it"
-GATHER_SECONDS = 0.02
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for requests on their way; another worker takes over the rest."""
 
@@ -29,9 +29,16 @@ class Courier:
         self._unrecorded: list[tuple[Job, Outcome]] = []
         self._sending = 0
 
-    def step(self) -> bool:
-        """Record outcomes, then claim and begin to send; return whether more may be due."""
+    def step(self) -> int:
+        """Record outcomes, then claim and begin to send; return how many were claimed."""
         self._record()
+        claims = self._take_in_hand()
+        if any(not one.destination for one in claims):
+            self._take_in_hand()  # they have a destination by now
+        return len(claims)
+
+    def _take_in_hand(self) -> list[Notification]:
+        """Claim notifications and begin to send; return the claimed ones."""
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [one for one in claims if one.destination]
@@ -46,7 +53,7 @@ class Courier:
             # Notifications that are not on their way can be claimed again at once, by any worker.
             leases_give_back([one for one in claims if one.id not in begun])
             raise
-        return bool(claims)
+        return claims
 
     def finish(self) -> bool:
         """Wait up to FINISH_SECONDS for requests on their way, and record them; return False."""
@@ -76,20 +83,10 @@ class Courier:
         self._wake()
 
     def _record(self) -> None:
-        """Record the ended attempts; they stay if the database fails.
-
-        The first waits for others that end soon: a transaction costs as much for one outcome as for some.
-        """
-        end = time.monotonic() + GATHER_SECONDS
-        while True:
-            others = self._unrecorded and self._sending
-            left = max(end - time.monotonic(), 0.0) if others else 0.0
-            try:
-                self._unrecorded.append(self._ended.get(block=left > 0, timeout=left or None))
-            except Empty:
-                break
+        """Record the ended attempts; they stay if the database fails."""
+        while not self._ended.empty():
+            self._unrecorded.append(self._ended.get())
             self._sending -= 1
-        ended = list(self._unrecorded)
-        if ended:
-            record(ended, clock=self._clock)
+        if self._unrecorded:
+            record(list(self._unrecorded), clock=self._clock)
             self._unrecorded.clear()

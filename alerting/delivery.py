@@ -20,6 +20,7 @@ from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.messages import messages_of
@@ -51,6 +52,7 @@ from alerting.services.leases import (
     LAPSES_AT_MOST,
     LEASE,
     LONGEST_ATTEMPT,
+    is_lapsed,
     lapses_of,
     lease_finish,
     leased_at,
@@ -68,6 +70,7 @@ from integrations.messages import Message
 from integrations.outcome import Outcome
 from integrations.retry import next_attempt
 from opsapi.encryption import CannotDecryptError
+from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger("opsapi.pipeline")
@@ -148,7 +151,7 @@ _IN_HAND = """
 SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,
        place.failures = 0 AND place.answered IS NOT NULL
   FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
- WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL AND n.destination > ''
+ WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
 """
 
 
@@ -158,19 +161,29 @@ def claim(*, worker: int, slots: int, now: datetime, limit: int = AT_ONCE) -> li
 
     Due notifications without a destination are included beyond the free slots: deciding needs no slot.
     """
-    leases_release(now=now)
     with connection.cursor() as cursor:
         cursor.execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
+        in_hand = _read_in_hand(cursor, now)
         cursor.execute(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
         undecided = [row[0] for row in cursor.fetchall()]
         cursor.execute(
             _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
         )
         candidates = [_candidate(row) for row in cursor.fetchall()]
-        cursor.execute(_IN_HAND)
-        in_hand = [_in_hand(row, worker) for row in cursor.fetchall()]
-    chosen = choose(candidates, in_hand, slots=slots, now=now)[:limit]
+    held = [_in_hand(row, worker) for row in in_hand if row[0]]
+    chosen = choose(candidates, held, slots=slots, now=now)[:limit]
     return leases_take(ids=[*chosen, *undecided], worker=worker, now=now) if chosen or undecided else []
+
+
+def _read_in_hand(cursor: CursorWrapper, now: datetime) -> list[Sequence[Any]]:
+    """Read what workers have in hand, after what lapsed was given back."""
+    cursor.execute(_IN_HAND)
+    rows: list[Sequence[Any]] = cursor.fetchall()
+    if any(is_lapsed(row[3], now) for row in rows):
+        leases_release(now=now)
+        cursor.execute(_IN_HAND)
+        rows = cursor.fetchall()
+    return rows
 
 
 def _candidate(row: Sequence[Any]) -> Candidate:
@@ -246,7 +259,8 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
     """
     silences = silences_of(claims, now=now)
     alert_ids = [one.alert_id for one in claims if one.alert_id]
-    locked = Alert.objects.select_for_update(no_key=True).filter(id__in=alert_ids).order_by("id")
+    alerts = Alert.objects.select_related("group").filter(Among("id", set(alert_ids)))
+    locked = alerts.select_for_update(no_key=True, of=("self",)).order_by("id")
     facts = _Facts(
         alerts={alert.id: alert for alert in locked},
         settings=settings_of(claims),
@@ -264,7 +278,8 @@ def _decide(claims: Sequence[Notification], now: datetime) -> list[Job]:
             case _Attempt(failure):
                 attempts.append((one, failure))
     _address(addressed, [one.destination for one, _ in attempts], now)
-    messages = messages_of([one for one, failure in attempts if failure is None], now=now)
+    wanted = [one for one, failure in attempts if failure is None]
+    messages = messages_of(wanted, alerts=facts.alerts, settings=facts.settings.values(), now=now)
     perhaps = {one.id: one.perhaps_received for one in claims}
     jobs = {one.id: _job(one, perhaps[one.id], failure, facts, messages) for one, failure in attempts}
     begun = _begin([(one, jobs[one.id].outcome) for one, _ in attempts], now)
@@ -415,6 +430,8 @@ def _address(addressed: Sequence[tuple[Notification, Place]], tried: Sequence[st
     gets the end as well, and a new row goes to the new destination. All destinations of the batch, including
     `tried`, are locked in one order, so that two workers cannot deadlock.
     """
+    if not addressed:
+        return
     destinations_lock([*tried, *(place.id for _, place in addressed)])
     destinations_keep([place for _, place in addressed], now=now)
     moved: dict[tuple[str, str, str | None, bool], list[Notification]] = {}
@@ -511,8 +528,8 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     """
     now = clock()
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    alert_ids = [job.notification.alert_id for job, _ in ended if job.notification.alert_id]
-    locked = Alert.objects.select_for_update().filter(id__in=alert_ids).order_by("id")
+    alert_ids = {job.notification.alert_id for job, _ in ended if job.notification.alert_id}
+    locked = Alert.objects.select_for_update().filter(Among("id", alert_ids)).order_by("id")
     alerts = {alert.id: alert for alert in locked}
     changes = [(job.notification, _changes(job, alerts, outcome, now)) for job, outcome in ended]
     changed = leases_finish(changes)
@@ -523,7 +540,7 @@ def record(ended: Sequence[tuple[Job, Outcome]], *, clock: Clock) -> None:
     delivered = {
         job.notification.alert_id for job, outcome in recorded if outcome.status is DeliveryStatus.DELIVERED
     }
-    Alert.objects.filter(id__in=delivered - {None}).update(last_notified=now)
+    Alert.objects.filter(Among("id", [one for one in delivered if one])).update(last_notified=now)
     # Also after a failure: the receiver may be back when the next reminder is due.
     finished = [one for one, changed_to in changes if one.id in changed and changed_to["status"] in _FINISHED]
     schedule_follow_ups(

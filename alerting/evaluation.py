@@ -1,13 +1,13 @@
 """Evaluation: from signals to alerts. Read from top to bottom.
 
-    collect ─► decide ─► apply            `evaluate_signals`: one project, or what happened without one,
+    take ─► collect ─► decide ─► apply    `evaluate_signals`: one project, or what happened without one,
                                           at a time, in one transaction
     open                                  `open_tracked`: alerts whose delay has passed
 
-Collect takes the waiting signals of a project, and reads for all of them together what they say, which
-configurations it may concern, and the active alerts about it. Decide holds one signal after the other against
-them (`rules.transition.step`), and keeps the changes. Apply writes the changes of many signals with as many
-statements as those of one.
+Take gets the waiting signals of the project whose turn it is (`services.turns`). Collect reads for all of
+them together what they say, which configurations it may concern, and the active alerts about it. Decide holds
+one signal after the other against them (`rules.transition.step`), and keeps the changes. Apply writes the
+changes of many signals with as many statements as those of one.
 
 The worker calls both functions again and again; each answers whether it found work. `delivery` goes on from
 there.
@@ -15,17 +15,13 @@ there.
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import accumulate, groupby
+from itertools import groupby
 
 from django.db import connection, transaction
-from django.db.models import Func, IntegerField, QuerySet
-from django.db.models.fields.json import KeyTransform
-from django.db.models.functions import Coalesce
 
-from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert
 from alerting.observing import observations_of
@@ -42,15 +38,14 @@ from alerting.services.alerts import (
     alerts_change,
     alerts_open,
 )
-from alerting.services.locks import global_configs_try_share, project_try_lock
 from alerting.services.notifications import ToldOnce, schedule_once
 from alerting.services.purge import left_clusters_alerting_end
+from alerting.services.turns import signals_delete, turn_take
 from automation.metrics import Metric
 from automation.services.versions import versions_weigh
 from events.choices import SignalKind
 from events.models import Signal
 from opsapi.api.principal import SYSTEM
-from opsapi.batches import delete_batch
 from opsapi.postgresql.faults import passes
 
 logger = logging.getLogger("opsapi.pipeline")
@@ -58,44 +53,12 @@ logger = logging.getLogger("opsapi.pipeline")
 Seen = Sequence[Observation]
 """What one signal says."""
 
-SIGNALS_AT_ONCE = 200
 EVALUATION_SECONDS = 0.5
 """The time after which a transaction takes no further signal: its rows stay locked until it ends."""
-HOSTS_AT_ONCE = 200
-"""The number of hosts whose signals are read together: reading more may take longer than evaluating."""
 CHANGES_AT_ONCE = 1_000
 """The number of changes that are kept before they are written."""
-SIGNALS_DROPPED_AT_ONCE = 500
 OPENED_AT_ONCE = 100
-_GROUPS_TRIED = 50
-_HOSTS = Coalesce(
-    Func(KeyTransform("hosts", "payload"), function="jsonb_array_length", output_field=IntegerField()), 1
-)
 
-# The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
-# without a project. The one that was served longest ago is first.
-_WAITING = """
-WITH RECURSIVE waiting(group_id) AS (
-    (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
-      ORDER BY group_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT signal.group_id FROM events_signal AS signal
-             WHERE signal.failed IS NULL AND signal.group_id > waiting.group_id
-             ORDER BY signal.group_id LIMIT 1)
-      FROM waiting WHERE waiting.group_id IS NOT NULL
-)
-SELECT source.group_id FROM (
-    SELECT group_id FROM waiting WHERE group_id IS NOT NULL
-    UNION ALL
-    SELECT NULL WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
-) AS source
-  LEFT JOIN alerting_evaluationturn AS turn ON turn.group_id = coalesce(source.group_id, '')
- ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
-"""
-_SERVED = """
-INSERT INTO alerting_evaluationturn (group_id, served) VALUES (%(group_id)s, %(now)s)
-ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
-"""
 _ACTIVE = """
 SELECT id, config_id, target_key, current_value, created FROM alerting_alert
  WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
@@ -113,70 +76,31 @@ SELECT id FROM (
 """
 
 
-# --- collect --------------------------------------------------------------------------------------
+# --- take -----------------------------------------------------------------------------------------
 
 
 @transaction.atomic
-def evaluate_signals(*, now: datetime) -> bool:
+def evaluate_signals(*, now: datetime) -> int:
     """Evaluate the oldest signals of one project, or of no project, that no other worker holds.
 
-    Projects take turns: however many signals and configurations one has, it delays itself only.
+    Return how many were found: 0 if none waits, and 1 at least if any did. Projects take turns: however many
+    signals and configurations one has, it delays itself only.
     """
-    source = _claim_source(now)
-    if source is None:
-        return False
-    if source.is_deleted():
-        # Deleted after they were written: nobody is to be told, and the purge takes them away.
-        delete_batch(source.signals(), SIGNALS_DROPPED_AT_ONCE)
-        return True
+    turn = turn_take(now=now)
+    if turn is None:
+        return 0
+    if turn.is_deleted:
+        return turn.drop_signals() or 1
+    signals = turn.next_signals()
     until = time.monotonic() + EVALUATION_SECONDS
-    while signals := source.next_signals():
-        for batch in _batches(signals):
-            _evaluate(batch, now=now, until=until)
-            # The transaction ends early: weighing versions locks rows for which reports wait, and passing on
-            # writes signals for hundreds of projects.
-            is_last = source.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
-            if is_last or time.monotonic() > until:
-                return True
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where signals come from: a project, or None for what happened without a project."""
-
-    group_id: str | None
-
-    def signals(self) -> QuerySet[Signal]:
-        return Signal.objects.filter(group_id=self.group_id)
-
-    def next_signals(self) -> list[Signal]:
-        """Read the oldest signals, as many as tell of HOSTS_AT_ONCE hosts: one may tell of hundreds."""
-        waiting = self.signals().filter(failed=None).order_by("id")
-        sizes = waiting.annotate(size=_HOSTS).values_list("id", "size")[:SIGNALS_AT_ONCE]
-        totals = accumulate(size for _, size in sizes)
-        ids = [pk for (pk, size), total in zip(sizes, totals, strict=True) if total - size < HOSTS_AT_ONCE]
-        return list(waiting.filter(id__in=ids))
-
-    def is_deleted(self) -> bool:
-        return self.group_id is not None and not Project.objects.filter(id=self.group_id).exists()
-
-
-def _claim_source(now: datetime) -> _Source | None:
-    """Where there are signals and nobody holds the lock; held until the transaction ends.
-
-    None while a global configuration is written: it may concern every project.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"limit": _GROUPS_TRIED})
-        groups: list[str | None] = [group_id for (group_id,) in cursor.fetchall()]
-    if not groups or not global_configs_try_share():
-        return None
-    source = next((_Source(group_id) for group_id in groups if project_try_lock(group_id)), None)
-    if source is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(_SERVED, {"group_id": source.group_id or "", "now": now})
-    return source
+    for batch in _batches(signals):
+        _evaluate(batch, now=now, until=until)
+        # The transaction ends early: weighing versions locks rows for which reports wait, and passing on
+        # writes signals for hundreds of projects.
+        is_last = turn.group_id is None or batch[0].kind == SignalKind.VERSIONS.value
+        if is_last or time.monotonic() > until:
+            break
+    return len(signals) or 1
 
 
 def _batches(signals: Iterable[Signal]) -> Iterator[list[Signal]]:
@@ -199,7 +123,7 @@ def _evaluate(signals: Sequence[Signal], *, now: datetime, until: float) -> None
     try:
         with transaction.atomic():
             done = _evaluate_all(signals, now, until)
-            Signal.objects.filter(pk__in=done).delete()
+            signals_delete(done)
     except Exception as error:  # whatever it is, the other signals of the project still count
         if passes(error):
             raise
@@ -229,22 +153,16 @@ def _evaluate_all(signals: Sequence[Signal], now: datetime, until: float) -> lis
         return [first.pk]
     if clusters := first.payload.get("clustersLeft"):
         left_clusters_alerting_end(cluster_ids=clusters, now=first.created)
-    seen = observations_of(signals, group_id=first.group_id)
-    types = {one.event_type for observations in seen for one in observations}
-    if first.kind == SignalKind.CONFIG.value:
-        configs = single_config(first.payload["alertConfigId"], group_id=first.group_id)
-    else:
-        configs = concerned_configs(first.group_id, types)
-    evaluation = _Evaluation(first.group_id, now, configs, seen)
-    for signal, observations in zip(signals, seen, strict=True):
-        evaluation.hold(signal, observations)
+    evaluation = _Evaluation(first.group_id, now, _collect(signals, first.group_id))
+    for signal in signals:
+        evaluation.hold(signal)
         if time.monotonic() > until:
             break
     evaluation.apply()
     return evaluation.done
 
 
-# --- decide ---------------------------------------------------------------------------------------
+# --- collect --------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -257,6 +175,51 @@ class _Active:
 
     def view(self) -> AlertView:
         return AlertView(self.value, self.created)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What signals are held against: what each says, by its id, configurations, and active alerts.
+
+    `active`: the alerts about what the signals name, by target and configuration; however many others.
+    """
+
+    seen: Mapping[int, Seen]
+    index: ConfigIndex
+    active: dict[str, dict[str, _Active]] = field(default_factory=dict)
+    _targets: dict[tuple[int, Metric | None], str] = field(default_factory=dict)
+
+    def target(self, observation: Observation, metric: Metric | None) -> str:
+        """What an alert about the observation is about; many configurations look at the same few targets."""
+        key = id(observation), metric
+        if key not in self._targets:
+            self._targets[key] = target_of(observation, metric)
+        return self._targets[key]
+
+    def targets(self) -> set[str]:
+        """All of them."""
+        observations = [one for seen in self.seen.values() for one in seen]
+        return {self.target(one, metric) for one in observations for metric in self.index.metrics(one)}
+
+
+def _collect(signals: Sequence[Signal], group_id: str) -> _Collected:
+    """Read it, with as many statements for many signals as for one."""
+    observations = observations_of(signals, group_id=group_id)
+    seen = {signal.pk: said for signal, said in zip(signals, observations, strict=True)}
+    if signals[0].kind == SignalKind.CONFIG.value:
+        configs = single_config(signals[0].payload["alertConfigId"], group_id=group_id)
+    else:
+        configs = concerned_configs(group_id, {one.event_type for said in observations for one in said})
+    collected = _Collected(seen, ConfigIndex(configs))
+    if targets := collected.targets():
+        with connection.cursor() as cursor:
+            cursor.execute(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
+            for alert_id, config_id, target, value, created in cursor.fetchall():
+                collected.active.setdefault(target, {})[config_id] = _Active(alert_id, value, created)
+    return collected
+
+
+# --- decide ---------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -278,110 +241,6 @@ class _Changes:
         self.alerts.ends |= later.alerts.ends
         self.told += later.told
         self.ended_targets |= later.ended_targets
-
-
-class _Evaluation:
-    """Signals of one project held against its configurations, one after the other."""
-
-    def __init__(
-        self, group_id: str, now: datetime, configs: Sequence[ConfigView], seen: Iterable[Seen]
-    ) -> None:
-        self.done: list[int] = []
-        self._group_id, self._now = group_id, now
-        self._index = ConfigIndex(configs)
-        self._targets: dict[tuple[int, Metric | None], str] = {}
-        self._active = self._read_active(seen)
-        self._waiting = _Changes()
-
-    def _read_active(self, seen: Iterable[Seen]) -> dict[str, dict[str, _Active]]:
-        """The active alerts about what the signals name, by target and configuration; however many others."""
-        targets = {
-            self._target(observation, metric)
-            for observations in seen
-            for observation in observations
-            for metric in self._index.metrics(observation)
-        }
-        active: dict[str, dict[str, _Active]] = {}
-        if targets:
-            with connection.cursor() as cursor:
-                cursor.execute(_ACTIVE, {"group_id": self._group_id, "targets": list(targets)})
-                for alert_id, config_id, target, value, created in cursor.fetchall():
-                    active.setdefault(target, {})[config_id] = _Active(alert_id, value, created)
-        return active
-
-    def _target(self, observation: Observation, metric: Metric | None) -> str:
-        """What an alert about the observation is about; many configurations look at the same few targets."""
-        key = id(observation), metric
-        if key not in self._targets:
-            self._targets[key] = target_of(observation, metric)
-        return self._targets[key]
-
-    def hold(self, signal: Signal, observations: Seen) -> None:
-        """Decide what the signal changes; what waits is written first where the order needs it."""
-        since = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
-        changes, evaluated = _Changes(), tuple(self.done)
-        for config, observation, target in self._cases(signal, observations):
-            alert = self._active.get(target, {}).get(config.id)
-            if decision := _decision(signal, config, observation, alert):
-                case = _Case(signal, since, evaluated, config, observation, target, alert)
-                self._note(decision, case, changes)
-        # Within a signal alerts begin before others end. Where one has ended and one begins about the same
-        # target, receivers have to hear it in this order, and a configuration has one active alert at a time.
-        begins_again = any(start.target in self._waiting.ended_targets for start in changes.alerts.starts)
-        if begins_again or changes.cancelled or len(self._waiting) >= CHANGES_AT_ONCE:
-            self.apply()
-        if changes.cancelled:
-            alerts = Alert.objects.filter(id__in=changes.cancelled)
-            alerts_cancel(alerts=alerts, actor=SYSTEM, now=since)
-        self._waiting.add(changes)
-        self.done.append(signal.pk)
-
-    def _cases(self, signal: Signal, observations: Seen) -> Iterator[tuple[ConfigView, Observation, str]]:
-        """Where there may be something to do: an alert may begin, or there is one; by configuration."""
-        found: set[tuple[int, int]] = set()
-        for number, observation in enumerate(observations):
-            found.update((place, number) for place in self._index.beginning(observation))
-            for metric in self._index.metrics(observation):
-                for config_id in self._active.get(self._target(observation, metric), ()):
-                    place = self._index.place(config_id, observation.event_type)
-                    if place is not None:
-                        found.add((place, number))
-        told_globally = is_passed_on(signal)
-        for place, number in sorted(found):
-            config, observation = self._index.configs[place], observations[number]
-            if not (told_globally and config.is_global):
-                metric = config.metric_threshold.metric if config.metric_threshold else None
-                yield config, observation, self._target(observation, metric)
-
-    def _note(self, decision: Decision, case: "_Case", changes: _Changes) -> None:
-        alert, config, since = case.alert, case.config, case.since
-        of_target = self._active.setdefault(case.target, {})
-        match decision.action:
-            case Action.START:
-                start = case.start(decision.value)
-                changes.alerts.starts.append(start)
-                of_target[config.id] = _Active(start.id, decision.value, since)
-            case Action.UPDATE if alert:
-                changes.alerts.values[alert.id] = decision.value, since
-                alert.value = decision.value
-            case Action.CLOSE if alert:
-                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=case.evaluated)
-                changes.alerts.ends[alert.id] = end
-                changes.ended_targets.add(case.target)
-                del of_target[config.id]
-            case Action.CANCEL if alert:
-                changes.cancelled.append(alert.id)
-                del of_target[config.id]
-            case Action.TELL_ONCE if event_id := case.observation.event_id:
-                changes.told.append(ToldOnce(config.id, event_id, self._group_id, since))
-
-    # --- apply ------------------------------------------------------------------------------------
-
-    def apply(self) -> None:
-        """Write what waits."""
-        schedule_once(self._waiting.told)
-        alerts_change(changes=self._waiting.alerts, group_id=self._group_id, now=self._now)
-        self._waiting = _Changes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,21 +280,100 @@ def _decision(
     return decision
 
 
+class _Evaluation:
+    """Signals of one project held against its configurations, one after the other."""
+
+    def __init__(self, group_id: str, now: datetime, collected: _Collected) -> None:
+        self.done: list[int] = []
+        self._group_id, self._now = group_id, now
+        self._collected = collected
+        self._waiting = _Changes()
+
+    def hold(self, signal: Signal) -> None:
+        """Decide what the signal changes; what waits is written first where the order needs it."""
+        since = self._now if signal.kind == SignalKind.CONFIG.value else signal.created
+        changes, evaluated = _Changes(), tuple(self.done)
+        for config, observation, target in self._cases(signal):
+            alert = self._collected.active.get(target, {}).get(config.id)
+            if decision := _decision(signal, config, observation, alert):
+                case = _Case(signal, since, evaluated, config, observation, target, alert)
+                self._note(decision, case, changes)
+        # Within a signal alerts begin before others end. Where one has ended and one begins about the same
+        # target, receivers have to hear it in this order, and a configuration has one active alert at a time.
+        begins_again = any(start.target in self._waiting.ended_targets for start in changes.alerts.starts)
+        if begins_again or changes.cancelled or len(self._waiting) >= CHANGES_AT_ONCE:
+            self.apply()
+        if changes.cancelled:
+            alerts = Alert.objects.filter(id__in=changes.cancelled)
+            alerts_cancel(alerts=alerts, actor=SYSTEM, now=since)
+        self._waiting.add(changes)
+        self.done.append(signal.pk)
+
+    def _cases(self, signal: Signal) -> Iterator[tuple[ConfigView, Observation, str]]:
+        """Where there may be something to do: an alert may begin, or there is one; by configuration."""
+        observations, index = self._collected.seen[signal.pk], self._collected.index
+        found: set[tuple[int, int]] = set()
+        for number, observation in enumerate(observations):
+            found.update((place, number) for place in index.beginning(observation))
+            for metric in index.metrics(observation):
+                for config_id in self._collected.active.get(self._collected.target(observation, metric), ()):
+                    place = index.place(config_id, observation.event_type)
+                    if place is not None:
+                        found.add((place, number))
+        told_globally = is_passed_on(signal)
+        for place, number in sorted(found):
+            config, observation = index.configs[place], observations[number]
+            if not (told_globally and config.is_global):
+                metric = config.metric_threshold.metric if config.metric_threshold else None
+                yield config, observation, self._collected.target(observation, metric)
+
+    def _note(self, decision: Decision, case: "_Case", changes: _Changes) -> None:
+        alert, config, since = case.alert, case.config, case.since
+        of_target = self._collected.active.setdefault(case.target, {})
+        match decision.action:
+            case Action.START:
+                start = case.start(decision.value)
+                changes.alerts.starts.append(start)
+                of_target[config.id] = _Active(start.id, decision.value, since)
+            case Action.UPDATE if alert:
+                changes.alerts.values[alert.id] = decision.value, since
+                alert.value = decision.value
+            case Action.CLOSE if alert:
+                end = AlertEnd(signal=case.signal, at=since, value=decision.value, evaluated=case.evaluated)
+                changes.alerts.ends[alert.id] = end
+                changes.ended_targets.add(case.target)
+                del of_target[config.id]
+            case Action.CANCEL if alert:
+                changes.cancelled.append(alert.id)
+                del of_target[config.id]
+            case Action.TELL_ONCE if event_id := case.observation.event_id:
+                changes.told.append(ToldOnce(config.id, event_id, self._group_id, since))
+
+    # --- apply ------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Write what waits."""
+        schedule_once(self._waiting.told)
+        alerts_change(changes=self._waiting.alerts, group_id=self._group_id, now=self._now)
+        self._waiting = _Changes()
+
+
 # --- open -----------------------------------------------------------------------------------------
 
 
 @transaction.atomic
-def open_tracked(*, now: datetime) -> bool:
-    """Open alerts whose smallest delay has passed; those another worker has in hand are left to it.
+def open_tracked(*, now: datetime) -> int:
+    """Open alerts whose smallest delay has passed, and return how many.
 
+    Those another worker has in hand are left to it.
     Where signals from before that moment wait to be evaluated, the condition may have ended: they go first.
     """
     with connection.cursor() as cursor:
         cursor.execute(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})
         ids = [name for (name,) in cursor.fetchall()]
     if not ids:
-        return False
+        return 0
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
     alerts = list(due.order_by("id").select_for_update(skip_locked=True))
     alerts_open(alerts=alerts, now=now)
-    return bool(alerts)
+    return len(alerts)

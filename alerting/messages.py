@@ -1,16 +1,16 @@
 """A notification as the message a channel sends: the alert's or event's document, and facts for people."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
 
 from accesslist.models import Project
 from alerting.console_links import alert_url, config_url, event_url
-from alerting.models import Alert, AlertConfig, Notification
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.message_words import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.rules.wording import target_of
 from alerting.selectors.alerts import alert_rows
@@ -27,16 +27,24 @@ from opsapi.hostport import host_and_port
 
 
 def messages_of(
-    notifications: Iterable[Notification], *, now: datetime
+    notifications: Sequence[Notification],
+    *,
+    alerts: Mapping[str, Alert],
+    settings: Iterable[NotificationSetting],
+    now: datetime,
 ) -> dict[str, Message | ObjectDoesNotExist]:
-    """The messages of notifications as things stand at `now`, by their ids; the error where there is none."""
-    wanted = list(notifications)
-    alerts = _alerts_of({one.alert_id for one in wanted if one.alert_id}, now)
-    return {one.id: _message_of(one, alerts, now) for one in wanted}
+    """The messages of notifications as things stand at `now`, by their ids; the error where there is none.
+
+    `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
+    configurations say of them, where it is there still.
+    """
+    told = [alerts[one.alert_id] for one in notifications if one.alert_id in alerts]
+    known = _known(told, {setting.config_id: setting.config for setting in settings}, now)
+    return {one.id: _message_of(one, known, now) for one in notifications}
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
-    """What a test of a configuration tells: the event that records it, marked as a test (decisions 5)."""
+    """The message of a test: the event that records the test, marked as a test."""
     # Never saved: the log is of alerts and events.
     untold = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
@@ -61,10 +69,14 @@ class _Known:
     config: AlertConfig | None
 
 
-def _alerts_of(ids: Collection[str], now: datetime) -> Mapping[str, _Known]:
-    rows, links = alert_rows(ids), _links()
-    alerts = list(Alert.objects.select_related("group").filter(id__in=ids))
-    configs = AlertConfig.objects.in_bulk({one.config_id for one in alerts})
+def _known(
+    alerts: Sequence[Alert], configs: Mapping[str, AlertConfig], now: datetime
+) -> Mapping[str, _Known]:
+    if not alerts:
+        return {}
+    rows, links = alert_rows({one.id for one in alerts}), _links()
+    if others := {one.config_id for one in alerts} - configs.keys():
+        configs = {**configs, **AlertConfig.objects.in_bulk(others)}
     return {
         one.id: _Known(one, present_alert(rows[one.id], links, now=now), configs.get(one.config_id))
         for one in alerts
@@ -145,5 +157,6 @@ def _project_name(group_id: str | None) -> str | None:
 
 def _links() -> Links:
     """Links of messages: nobody's request says how we are reached, so the settings do."""
-    scheme = "https" if settings.OPSAPI_TLS_CERT else "http"
-    return Links(settings.OPSAPI_PUBLIC_URL or f"{scheme}://{host_and_port(*settings.OPSAPI_BIND)}")
+    scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
+    address = host_and_port(*django_settings.OPSAPI_BIND)
+    return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")

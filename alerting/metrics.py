@@ -14,28 +14,28 @@ from integrations.choices import ChannelType
 from opsapi import clock
 from opsapi.metric_series import gauge
 
-_ALERTS = gauge("opsapi_alerts", "Alerts by status; of those that ended, the last hour's.", "status")
-_DUE = gauge("opsapi_notifications_due", "Notifications to be sent now.")
+_ALERTS = gauge("opsapi_alerts", "Alerts by status; ended alerts of the last hour only.", "status")
+_DUE = gauge("opsapi_notifications_due", "Notifications that are due now.")
 _OLDEST = gauge(
     "opsapi_notification_oldest_due_seconds",
-    "For how long the oldest of the notifications to be sent now has been due.",
+    "Age of the oldest notification that is due now, since it became due.",
 )
 _MADE = gauge(
     "opsapi_notifications",
-    "Notifications made in the last hour, by channel and by where they stand now.",
+    "Notifications created in the last hour, by channel and current status.",
     "channel",
     "status",
 )
-_DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last day, by how they fare.", "state")
+_DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last day, by state.", "state")
 # By channel and not by destination: projects bring forth as many of these as they like.
 _WAITING = gauge(
     "opsapi_destination_waiting",
-    "Notifications that wait for their destination, those being sent included.",
+    "Notifications that wait for their destination, including notifications that are being sent.",
     "channel",
 )
 _OLDEST_WAITING = gauge(
     "opsapi_destination_oldest_waiting_seconds",
-    "For how long the oldest of them has waited: since it was first tried, or else due.",
+    "Longest wait of a notification for its destination: since its first attempt, or else its due time.",
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")

@@ -26,6 +26,7 @@ from automation.selectors.replica_sets import replica_set_state, replica_sets_th
 from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType, Target
+from opsapi.fields import Among
 
 Payload = Mapping[str, Any]
 
@@ -74,7 +75,9 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
     measured = {
         (state["hostId"], state["measurementId"]) for state in states if state["measurementId"] is not None
     }
-    hosts = Host.objects.filter(id__in=host_ids).values_list("id", "hostname", "port") if host_ids else ()
+    hosts = (
+        Host.objects.filter(Among("id", host_ids)).values_list("id", "hostname", "port") if host_ids else ()
+    )
     return _Known(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
         agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),

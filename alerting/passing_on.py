@@ -1,7 +1,7 @@
-"""What happened to an organization or to the installation, passed on to whom it concerns (decisions 5).
+"""Events of an organization or of the installation, passed on to the configurations that cover them.
 
-Global configurations are told at once, each a single time. The organization's projects get a signal each, a
-page of them in a transaction: there it is told as what happened in the project, by its own configurations.
+Global configurations notify at once, each a single time. Each of the organization's projects gets a signal, a
+page of projects in a transaction: the project's own configurations then notify of it as of its own events.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Testing a configuration: whether its notifications arrive (decisions 5 "endpoints")."""
+"""Testing a configuration: whether its notifications arrive."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -66,10 +66,10 @@ class _Plan:
 
 
 def tests_throttle(*, group_id: str | None, now: datetime) -> None:
-    """Count one test of a project's configurations, or for None of the global ones (decisions 3 "throttles").
+    """Count one test of a project's configurations; None stands for the global configurations.
 
     Raises:
-        ApiError: RATE_LIMITED, when there were more than the limit in a minute.
+        ApiError: RATE_LIMITED, when there are more tests in a minute than the limit.
     """
     limit = settings.OPSAPI_RATE_TEST_NOTIFICATIONS
     throttle(f"test notifications {group_id or 'of global configurations'}", limit, now)

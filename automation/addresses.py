@@ -1,4 +1,4 @@
-"""Addresses of hosts, read strictly into one form (decisions 8 "hosts"). Pure."""
+"""Addresses of hosts, read strictly into one form. Pure."""
 
 import re
 

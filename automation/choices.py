@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class HostType(StrEnum):
-    """What a host is (decisions 8 "hosts"); NO_DATA until the first report."""
+    """What a host is; NO_DATA until the first report."""
 
     STANDALONE = "STANDALONE"
     REPLICA_PRIMARY = "REPLICA_PRIMARY"

@@ -1,4 +1,4 @@
-"""Spans of time as queries name them (decisions 8 "measurements"; ISO 8601 durations). Pure."""
+"""Durations in queries (ISO 8601). Pure."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Fields of the fleet's documents; reports and the API take hosts by the same rules (decisions 8 "hosts")."""
+"""Fields of hosts, with the same rules in reports and in the API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which measurements a query asks for: from when to when, in what buckets (decisions 8 "measurements")."""
+"""Which measurements a query asks for: from when to when, in what buckets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The metrics a host reports, each declared once (decisions 5 "metricName"). Pure."""
+"""The metrics that hosts report, each declared once. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -178,12 +178,12 @@ class Metric(StrEnum):
     OPLOG_MASTER_TIME = gauge(
         "OPLOG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication oplog window",
-        "Time from the oldest to the newest entry of the oplog; a member away for longer is copied anew.",
+        "Time from the oldest to the newest entry of the oplog; a member away for longer needs a new copy.",
     )
     OPLOG_MASTER_LAG_TIME_DIFF = gauge(
         "OPLOG_MASTER_LAG_TIME_DIFF", Subject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication headroom",
-        "Oplog window of the primary less the lag of the secondary; at 0 the secondary is copied anew.",
+        "Oplog window of the primary less the lag of the secondary; at 0 the secondary needs a new copy.",
     )
     OPLOG_RATE_GB_PER_HOUR = gauge(
         "OPLOG_RATE_GB_PER_HOUR", Subject.REPLICATION, Unit.RAW, MONGODB,
@@ -329,7 +329,7 @@ class Metric(StrEnum):
     SYSTEM_CPU_STEAL = gauge(
         "SYSTEM_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
         "CPU time: steal",
-        "Time taken by other machines of the hypervisor, added up over the processor's cores.",
+        "Time used by other machines of the hypervisor, added up over the processor's cores.",
     )
     SYSTEM_CPU_GUEST = gauge(
         "SYSTEM_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,
@@ -365,7 +365,7 @@ class Metric(StrEnum):
     SYSTEM_NORMALIZED_CPU_STEAL = gauge(
         "SYSTEM_NORMALIZED_CPU_STEAL", Subject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: steal",
-        "Time taken by other machines of the hypervisor, as a mean of the processor's cores.",
+        "Time used by other machines of the hypervisor, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_GUEST = gauge(
         "SYSTEM_NORMALIZED_CPU_GUEST", Subject.CPU, Unit.PERCENT, BOTH,

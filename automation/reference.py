@@ -5,14 +5,17 @@ from collections.abc import Sequence
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from opsapi.reference.markdown import code, codes, table
 
-_INTRODUCTION = """## What hosts report
+_INTRODUCTION = """## Metrics of hosts
 
-The metrics that agents report of hosts and databases, and alert configurations set thresholds on. Values are
-stored and shown in the base unit, which a report without units means; reports and thresholds may use the
-others. A gauge is a level, or a share or mean of the time since the sample before; a rate is the growth of a
-counter per second, which the agent computes. `GET /api/public/v1.0/metricNames` tells the same.
+Agents report these metrics of hosts and databases, and alert configurations can have thresholds for them.
+`GET /api/public/v1.0/metricNames` lists the same.
 
-Metrics under *No longer measured* are deprecated: no server has them any more, and they stay accepted.
+- **Units.** Values are stored and shown in the base unit, which is also the default of reports. Reports and
+  thresholds can use the other allowed units.
+- **Kinds.** A gauge is a level, or a share or mean since the previous sample. A rate is the increase of a
+  counter per second, computed by the agent.
+- Metrics under *No longer measured* are deprecated. Servers no longer have them; reports can still contain
+  them.
 """
 _COLUMNS = ("metric", "kind", "base unit", "allowed", "engines", "meaning")
 

@@ -1,4 +1,4 @@
-"""Answers that hold automation documents: numbers as they came, which no other writer keeps (decisions 9)."""
+"""Answers that hold automation documents: numbers stay as they were written, as no other renderer does."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reports that are sent again because their answer was lost (decisions 8 "repeats"). Pure."""
+"""Reports that an agent sends again because the answer was lost. Pure."""
 
 import hashlib
 import re

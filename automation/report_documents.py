@@ -1,4 +1,4 @@
-"""The report as agents send it, read strictly into `automation.reports` (decisions 8 "agent report")."""
+"""The report as agents send it, read strictly into `automation.reports`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What an agent reports, frozen: the form in which services take it (decisions 8 "agent report"). Pure."""
+"""What an agent reports, frozen: the form in which services take it. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Units of measured values and the conversion between them (decisions 5 "metricThreshold")."""
+"""Units of measured values and the conversion between them."""
 
 from enum import StrEnum
 
@@ -40,7 +40,7 @@ class Unit(StrEnum):
     DAYS = "DAYS"
 
 
-# Each unit's size in the smallest unit of its family: K is 1,024 for bits and bytes (decisions 5).
+# Each unit's size in the smallest unit of its family: K is 1,024 for bits and bytes.
 _SIZES: dict[Unit, tuple[Family, int]] = {
     Unit.RAW: (Family.RAW, 1),
     Unit.PERCENT: (Family.PERCENT, 1),

@@ -17,7 +17,7 @@ class SignalKind(StrEnum):
 
 
 class DiffStatus(StrEnum):
-    """The nature of a change (decisions 4)."""
+    """The nature of a change."""
 
     NEW = "NEW"
     MODIFIED = "MODIFIED"
@@ -29,7 +29,7 @@ class DiffStatus(StrEnum):
 
 
 class DiffType(StrEnum):
-    """The kind of resource changed (decisions 4)."""
+    """The kind of resource that changed. The set is closed: other resources use the nearest kind."""
 
     AUTH = "AUTH"
     AUTOMATION_AGENT = "AUTOMATION_AGENT"
@@ -45,3 +45,10 @@ class DiffType(StrEnum):
     MAINTENANCE_WINDOW = "MAINTENANCE_WINDOW"
     ACCESS_LIST = "ACCESS_LIST"
     GROUP = "GROUP"
+
+
+class Work(StrEnum):
+    """What workers are woken for."""
+
+    SIGNALS = "signals"
+    MESSAGES = "messages"

@@ -1,4 +1,4 @@
-"""The changes of an event as rows for reading: field, before, after (contract 2.9). Pure."""
+"""The changes of an event as rows for reading: field, before, after. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping

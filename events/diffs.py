@@ -1,6 +1,6 @@
-"""What changed between two documents, as events show it (contract 2.9, decisions 4). Pure.
+"""The changes between two documents, as events show them. Pure.
 
-The documents handed in are the redacted ones the API shows, so no secret can reach a diff.
+The documents are the redacted ones that the API shows, so no secret can reach a diff.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The fields an event can carry beside type, time and scope (contract 2.9)."""
+"""The fields that an event can have next to type, time and scope."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -32,14 +32,17 @@ class EventFacts:
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "EventFacts":
         """The facts among the fields of a document, by their wire names."""
-        return cls(**{one.name: document.get(_wire_name(one.name)) for one in fields(cls)})
+        return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES})
 
     def document(self) -> dict[str, Any]:
         """Wire name → value of every fact that is there."""
-        found = ((one.name, getattr(self, one.name)) for one in fields(self))
-        return {_wire_name(name): value for name, value in found if value is not None}
+        found = ((wire_name, getattr(self, name)) for name, wire_name in _WIRE_NAMES)
+        return {wire_name: value for wire_name, value in found if value is not None}
 
 
 def _wire_name(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+_WIRE_NAMES = tuple((field.name, _wire_name(field.name)) for field in fields(EventFacts))

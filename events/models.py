@@ -8,10 +8,9 @@ from opsapi.fields import OptionalIdField, PrimaryIdField
 
 
 class Event(models.Model):
-    """What happened (contract 2.9). Written by `event_record` alone; nothing edits a row, and nothing
-    deletes one but retention (decisions 4).
+    """What happened. Only `event_record` writes events, nothing edits a row, and only retention deletes rows.
 
-    Ids and names of what it concerns are plain text: events outlive what they name.
+    Ids and names of what the event concerns are plain text: events outlive what they name.
     """
 
     id = PrimaryIdField()

@@ -7,12 +7,16 @@ from opsapi.reference.markdown import code, table
 
 _INTRODUCTION = """# Event types
 
-By category. What *opens* an alert is closed by the type beside it; what is *told once* notifies and opens
-nothing; an *audit* is written down only. Alertable is what an alert configuration may name, reported what an
-agent may report; all else the platform writes itself, where produced says so.
-`GET /api/public/v1.0/eventTypes` tells the same.
+`GET /api/public/v1.0/eventTypes` lists the same types.
+
+| column | meaning |
+|---|---|
+| effect | *opens* → the type that closes the alert; *closes*; *notifies once*; *audit*: recorded only |
+| alertable | an alert configuration can use the type; *global only*: only a global one |
+| reported | an agent can report the type |
+| produced | the type occurs: the platform or an agent writes it |
 """
-_EFFECTS = {Kind.CLOSING: "closes", Kind.TOLD_ONCE: "told once", Kind.AUDIT: "audit"}
+_EFFECTS = {Kind.CLOSING: "closes", Kind.TOLD_ONCE: "notifies once", Kind.AUDIT: "audit"}
 
 
 def events_page() -> str:

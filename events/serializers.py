@@ -1,4 +1,4 @@
-"""Events as the API shows them (contract 2.9)."""
+"""Events as the API shows them."""
 
 from typing import Any
 

@@ -19,13 +19,13 @@ logger = logging.getLogger(__name__)
 UNFORESEEN = "an unexpected error occurred while sending"
 _ATTEMPTS = counter(
     "opsapi_delivery_attempts",
-    "Attempts to deliver a message, tests of configurations among them, by channel and outcome.",
+    "Attempts to deliver a message, including test notifications, by channel and outcome.",
     "channel",
     "outcome",
 )
 _SECONDS = histogram(
     "opsapi_delivery_seconds",
-    "How long attempts to deliver a message took, by channel.",
+    "Duration of attempts to deliver a message, by channel.",
     "channel",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # no attempt lasts longer (decisions 7)
 )

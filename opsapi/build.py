@@ -1,4 +1,4 @@
-"""Which commit is running, told in the version header and the root document (decisions 1)."""
+"""Which commit is running, for the version header and the root document."""
 
 import re
 from pathlib import Path

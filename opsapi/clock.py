@@ -1,4 +1,4 @@
-"""Time: read in one place, handed on as an argument, written to the wire in one form (decisions 1)."""
+"""Time: read in one place, passed on as an argument, written in one form."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta

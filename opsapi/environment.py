@@ -56,7 +56,7 @@ def text(name: str, default: str = "", *, allowed: str = "text") -> str:
 
 def words(name: str, default: Sequence[str] = (), *, allowed: str) -> list[str]:
     """A list, separated by commas."""
-    declare(name, ",".join(default), f"{allowed}, by comma")
+    declare(name, ",".join(default), f"{allowed}, separated by commas")
     return list(_env.list(name, default=list(default)))
 
 
@@ -99,7 +99,7 @@ def flag(name: str, default: bool) -> bool:
 
 def networks(name: str, default: str = "") -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
     """Networks in CIDR form, separated by commas."""
-    value = text(name, default, allowed="networks in CIDR form, by comma")
+    value = text(name, default, allowed="networks in CIDR form, separated by commas")
     parts = [part.strip() for part in value.split(",") if part.strip()]
     try:
         return [ipaddress.ip_network(part) for part in parts]

@@ -1,4 +1,4 @@
-"""Names of machines, read strictly into one form (decisions 8 "hosts"). Pure."""
+"""Host names, read strictly into one form. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identifiers: 24 lower-case hex characters, time-ordered (decisions 1)."""
+"""Identifiers: 24 lower-case hex characters, ordered by time."""
 
 import hashlib
 import re

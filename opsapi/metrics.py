@@ -23,7 +23,7 @@ from opsapi.supervisor.metric_files import VARIABLE
 logger = logging.getLogger("opsapi.metrics")
 
 _LONGEST_STATEMENT = "5s"
-_DATABASE_UP = gauge("opsapi_database_up", "Whether the database answered this scrape.")
+_DATABASE_UP = gauge("opsapi_database_up", "1 if the database answered this scrape, otherwise 0.")
 
 
 def exposition() -> bytes:

@@ -1,4 +1,4 @@
-"""How secrets look on the way out (contract 2.1, decisions 5 "redaction"). Pure."""
+"""How redacted secrets look in answers and messages. Pure."""
 
 import re
 from typing import Final

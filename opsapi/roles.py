@@ -1,4 +1,4 @@
-"""Roles, what they imply, and whether a set of grants satisfies one (decisions 2). Pure."""
+"""Roles, what they imply, and whether a set of grants satisfies a role. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -88,7 +88,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- access (decisions 2, 3) -----------------------------------------------------------------------
+# --- access ----------------------------------------------------------------------------------------
 OPSAPI_INVITATION_ONLY = read.flag("OPSAPI_INVITATION_ONLY", True)
 OPSAPI_LDAP = read.flag("OPSAPI_LDAP", False)
 OPSAPI_USERNAME_VALIDATION = read.choice("OPSAPI_USERNAME_VALIDATION", "none", ("none", "loose", "strict"))
@@ -114,16 +114,16 @@ OPSAPI_MAX_BODIES_MB = read.number("OPSAPI_MAX_BODIES_MB", 64, 16, 1024)
 OPSAPI_MAX_HOSTS = read.number("OPSAPI_MAX_HOSTS", 20_000, 1, 1_000_000)
 OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_000_000)
 
-# --- the fleet (decisions 8) -----------------------------------------------------------------------
+# --- the fleet -------------------------------------------------------------------------------------
 # In days; 0 keeps them for good.
 OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
-# --- what is kept (decisions 4) --------------------------------------------------------------------
+# --- what is kept ----------------------------------------------------------------------------------
 # In days; 0 keeps them for good.
 OPSAPI_EVENT_RETENTION_DAYS = read.number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
 OPSAPI_ALERT_RETENTION_DAYS = read.number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
 
-# --- the outside (decisions 7) ---------------------------------------------------------------------
+# --- the outside -----------------------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
 OPSAPI_OUTBOUND_CA_FILE = read.authorities("OPSAPI_OUTBOUND_CA_FILE", BASE_DIR)
 read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it

@@ -3,6 +3,15 @@
 from collections.abc import Mapping
 
 
+def insert_from_arrays(table: str, columns: Mapping[str, str]) -> str:
+    """An INSERT of many rows at once, in their order, each column an array of the parameter of its name.
+
+    `columns` are those that are given, with their types. Names and types are ours, never a client's.
+    """
+    arrays = ", ".join(f"%({name})s::{kind}[]" for name, kind in columns.items())
+    return f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608 - made of our own names
+
+
 def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
     """An UPDATE of many rows at once, each column's new values an array of the parameter of its name.
 

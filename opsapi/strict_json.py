@@ -1,10 +1,10 @@
-"""JSON read strictly (decisions 1 "bodies"; findings "Parsing"). Pure.
+"""JSON read strictly. Pure.
 
-The standard parser reads, because it can be made to see what others let pass: duplicate keys, NaN and
-Infinity. While it builds it holds the interpreter, and it may build fifty times what was sent: a body that is
-nested too deeply or has too many values is refused by its bytes, before anything is built.
-What is JSON and still cannot be kept, texts with NUL characters or lone surrogates and numbers beyond a
-double, is handed on for the fields to refuse, by their names.
+It uses the standard parser, which can refuse what others accept: duplicate keys, NaN and Infinity. While
+that parser builds values it holds the interpreter, and the values may take fifty times the size of the
+body. A body that is nested too deeply or has too many values is therefore refused by its bytes, before
+anything is built. Text with NUL characters or lone surrogates and numbers beyond a double are JSON and
+cannot be stored. They are passed on, so that the fields refuse them by name.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""JSON as it is sent: answers, and what is told to webhooks and services (decisions 1). Pure."""
+"""JSON as it is sent, in answers and to webhooks and services. Pure."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ def orgs_seen(reach: Reach) -> set[str]:
 
 
 def sight_in(reach: Reach) -> Sight:
-    """Which users somebody of this reach sees, and which of their roles (decisions 2)."""
+    """Which users an operator sees, and which of their roles: those in scopes that the operator reads."""
     return Sight(
         everything=reach.everything, orgs=orgs_seen(reach), whole=reach.org_ids, groups=reach.group_ids
     )

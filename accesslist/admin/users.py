@@ -177,7 +177,7 @@ class UserAdmin(WithRoles):
         return has_second_factor(user.id)
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those who share an organization with one (decisions 2, row "/users")."""
+        """Every user where the operator reads everything, else users who share an organization."""
         if reach.everything:
             return rows
         return rows.filter(id__in=visible_user_rows(sight_in(reach)).values("id"))

@@ -92,7 +92,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """A person (contract 2.13). Logs in to the console; scripts use API keys."""
+    """A person. Logs in to the console; scripts use API keys."""
 
     id = PrimaryIdField()
     username = models.CharField(max_length=254)
@@ -138,7 +138,7 @@ class User(AbstractBaseUser):
 
     @cached_property
     def is_staff(self) -> bool:
-        """Who may enter the console: whoever may read anything (decisions 3 "later")."""
+        """Whether the user may enter the console: a user with any role that reads something may."""
         return any(not IMPLIED[grant.role].isdisjoint(READING) for grant in self.grants_held)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
@@ -186,7 +186,7 @@ class Team(models.Model):
 
 
 class ApiKey(models.Model):
-    """A key for scripts; of the private part only what digest needs is kept, sealed (decisions 3)."""
+    """A key for scripts. Of the private key it stores only what digest needs, encrypted."""
 
     id = PrimaryIdField()
     desc = models.CharField(max_length=250)
@@ -251,7 +251,7 @@ class RoleGrant(models.Model):
 
 
 class AccessListEntry(models.Model):
-    """A range callers may come from: of the whole installation, or of one key (contract 2.3)."""
+    """A range of addresses from which callers may call: any key with a global role, or one key."""
 
     id = PrimaryIdField()
     api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="access_list")

@@ -1,4 +1,4 @@
-"""Whose roles may be changed, and by whom (decisions 2, row "/users"). Pure."""
+"""Whose roles may be changed, and by whom: by owners and user admins of a scope, within it. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 

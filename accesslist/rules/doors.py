@@ -1,7 +1,8 @@
-"""By which doors of the API somebody changes what a key holds (decisions 3 "keys"). Pure.
+"""The routes of the API by which a caller may change the roles of a key. Pure.
 
-The API has three: the installation's, an organization's with its projects, a project's. A key is found behind
-a door when it holds a role there; whoever acts needs a writer's role at the door.
+There are three, here called doors: the installation's, an organization's with its projects, and a
+project's. A door shows the keys that hold a role there. A caller who changes such a key needs a role that
+may write there.
 """
 
 from collections.abc import Iterable, Sequence

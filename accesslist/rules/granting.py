@@ -1,4 +1,4 @@
-"""Which roles may be given, where, and by whom (decisions 2, decisions 3 "keys"). Pure."""
+"""Which roles may be granted, in which scope, and by whom: nobody grants a role they do not hold. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

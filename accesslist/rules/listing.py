@@ -1,4 +1,4 @@
-"""Access lists: which there are, what makes an entry, and who may change which (decisions 2, 3). Pure."""
+"""Access lists: the global list and those of keys, what an entry is, who may change which list. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

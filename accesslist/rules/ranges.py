@@ -1,4 +1,4 @@
-"""Ranges of addresses, as people write them (decisions 3). Pure."""
+"""Ranges of addresses as people write them, read into canonical CIDR. Pure."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Which access list keeps a caller out, now or were it another (decisions 3 "enforcement"). Pure."""
+"""Which access list refuses a caller, now or after a change of that list. Pure."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

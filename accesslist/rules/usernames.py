@@ -19,7 +19,7 @@ _UNSEEN = re.compile(
 
 
 def username_key(username: str) -> str:
-    """The form under which usernames are unique: NFKC, without regard to case (decisions 3)."""
+    """The form under which usernames are unique: NFKC, without regard to case."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", username).casefold())
 
 
@@ -31,7 +31,7 @@ def username_digest(username: str) -> str:
 def character_fault(username: str) -> str | None:
     """What a username holds that nobody can see; None when all of it can be seen.
 
-    RFC 8265 refuses symbols as well. They stay: they can be seen, and decisions 3 allows them.
+    RFC 8265 refuses symbols as well. They are allowed here, because they can be seen.
     """
     if username != username.strip():
         return "it must not begin or end with a blank"

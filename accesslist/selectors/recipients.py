@@ -1,6 +1,6 @@
-"""Who is told of alerts as the holder of a role, as a user or as a team's member (decisions 7).
+"""Who is notified of alerts as the holder of a role, as a user, or as a member of a team.
 
-All of them are users who hold a role, or whose team does: others may not be told (decisions 3).
+All of them are users who hold a role, or whose team does. Nobody else is notified.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Teams with the names of their members, and their roles in a project (decisions 3 "users, teams")."""
+"""Teams with the names of their members, and their roles in a project."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Users with their roles and teams, and which of them a caller can see (decisions 2, row "/users")."""
+"""Users with their roles and teams, and which of them a caller can see."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -18,11 +18,13 @@ UserRow = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a caller sees of users (decisions 2, row "/users").
+    """What a caller sees of users.
 
-    `everything`: every user, with every role and team. Else those who belong to one of `orgs`, with their
-    roles in these organizations themselves, in the projects of those that are `whole`, and in `groups`.
-    `contacts`: the contact data of all. Else of those who belong to an administered organization or project.
+    `everything`: every user, with every role and team. Otherwise users who belong to one of `orgs`, with
+    their roles in these organizations themselves, in all projects of `whole` organizations, and in
+    `groups`.
+    `contacts`: the contact data of all users. Otherwise of users of an administered organization or
+    project.
     """
 
     everything: bool = False

@@ -1,4 +1,4 @@
-"""Entries of access lists as the API shows and takes them (contract 2.3; decisions 3)."""
+"""Entries of access lists as the API shows and accepts them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

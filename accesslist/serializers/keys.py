@@ -1,4 +1,4 @@
-"""API keys as the API shows and takes them (contract 2.13, decisions 3 "keys")."""
+"""API keys as the API shows and accepts them."""
 
 from collections.abc import Iterable
 from typing import Any

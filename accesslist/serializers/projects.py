@@ -1,4 +1,4 @@
-"""Projects as the API shows and takes them (decisions 3 "from first key to a project")."""
+"""Projects as the API shows and accepts them."""
 
 from typing import Any
 

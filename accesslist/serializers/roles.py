@@ -1,4 +1,4 @@
-"""Roles as the API takes and shows them (decisions 3 "keys")."""
+"""Roles as the API accepts and shows them."""
 
 from typing import Any
 

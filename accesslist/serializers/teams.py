@@ -1,4 +1,4 @@
-"""Teams as the API shows and takes them (decisions 3 "users, teams")."""
+"""Teams as the API shows and accepts them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Users as the API shows and takes them (contract 2.13, endpoint 5; decisions 3)."""
+"""Users as the API shows and accepts them, the self-registered ones of endpoint 5 too."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What access list events tell (decisions 3 "events", decisions 4)."""
+"""The events of access lists: an entry is added, changed or removed, enforcement begins or ends."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

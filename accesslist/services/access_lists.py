@@ -1,6 +1,7 @@
-"""Where callers may come from: the global access list and those of keys (decisions 3 "access list").
+"""Where callers may come from: the global access list and the access lists of keys.
 
-Writes to one list are in line, so that no two of them lock out together whom each alone would keep.
+Writes to one list wait for each other. Otherwise two writes, each of which keeps its caller on the list,
+could together lock both callers out.
 """
 
 from collections.abc import Collection, Sequence
@@ -161,7 +162,7 @@ def _move(of: AccessList, entry: AccessListEntry, cidr_block: str, blocks: Block
 
 
 def _refuse_own(of: AccessList, by: ListWriter) -> None:
-    """A key cannot let itself in from more addresses: whoever stole it would (decisions 3 "access lists")."""
+    """Refuse a key that adds entries to its own list: a thief could call from more addresses."""
     if by.owns(of):
         raise ApiError(ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST)
 

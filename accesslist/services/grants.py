@@ -1,6 +1,6 @@
-"""Giving and taking roles, whoever holds them (decisions 2; decisions 3 "keys", "users, teams").
+"""Granting and revoking roles, of users, keys and teams.
 
-Whether the one who acts may do so is `accesslist.rules.granting`; here the rows change, and the last
+`accesslist.rules.granting` decides whether the caller may do so; here the rows change, and the last
 Global Owner is kept.
 """
 

@@ -1,4 +1,4 @@
-"""The roles that teams hold in projects (decisions 3 "users, teams")."""
+"""The roles that teams hold in projects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the event log tells of API keys: each place of its own roles only (decisions 3 "events", 4)."""
+"""The events of API keys: each project and organization records the key's roles in it, and no others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

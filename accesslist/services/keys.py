@@ -1,6 +1,6 @@
-"""API keys (decisions 3 "key shape", "keys").
+"""API keys: created, changed, deleted.
 
-Who changes a key or its roles locks the key first, then the places of the roles.
+A change of a key or of its roles locks the key first, then the projects and organizations of the roles.
 """
 
 import secrets

@@ -1,14 +1,14 @@
 """Locks that hold until the transaction ends: on who acts, on projects and organizations, on what has no row.
 
 They are taken in this order. `actor_hold` is the first statement of every service that a key or a user
-reaches, but for services by which users change their own account (`own_user_lock`): a write after a
-revocation is refused, and a revocation waits for the writes before it (decisions 2 "revoked"). Services that
-revoke something, or lock keys or users, begin with `actor_in_line` instead, and lock those they revoke
-something of with `holders_alone`.
+reaches, except services by which users change their own account (`own_user_lock`): a write after a
+revocation is refused, and a revocation waits for the writes before it. Services that revoke something, or
+lock keys or users, begin with `actor_in_line` instead, and lock the holders of what they revoke with
+`holders_alone`.
 
-A foreign key alone does not keep a project in place: a deleted one keeps its row until the worker has
-emptied it. The weakest lock is enough and is what foreign keys take anyway, so that writers do not wait
-for each other, only for the deletion, and it for them.
+A foreign key alone does not keep a project in place: a deleted project keeps its row until the worker has
+emptied it. The weakest lock is enough, and foreign keys take it anyway: writers do not wait for each other,
+only for the deletion, and the deletion waits for them.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Organizations: made, renamed, deleted (decisions 3 "from first key to a project")."""
+"""Organizations: created, renamed, deleted."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Projects: made, changed, deleted (decisions 3 "from first key to a project")."""
+"""Projects: created, changed, deleted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""What follows for keys and users when something of theirs is revoked (decisions 2 "revoked").
+"""What follows for keys and users when a role, a team or an address of theirs is revoked.
 
-Call these in the transaction that revokes. For a caller it begins with
+Call these functions in the transaction that revokes. On behalf of a caller, that transaction begins with
 `accesslist.services.locks.actor_in_line`; the worker needs no lock.
 """
 

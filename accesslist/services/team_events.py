@@ -1,4 +1,4 @@
-"""What the event log tells of teams: organizations of members, projects of roles (decisions 4)."""
+"""The events of teams: organizations record members, projects record roles."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime

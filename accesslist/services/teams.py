@@ -1,7 +1,6 @@
-"""Teams of an organization and who is in them (decisions 3 "users, teams").
+"""Teams of an organization and their members.
 
-Locked in this order: users who leave, the organization, the team, users who join; then nobody waits for each
-other in a ring.
+The order of locks is: users who leave, the organization, the team, users who join. It rules out deadlocks.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What a username and a password have to be (decisions 3), and who resets them."""
+"""The rules for usernames and passwords, and who may reset a password or second factor."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ _LONGEST_KEY = 600
 
 
 def username_fault(username: str) -> BadField | None:
-    """What keeps a name from being taken: its characters, its length, the setting (decisions 3)."""
+    """Why a username cannot be used: its characters, its length, or OPSAPI_USERNAME_VALIDATION."""
     if reason := character_fault(username):
         return _bad_username(reason)
     # A few characters become many under NFKC; the unique index has to hold the result.
@@ -42,7 +42,7 @@ def as_email(username: str) -> str | None:
 
 
 def password_fault(password: str, user: User) -> BadField | None:
-    """Why Django's validators do not let a password of this user pass (decisions 3 "password")."""
+    """Why Django's validators refuse a password for this user."""
     try:
         validate_password(password, user)
     except ValidationError as error:

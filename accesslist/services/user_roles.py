@@ -1,4 +1,4 @@
-"""The roles of users: changed by those who administer the scope, told scope by scope (decisions 2, 3)."""
+"""The roles of users: administrators of a scope change them, and each scope records its own roles."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ def user_lock(user_id: str) -> User:
 
 
 def refuse_own_roles(user: User, actor: Actor) -> None:
-    """Nobody changes their own roles (decisions 2).
+    """Refuse a change of the caller's own roles.
 
     Raises:
         ApiError: CANNOT_CHANGE_OWN_ROLES.

@@ -1,4 +1,4 @@
-"""Making and deleting users: endpoint 5 (contract 4.2 rule 2), and user admins (decisions 3)."""
+"""Creating and deleting users: by themselves with endpoint 5, and by user admins."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The global access list (endpoints 1 and 2; decisions 3 "access list")."""
+"""The global access list (endpoints 1 and 2, and the routes of single entries)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoint 5: the first user of an installation (contract 2.13; decisions 3)."""
+"""Endpoint 5: the first user of an installation, and users who register themselves later."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +69,7 @@ class FirstUserViewSet(ApiViewSet):
             raise ApiError(ErrorCode.INVITATION_ONLY_MODE_OR_LDAP)
 
     def looked_at(self) -> Sequence[Parameter]:
-        """Once there is a user, what stands in `accessList` is no fault (decisions 3 "later")."""
+        """Ignore `accessList` once there is a user: only the first call enters addresses."""
         return () if any_user_exists() else super().looked_at()
 
     def create(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The roles of teams in a project (decisions 3 "users, teams")."""
+"""The roles of teams in a project."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

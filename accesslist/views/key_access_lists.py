@@ -1,4 +1,4 @@
-"""The access lists of keys (decisions 2, decisions 3 "keys", "enforcement")."""
+"""The access lists of keys, below each route on which the key can be changed."""
 
 from collections.abc import Mapping
 from typing import Any

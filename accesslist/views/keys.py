@@ -1,4 +1,4 @@
-"""API keys of a project, of an organization and of the installation (decisions 3 "keys")."""
+"""API keys of a project, of an organization and of the installation."""
 
 from collections.abc import Mapping
 from typing import Any

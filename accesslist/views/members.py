@@ -1,4 +1,4 @@
-"""Who is in an organization, and who is in a project (decisions 3 "users, teams")."""
+"""The users of an organization and of a project."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

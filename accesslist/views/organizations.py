@@ -1,4 +1,4 @@
-"""Organizations: made, listed, read, renamed, deleted (decisions 3 "from first key to a project")."""
+"""Organizations: created, listed, read, renamed, deleted."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Projects: made, listed, read, changed, deleted (decisions 3 "from first key to a project")."""
+"""Projects: created, listed, read, changed, deleted."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Teams of an organization and their members (decisions 3 "users, teams")."""
+"""Teams of an organization and their members."""
 
 from typing import Any
 

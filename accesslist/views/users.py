@@ -1,4 +1,4 @@
-"""Users, as user admins and those beside them see them (decisions 2, 3)."""
+"""Users, as user admins and members of the same organization see them."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -88,7 +88,7 @@ class AlertPage:
 def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     """The page of an alert for an operator.
 
-    Who may not read global configurations is not told whom these tell, nor which it was (decisions 10).
+    An operator who may not read global configurations sees neither such a configuration nor its recipients.
     """
     sees_config = not alert.is_global or operator.reach().everything
     story = alert_story(alert, sees_config=sees_config, now=now)

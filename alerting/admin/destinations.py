@@ -109,7 +109,7 @@ class DestinationAdmin(ConsoleAdmin):
     empty_text = "No notification was sent yet. A destination is listed here from its first notification on."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Recipients of global configurations only to operators who may read these (decisions 10)."""
+        """Show recipients of global configurations only to operators who may read these."""
         seen = super().visible(rows, reach)
         return with_waiting(seen if reach.everything else seen.filter(is_global=False))
 

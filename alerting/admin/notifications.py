@@ -170,7 +170,7 @@ class NotificationAdmin(ConsoleAdmin):
     empty_text = "No notifications yet. Alert configurations say who is notified of what."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Whom a global configuration tells is shown only to who may read global ones (decisions 10)."""
+        """Show recipients of global configurations only to operators who may read these."""
         seen = super().visible(rows, reach)
         return seen if reach.everything else of_own_configs(seen)
 

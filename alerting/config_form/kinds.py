@@ -1,7 +1,7 @@
-"""Which inputs belong to which type of event and of notification (decisions 5).
+"""Which inputs belong to which type of event and of notification.
 
-All of it follows from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES` and from the API's documents; the
-page and its script read it from here.
+This follows from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES` and from the API's documents. The page and
+its script read it from here.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Where a receiver could not be reached no attempt keeps the time that would tell why (decisions 7)."""
+"""Attempts that could not reach their receiver keep no time: it would tell why they failed."""
 
 from django.db import migrations, models
 

@@ -19,9 +19,9 @@ TARGET_NAME = Collate(
 
 
 class Alert(models.Model):
-    """A condition that holds, or held, on one target (contract 2.6).
+    """A condition that holds, or held, on one target.
 
-    The configuration is named by its id alone: an alert outlives it.
+    An alert names its configuration by id only, because it outlives the configuration.
     """
 
     id = PrimaryIdField()
@@ -48,7 +48,7 @@ class Alert(models.Model):
 
     class Meta:
         constraints = [
-            # One alert per configuration and target, however many workers race (decisions 6). A global
+            # One alert for each configuration and target, however many workers race. A global
             # configuration sees targets of the same name in several projects.
             models.UniqueConstraint(
                 name="alert_one_active",

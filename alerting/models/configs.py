@@ -15,13 +15,13 @@ from opsapi.fields import IdField, PrimaryIdField, SealedField
 
 
 class AlertConfig(models.Model):
-    """Which events raise alerts, and who is told: a project's own (contract 2.5), or a global one (2.4).
+    """An alert configuration: which events raise alerts, and who is notified. A project's own, or global.
 
-    A global one has no project but a scope: all projects, those among them that bear one of `tags`
-    where there are any, or those of `group_ids`.
+    A global configuration has no project but a scope: all projects, narrowed to projects with one of `tags`
+    if there are any, or the projects of `group_ids`.
 
-    A deleted one keeps its row, without being shown: those who were told of its alerts are still
-    to be told that they are over.
+    A deleted configuration keeps its row, hidden: receivers that were notified of its alerts are still
+    notified of their end.
     """
 
     id = PrimaryIdField()
@@ -95,12 +95,12 @@ class KeptSettingManager(models.Manager["NotificationSetting"]):
 
 
 class NotificationSetting(models.Model):
-    """One of a configuration's notifications: whom to tell, how, how often (contract 2.4).
+    """A notification of a configuration: whom to notify, how, how often.
 
-    `fields` is what answers show, secrets redacted; `secrets` holds these in full, sealed JSON.
+    `fields` is what answers show, with secrets redacted; `secrets` holds the secrets as encrypted JSON.
 
-    One that was taken out of its configuration keeps its row until those it told of an alert are told
-    the end.
+    A notification that was removed from its configuration keeps its row until the receivers that it notified
+    of an alert are notified of the end.
     """
 
     id = PrimaryIdField()

@@ -128,7 +128,7 @@ class Notification(models.Model):
 class NotificationAttempt(models.Model):
     """One try to deliver a notification, with its outcome: written when it ended.
 
-    Where the receiver could not be reached the time would tell why (decisions 7): then `latency_ms` is None
+    If the receiver could not be reached, the time would tell why: then `latency_ms` is None
     and `ended` is when it began.
     """
 

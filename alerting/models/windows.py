@@ -10,9 +10,9 @@ from opsapi.fields import PrimaryIdField
 
 
 class MaintenanceWindow(models.Model):
-    """A time in which a project's alerts of some categories are told to nobody (contract 2.7, decisions 6).
+    """A period in which a project's alerts of some categories notify nobody.
 
-    Whether it is to come, active or over follows from the time alone and is never stored.
+    Whether it is pending, active or over follows from the time alone and is never stored.
     """
 
     id = PrimaryIdField()

@@ -1,4 +1,4 @@
-"""What a type of notification is: its fields, its channels, whence its credentials (decisions 5)."""
+"""A type of notification: its fields, its channels, and where its credentials come from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class NotificationType:
 
     @property
     def arrays(self) -> frozenset[str]:
-        """The fields that answers always have, empty where nothing was sent (decisions 1 "absent values")."""
+        """The array fields. Answers always have them, empty if nothing was sent."""
         return frozenset(field.name for field in self.fields if isinstance(field.form, ListOf))
 
     @property

@@ -1,4 +1,4 @@
-"""Types that name people, who are told by e-mail, SMS, or both (decisions 5 "notifications.typeName")."""
+"""Types that name people, who are notified by e-mail, SMS, or both."""
 
 from collections.abc import Sequence
 

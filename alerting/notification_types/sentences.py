@@ -1,6 +1,6 @@
-"""Whom a notification of a configuration tells and when, in words (decisions 5).
+"""Sentences that say whom a notification of a configuration reaches, and when.
 
-Notifications are as answers show them: secrets redacted.
+They take notifications as answers show them, with secrets redacted.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Types that tell an outside service, which a project can be integrated with (decisions 5, 7)."""
+"""Types that notify an outside service, with which a project can be integrated."""
 
 from alerting.choices import ConfigNotificationType
 from alerting.notification_types.base import NotificationField, NotificationType

@@ -1,4 +1,4 @@
-"""Whether an alert is acknowledged, and what a request makes of that (decisions 6 "acknowledged"). Pure."""
+"""Whether an alert is acknowledged, and what a request to acknowledge it changes. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What becomes of a notification that is due, and what follows its delivery (decisions 6). Pure."""
+"""What becomes of a notification that is due, and what follows its delivery. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What an attempt says about its destination and host (decisions 7). Pure."""
+"""What an attempt says about its destination and host. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
             next_try = now + probe_gap(failures)
     return Health(
         failures=failures,
-        # The start of the attempt, because the duration of an attempt must not be seen (decisions 7).
+        # The start of the attempt, because the duration of an attempt must not be seen.
         failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
         answered=health.answered,

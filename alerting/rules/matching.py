@@ -1,7 +1,7 @@
-"""Which subjects an alert configuration is about (decisions 5 "matchers").
+"""Which subjects match the matchers of an alert configuration.
 
 A fact that a subject does not have is the empty string: EQUALS fails on it, NOT_EQUALS and
-NOT_CONTAINS hold, a REGEX holds when it matches nothing at all.
+NOT_CONTAINS match, a REGEX matches if it matches the empty string.
 """
 
 import operator
@@ -18,7 +18,7 @@ from events.types import Category
 from opsapi.hostport import host_and_port
 
 MAX_REGEX_LENGTH: Final = 1000
-"""Characters of a pattern (decisions 5)."""
+"""The most characters that a pattern may have."""
 
 _REGEX_MEMORY = 1024 * 1024  # octets one compiled pattern may use, its automaton included
 _REGEX_CACHE = 256
@@ -59,7 +59,7 @@ class Matcher:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is known of the thing a signal is about; `type_name` is the host's typeName (decisions 8)."""
+    """The facts about the subject of a signal; `type_name` is the typeName of the host as reported."""
 
     hostname: str | None = None
     port: int | None = None

@@ -1,4 +1,4 @@
-"""What a maintenance window mutes, in words (decisions 6). Pure."""
+"""The sentences that say what a maintenance window mutes. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

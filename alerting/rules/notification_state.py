@@ -1,4 +1,4 @@
-"""The state of a notification in a word, as the log shows it (decisions 10). Pure."""
+"""The state of a notification in a word, as the log shows it. Pure."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The state of an alert in a word people know, the same wherever it is shown (decisions 10). Pure."""
+"""The state of an alert in a word, the same on every page. Pure."""
 
 from enum import StrEnum
 

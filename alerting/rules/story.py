@@ -1,4 +1,4 @@
-"""The story of one alert, as what happened when, and what is still to come (decisions 10). Pure."""
+"""The timeline of an alert: what happened when, and what is still to come. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

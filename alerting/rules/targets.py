@@ -1,4 +1,4 @@
-"""What an alert is about, as one text: at most one alert per config and target (decisions 6 "one alert")."""
+"""What an alert is about, as one text: a configuration has at most one active alert for each target."""
 
 import hashlib
 import json

@@ -36,7 +36,8 @@ _TOLD: Mapping[MomentKind, str] = {
 class Attempt:
     """One try, by its number: when it ended, and how long it took in milliseconds.
 
-    `latency_ms` None: neither may be told (decisions 7), and `at` is when it began.
+    `latency_ms` None: no time may be shown, because it would tell why the attempt failed; `at` is when
+    the attempt began.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Whether measured values and member counts are outside a threshold (decisions 5)."""
+"""Whether measured values and member counts are outside a threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ThresholdMode(StrEnum):
 
 
 class ThresholdState(StrEnum):
-    """What a threshold says; NO_DATA leaves an alert as it is (decisions 6 "condition")."""
+    """The result of a threshold; NO_DATA leaves an alert as it is."""
 
     OUTSIDE = "OUTSIDE"
     INSIDE = "INSIDE"

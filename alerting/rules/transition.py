@@ -140,7 +140,7 @@ def _is_older(observation: Observation, alert: AlertView) -> bool:
 
 def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
     verdict = _verdict(config, observation)
-    # A number of members judges, but is no value of the alert (decisions 6 "other fields").
+    # The number of members decides, but it is not shown as the value of the alert.
     value = verdict.value if config.metric_threshold else None
     match verdict.state:
         case ThresholdState.NO_DATA:

@@ -1,4 +1,4 @@
-"""Maintenance windows: where one stands, and which of them silences (decisions 6). Pure."""
+"""Maintenance windows: whether a window is pending, active or over, and which window silences. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

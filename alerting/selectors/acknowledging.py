@@ -1,4 +1,4 @@
-"""Whether alerts are acknowledged, of rows and in queries (decisions 6 "acknowledged")."""
+"""Whether alerts are acknowledged, for rows and in queries."""
 
 from datetime import datetime
 

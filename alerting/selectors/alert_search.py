@@ -1,6 +1,6 @@
-"""Finding alerts among all there are: what the console's list filters and searches by (decisions 10).
+"""The filters and the search of the console's list of alerts.
 
-Everything here is answered from an index, so that a list costs the same however many alerts there are.
+An index answers each of them, so that a list costs the same however many alerts there are.
 """
 
 from datetime import datetime, timedelta

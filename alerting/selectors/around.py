@@ -14,7 +14,7 @@ from automation.selectors.measurements import newest_measurements
 from automation.series import SAMPLES_OF_HOST, sample_parameters
 
 # Of each bucket the lowest and the highest sample, as they were measured: a mean would hide the very
-# samples a threshold was left by.
+# samples that left the threshold.
 _EXTREMES = f"""
 SELECT (array_agg(moment ORDER BY number, moment))[1], min(number),
        (array_agg(moment ORDER BY number DESC, moment))[1], max(number)
@@ -26,9 +26,9 @@ _MOMENT = timedelta(microseconds=1)
 
 
 def measured_around(alert: Alert, threshold: MetricThreshold | None, *, now: datetime) -> Measured | None:
-    """The alert's metric, or one that tells of its host's load, around it; None when it is of no host.
+    """The alert's metric around the alert, or else a metric that shows the load of its host.
 
-    Or when nothing was measured there; measurements go with time (decisions 10).
+    None if the alert is about no host, or if no measurements are left: they are deleted after a while.
     """
     host_id = alert.facts.get("hostId")
     if host_id is None:

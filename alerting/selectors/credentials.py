@@ -1,4 +1,4 @@
-"""What a channel needs to send a notification: of its own, or of the project's integration (decisions 5)."""
+"""What a channel needs to send a notification: the notification's own, or the project's integration's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType
 from integrations.models import Integration
 from integrations.selectors import integration_values, stored_integration
+from opsapi.fields import Among
 
 
 class NoCredentialsError(Exception):
@@ -35,7 +36,7 @@ def settings_of(notifications: Iterable[Notification]) -> dict[tuple[str, str], 
     Nothing for what is gone, or has become one of another type, which is another notification.
     """
     ids = {one.setting_id for one in notifications}
-    settings = NotificationSetting.with_removed.select_related("config").filter(id__in=ids)
+    settings = NotificationSetting.with_removed.select_related("config").filter(Among("id", ids))
     return {(setting.id, setting.type_name): setting for setting in settings}
 
 

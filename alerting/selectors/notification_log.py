@@ -1,4 +1,4 @@
-"""Who was told of an alert or an event, and why somebody was not: the log (decisions 6 "endpoints")."""
+"""The log of notifications: who was notified of an alert or an event, and why a recipient was not."""
 
 from datetime import datetime
 from typing import Any
@@ -52,7 +52,7 @@ def scheduled(now: datetime) -> Q:
 
 
 def of_own_configs(notifications: QuerySet[Notification]) -> QuerySet[Notification]:
-    """Without those global configurations tell: whom, is not a project's business (decisions 10)."""
+    """Leave out notifications of global configurations: a project does not learn their recipients."""
     own = _own_settings()
     return notifications.filter(Q(alert__is_global=False) | Q(Exists(own), alert=None))
 

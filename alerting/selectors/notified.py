@@ -1,4 +1,4 @@
-"""The receivers that were notified of alerts: those that get the end (decisions 6 "told of what")."""
+"""The receivers that were notified of alerts: they get the end."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from django.db.models import Q
 from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from integrations.choices import ENDS
+from opsapi.fields import Among
 
 _RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
 _IN_HAND = Q(lease_token__isnull=False, destination__gt="")
@@ -50,7 +51,7 @@ def all_notified(alerts: Collection[str], *, or_in_hand: bool = False) -> Iterat
     With `or_in_hand` also those that are being notified this moment.
     """
     received = _RECEIVED | _IN_HAND if or_in_hand else _RECEIVED
-    rows = Notification.objects.filter(received, alert__in=alerts, channel__isnull=False)
+    rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
     notified = [Notified(*one) for one in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
     # Rows of before destinations were kept name none: where a later one does, it is the same receiver.
     placed = {one.key[:-1] for one in notified if one.destination}
@@ -62,5 +63,5 @@ def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
     """Alert and destination of all that was, or perhaps was, received of these alerts but their ends."""
     if not alerts:
         return set()
-    rows = Notification.objects.filter(_RECEIVED, alert__in=alerts).exclude(kind__in=ENDS)
+    rows = Notification.objects.filter(_RECEIVED, Among("alert_id", alerts)).exclude(kind__in=ENDS)
     return set(rows.values_list("alert_id", "destination").distinct())

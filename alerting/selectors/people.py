@@ -1,4 +1,4 @@
-"""Where the people a notification stands for are reached, as of now (decisions 5, 7)."""
+"""The current addresses of the people whom a notification names."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which projects a configuration covers, and which configurations cover a project (decisions 5 "scope")."""
+"""Which projects a configuration covers, and which configurations cover a project."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

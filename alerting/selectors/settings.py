@@ -1,4 +1,4 @@
-"""Notifications of configurations in full, and what they may name (decisions 5)."""
+"""Notifications of configurations with their secrets, and what they may name."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The story of one alert, read as it is told on one page (decisions 10)."""
+"""Reads what the page of an alert needs for its timeline."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -80,9 +80,9 @@ class _Read:
 
 
 def alert_story(alert: Alert, *, sees_config: bool, now: datetime) -> AlertStory:
-    """The story of an alert as somebody may read it.
+    """The timeline of an alert as the reader may see it.
 
-    `sees_config`: whether they may read the configuration it is of, and so whom that tells (decisions 2).
+    `sees_config`: whether the reader may read the alert's configuration, and so its recipients.
     """
     read = _read(alert, sees_config=sees_config, now=now)
     threshold = read.view.metric_threshold if read.view else None

@@ -1,4 +1,4 @@
-"""What acknowledges an alert (decisions 6 "endpoints")."""
+"""The document that acknowledges an alert."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Alerts as the API and webhooks show them (contract 2.6)."""
+"""Alerts as the API and webhooks show them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ _BY_CATEGORY: Mapping[Category, tuple[str, ...]] = {
     Category.HOST: (*_CLUSTER, *_HOST, "replicaSetName"),
     Category.REPLICA_SET: (*_CLUSTER, *_HOST, "replicaSetName"),
 }
-# What an alert of a type says of its target, where it is known (decisions 6 "other fields", 10).
+# The fields of the target that an alert of a type has, where they are known.
 _TARGET = {name.value: _BY_CATEGORY.get(spec.category, ()) for name, spec in EVENT_TYPES.items()}
 
 
@@ -99,7 +99,7 @@ def present_alert(
     for name, column in _OPTIONAL:
         if row[column] is not None:
             shown[name] = row[column]
-    # Absent once it has lapsed (decisions 6). Times on the wire sort as they follow each other.
+    # An acknowledgement that has lapsed is absent. Times in this format sort in order of time.
     if row["wire_acknowledged_until"] is not None and row["wire_acknowledged_until"] > _on_the_wire(now):
         shown |= _acknowledgement(row)
     if row["metric_name"] is not None:

@@ -1,4 +1,4 @@
-"""Parts of an alert configuration: matchers and thresholds (contract 2.4, decisions 5)."""
+"""Parts of an alert configuration: matchers and thresholds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

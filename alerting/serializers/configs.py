@@ -1,4 +1,4 @@
-"""Alert configurations as the API shows and takes them (contract 2.4, 2.5; decisions 5)."""
+"""Alert configurations as the API shows and accepts them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar

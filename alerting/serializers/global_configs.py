@@ -1,4 +1,4 @@
-"""Global alert configurations as the API shows and takes them (contract 2.4, decisions 5 "scope")."""
+"""Global alert configurations as the API shows and accepts them."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is wrong between the fields of one notification, and with those it names (decisions 5)."""
+"""Faults between the fields of one notification, and in the users, teams and integrations it names."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The log of notifications as the API shows it (decisions 6 "endpoints")."""
+"""The log of notifications as the API shows it."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Notifications of a configuration as the API shows and takes them (contract 2.4, decisions 5).
+"""Notifications of a configuration as the API shows and accepts them.
 
-Context, of the configuration's document: `group_id`, the project whose configuration it is, None for a
-global one; `settings`, its stored notifications, left out while it is made.
+The context is that of the configuration's document: `group_id`, the project of the configuration, None for a
+global configuration; `settings`, its stored notifications, absent while it is created.
 """
 
 from collections import Counter

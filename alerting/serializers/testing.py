@@ -1,4 +1,4 @@
-"""How the test of a configuration ended, as the API shows it (decisions 5 "endpoints")."""
+"""The result of the test of a configuration, as the API shows it."""
 
 from collections.abc import Iterable
 from typing import Any

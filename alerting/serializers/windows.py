@@ -1,4 +1,4 @@
-"""Maintenance windows as the API shows and takes them (contract 2.7, decisions 6 "window")."""
+"""Maintenance windows as the API shows and accepts them."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

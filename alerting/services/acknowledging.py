@@ -1,4 +1,4 @@
-"""Acknowledging an alert, and taking that back (decisions 6 "acknowledged")."""
+"""Acknowledging an alert, and removing the acknowledgement."""
 
 from datetime import datetime
 from typing import Any

@@ -13,7 +13,7 @@ from alerting.models import Alert
 from alerting.rules.transition import ConfigView, opens_at
 from alerting.selectors.alerts import current_value
 from alerting.services.notifications import schedule_end, schedule_openings
-from events.choices import SignalKind
+from events.choices import SignalKind, Work
 from events.facts import EventFacts
 from events.models import Signal
 from events.services import NewEvent, events_record, groups_events_record, wake_workers
@@ -21,6 +21,7 @@ from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import batches
+from opsapi.fields import Among
 from opsapi.ids import derived_id, first_id
 
 ALERT_FACTS = (
@@ -102,7 +103,7 @@ UPDATE alerting_alert AS alert
 """
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> None:
     """Write the changes, and tell of them in the order of the signals.
 
@@ -112,12 +113,16 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     told: list[_Told] = []
     for starts in batches(changes.starts, WRITTEN_AT_ONCE):
         told += _start(starts, group_id)
-    # In the order in which deliveries lock them.
+    ending = []
+    # In the order in which deliveries lock them. Their delays may have passed since they were read.
     for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
-        list(Alert.objects.filter(id__in=ids).order_by("id").select_for_update().values_list("id"))
+        locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
+        ending += [alert for alert in locked if alert.id in changes.ends]
     _keep_values(changes.values)
-    for ids in batches(sorted(changes.ends), WRITTEN_AT_ONCE):
-        told += _close({alert_id: changes.ends[alert_id] for alert_id in ids})
+    for alert in ending:
+        alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
+    for alerts in batches(ending, WRITTEN_AT_ONCE):
+        told += _close(alerts, changes.ends)
     told.sort(key=lambda pair: pair[0])
     events_record(events=[event for _, event in told], actor=SYSTEM, now=now, group_id=group_id)
 
@@ -125,7 +130,7 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
 def _start(starts: Sequence[NewAlert], group_id: str) -> list[_Told]:
     rows = [_row(one, group_id) for one in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
-    begun = set(Alert.objects.filter(id__in=[row.id for row in rows]).values_list("id", flat=True))
+    begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
     opened = [
         (one.signal.pk, row)
         for one, row in zip(starts, rows, strict=True)
@@ -163,9 +168,7 @@ def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
             cursor.execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
 
 
-def _close(ends: Mapping[str, AlertEnd]) -> list[_Told]:
-    # Their delays may have passed, or deliveries been recorded, since they were read.
-    alerts = list(Alert.objects.filter(id__in=ends).order_by("id"))
+def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Told]:
     told: list[_Told] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:
@@ -190,7 +193,7 @@ def _close(ends: Mapping[str, AlertEnd]) -> list[_Told]:
     return told
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     """The smallest delay has passed: they are alerts, and those to be told are told when they are due."""
     for alert in alerts:
@@ -213,7 +216,7 @@ def alerts_delay(*, config_id: str, delay: timedelta) -> None:
     tracked = Alert.objects.filter(config_id=config_id, status=AlertStatus.TRACKING.value)
     other = tracked.exclude(opens=opens).select_for_update().order_by("id").values("id")
     if Alert.objects.filter(id__in=other).update(opens=opens):
-        wake_workers()
+        wake_workers(Work.SIGNALS)
 
 
 @transaction.atomic

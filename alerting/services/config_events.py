@@ -1,4 +1,4 @@
-"""What the log tells of writes to alert configurations (decisions 3 "events", 5)."""
+"""The events that record writes to alert configurations."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,6 +1,6 @@
-"""Alert configurations, a project's and global ones: made, changed, deleted (decisions 5).
+"""Alert configurations, of a project and global: created, changed, deleted.
 
-A project's are written one after the other, and so are the global ones: `locks` tells why.
+The configurations of a project are written one after the other, and so are global ones: `locks` says why.
 """
 
 from collections.abc import Callable, Mapping, Sequence

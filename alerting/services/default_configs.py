@@ -1,4 +1,4 @@
-"""What a new project is alerted of before anybody configures anything (decisions 3 "default configs")."""
+"""The alert configurations that every new project starts with."""
 
 from collections.abc import Mapping
 from datetime import datetime

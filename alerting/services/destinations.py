@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
 from alerting.choices import ACTIVE, NotificationStatus
-from alerting.models import Alert, Destination, Notification, UnreachableHost
+from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.destination_health import (
     PROBE_EVERY,
@@ -22,12 +23,14 @@ from alerting.rules.destination_health import (
     last_connections,
     probe_gap,
 )
-from alerting.selectors.credentials import Credentials
+from alerting.selectors.credentials import Credentials, NoCredentialsError, setting_credentials
+from alerting.selectors.settings import type_of
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType
 from integrations.outcome import Outcome
 from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
+from opsapi.fields import Among
 from opsapi.ids import ID_LENGTH
 
 logger = logging.getLogger("opsapi.pipeline")
@@ -84,6 +87,31 @@ def destination_id(
     return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
 
 
+def known_destinations(
+    named: Iterable[tuple[NotificationSetting, str, bool]],
+) -> dict[tuple[str, str, bool], str]:
+    """The destinations that settings name, in the project of an alert, global or not, where they answer.
+
+    Notifications that are due at once can be written with these: delivery need not look for them. It still
+    does where a destination is new, fails or is kept no longer, and for people.
+    """
+    found: dict[tuple[str, str, bool], str] = {}
+    for setting, group_id, is_global in named:
+        key = (setting.id, group_id, is_global)
+        if key not in found and not type_of(setting).for_people:
+            with suppress(NoCredentialsError, CannotDecryptError):  # delivery tells it
+                config = setting_credentials(setting, group_id=group_id).config
+                channel = ChannelType(setting.type_name)
+                found[key] = destination_id(
+                    group_id=group_id, channel=channel, config=config, is_global=is_global
+                )
+    if not found:
+        return {}
+    answering = Destination.objects.filter(config__isnull=False, failures=0, answered__isnull=False)
+    known = set(answering.filter(Among("id", set(found.values()))).values_list("id", flat=True))
+    return {key: name for key, name in found.items() if name in known}
+
+
 def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
     """Keep destinations with their configurations, which ends of alerts are sent with."""
     kept = sorted({place.id: place for place in places}.values(), key=lambda place: place.id)
@@ -110,7 +138,7 @@ def _host(place: Place) -> str:
 
 def destinations_lock(ids: Iterable[str]) -> None:
     """Wait for these destinations, in one order, and hold them until the transaction ends."""
-    rows = Destination.objects.filter(id__in=set(ids)).order_by("id")
+    rows = Destination.objects.filter(Among("id", set(ids))).order_by("id")
     list(rows.select_for_update(no_key=True).values_list("id"))
 
 
@@ -120,7 +148,7 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
     Those whose configuration was removed, as no message was expected to need it, are left out.
     """
     found: dict[str, dict[str, str] | CannotDecryptError] = {}
-    rows = Destination.objects.filter(id__in=ids, config__isnull=False)
+    rows = Destination.objects.filter(Among("id", ids), config__isnull=False)
     for name, sealed in rows.values_list("id", "config"):
         try:
             found[name] = json.loads(decrypt(str(sealed), owner=name))
@@ -135,7 +163,7 @@ def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
         values: dict[str, Any] = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
         cursor.execute(_TRIED, values)
     hosts = UnreachableHost.objects.filter(
-        host__in=Destination.objects.filter(id__in=ids).values("host")
+        host__in=Destination.objects.filter(Among("id", ids)).values("host")
     ).order_by("host")
     for host in hosts.select_for_update():
         host.next_try = now + probe_gap(host.failures)
@@ -149,14 +177,14 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
     """
     outcomes = sorted(ended, key=lambda one: one[0])
     names = [name for name, _, _ in outcomes]
-    rows = Destination.objects.filter(id__in=names).order_by("id").select_for_update()
+    rows = Destination.objects.filter(Among("id", names)).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
     attempts = [(known[name], claimed, outcome) for name, claimed, outcome in outcomes if name in known]
     for destination, _, outcome in attempts:
         _record(destination, outcome, now)
     last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)
     connected = [host for host, (_, is_connected) in last.items() if is_connected]
-    away = dict(UnreachableHost.objects.filter(host__in=connected).values_list("host", "since"))
+    away = dict(UnreachableHost.objects.filter(Among("host", connected)).values_list("host", "since"))
     for host, (claimed, is_connected) in sorted(last.items()):
         # Only an attempt that was claimed since then is a probe.
         if not is_connected or (host in away and claimed >= away[host]):

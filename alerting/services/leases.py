@@ -13,10 +13,13 @@ from alerting.models import Notification, NotificationAttempt
 from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
 from integrations.retry import RETRIES_LAST
+from opsapi.fields import Among
 
 LEASE = timedelta(seconds=30)
+_LONGEST_LEASE = 2 * LEASE
+"""One that seems longer was taken before the clock stepped back."""
 LONGEST_ATTEMPT = timedelta(seconds=20)
-"""The longest time limit of a channel for one attempt: that of e-mail (decisions 7)."""
+"""The longest time limit of a channel for one attempt: that of e-mail."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """So many attempts without an outcome, as fit into the hour of retries, and it is given up."""
@@ -75,7 +78,8 @@ def lease_finish(notification: Notification, **changes: Any) -> bool:
 def leases_change(notifications: Sequence[Notification], **changes: Any) -> None:
     """As `lease_finish`, the same of many that were taken in hand together."""
     tokens = {one.lease_token for one in notifications}
-    held = Notification.objects.filter(id__in=[one.id for one in notifications], lease_token__in=tokens)
+    ids = [one.id for one in notifications]
+    held = Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
     held.update(**{**RELEASED, "silenced_by": None, **changes})
 
 
@@ -103,15 +107,19 @@ def leases_give_back(notifications: Sequence[Notification]) -> None:
     held.update(**RELEASED)
 
 
-@transaction.atomic
+def is_lapsed(until: datetime, now: datetime) -> bool:
+    """Whether a lease until then counts no more."""
+    return not now <= until <= now + _LONGEST_LEASE
+
+
+@transaction.atomic(savepoint=False)
 def leases_release(*, now: datetime, absent: Collection[int] = ()) -> int:
     """Give back what lapsed, and what `absent` workers had in hand; answers how many there were.
 
     An attempt that was begun is written down without an outcome: it stays perhaps received.
     """
     held = Notification.objects.filter(status=NotificationStatus.PENDING.value, lease_token__isnull=False)
-    # One that seems longer than any lease was taken before the clock stepped back.
-    lapsed = held.filter(lease_until__lt=now) | held.filter(lease_until__gt=now + 2 * LEASE)
+    lapsed = held.filter(lease_until__lt=now) | held.filter(lease_until__gt=now + _LONGEST_LEASE)
     lapsed |= held.filter(worker__in=absent)
     rows = list(lapsed.select_for_update(skip_locked=True))
     if not rows:

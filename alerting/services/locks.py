@@ -15,18 +15,20 @@ _LOCK_CLASS = 0x6F70  # "op": keeps these apart from other advisory locks
 _KEY = "%s, hashtext(%s)"
 _GLOBAL_LOCK = 0x6F7073676C6F6263  # "opsglobc"
 
+TRY_EVALUATION = f"""
+CASE WHEN pg_try_advisory_xact_lock_shared({_GLOBAL_LOCK})
+     THEN pg_try_advisory_xact_lock({_LOCK_CLASS}, hashtext(group_id)) ELSE false END
+"""
+"""SQL: whether the locks of an evaluation of `group_id`, or of no project for '', were free and are held now.
+
+They are not free while somebody waits to write a global configuration.
+"""
+
 
 def project_lock(group_id: str) -> None:
     """Wait for the project's lock and hold it until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
-
-
-def project_try_lock(group_id: str | None) -> bool:
-    """Take the project's lock, or for None that of what happened without a project, if nobody holds it."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT pg_try_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id or ""])
-        return bool(cursor.fetchone()[0])
 
 
 def global_configs_lock() -> None:
@@ -39,13 +41,6 @@ def global_configs_share() -> None:
     """Wait until nobody writes global configurations, and keep it so until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
-
-
-def global_configs_try_share() -> bool:
-    """As `global_configs_share`, if nobody writes them or waits to."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock_shared(%s)", [_GLOBAL_LOCK])
-        return bool(cursor.fetchone()[0])
 
 
 def config_hold(group_id: str | None) -> None:

@@ -9,6 +9,7 @@ from alerting.selectors.credentials import recipient_shown
 from alerting.selectors.notified import Notified
 from alerting.selectors.people import Address, people_label
 from alerting.selectors.settings import type_of
+from events.choices import Work
 from events.services import wake_workers
 from integrations.channels import CHANNELS
 from integrations.choices import TELLING, ChannelType, MessageKind
@@ -112,7 +113,7 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
     wanted = (row for row in rows if MessageKind(row.kind) in _kinds(row))
     for batch in batches(wanted, _ROWS_AT_ONCE):
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
-        wake_workers()
+        wake_workers(Work.MESSAGES)
 
 
 def _row(

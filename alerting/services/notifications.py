@@ -1,4 +1,4 @@
-"""Who is to be told of what happens to alerts, and when (decisions 6 "told of what")."""
+"""Which notifications follow from what happens to alerts, and when they are due."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Count, QuerySet, Value
+from django.db.models import Case, Count, Expression, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
@@ -15,9 +15,12 @@ from alerting.rules.delivery_policy import repeat_due
 from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.notified import all_notified
 from alerting.selectors.settings import type_of
+from alerting.services.destinations import known_destinations
 from alerting.services.notification_rows import alert_row, event_row, notifications_insert, notified_row
+from events.choices import Work
 from events.services import wake_workers
 from integrations.choices import TELLING, MessageKind
+from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 
 _PENDING = NotificationStatus.PENDING.value
@@ -31,11 +34,20 @@ def schedule_openings(*, alerts: Sequence[Alert]) -> None:
     if not alerts:
         return
     settings = _settings_of({alert.config_id for alert in alerts})
-    notifications_insert(
-        alert_row(setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=alert.updated)
-        for alert in alerts
-        for setting in settings.get(alert.config_id, ())
+    due = [(alert, setting) for alert in alerts for setting in settings.get(alert.config_id, ())]
+    destinations = known_destinations(
+        (setting, alert.group_id, alert.is_global)
+        for alert, setting in due
+        if alert.created + setting.delay <= alert.updated
     )
+    rows = []
+    for alert, setting in due:
+        row = alert_row(
+            setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=alert.updated
+        )
+        row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
+        rows.append(row)
+    notifications_insert(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,8 @@ def schedule_end(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
     """
     if not ended:
         return
-    notifications_drop(rows=Notification.objects.filter(alert__in=list(ended)), reason=DropReason.ALERT_OVER)
+    rows = Notification.objects.filter(Among("alert_id", ended))
+    notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
     notified = all_notified(list(ended), or_in_hand=True)
     notifications_insert(notified_row(one, kind, ended[one.alert_id]) for one in notified)
 
@@ -94,18 +107,22 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
     )
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
     """Those that still wait are not sent; what is being sent this moment stays: its recording decides.
 
     What was perhaps received is not dropped but ends there, with what is known of it.
     """
     waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
-    waiting.filter(perhaps_received=True).update(
-        status=NotificationStatus.FAILED.value, reason=Coalesce("reason", Value(NO_ANSWER)), silenced_by=None
+    waiting.update(
+        status=_if_received(Value(NotificationStatus.FAILED.value), Value(NotificationStatus.DROPPED.value)),
+        reason=_if_received(Coalesce("reason", Value(NO_ANSWER)), Value(reason.value)),
+        silenced_by=None,
     )
-    waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
-    waiting.update(status=NotificationStatus.DROPPED.value, reason=reason.value, silenced_by=None)
+
+
+def _if_received(then: Expression, otherwise: Expression) -> Case:
+    return Case(When(perhaps_received=True, then=then), default=otherwise)
 
 
 @transaction.atomic
@@ -133,7 +150,7 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: dat
         if notification.kind in TELLING and alert.status == AlertStatus.OPEN.value
     ]
     ids = {notification.setting_id for notification, _ in telling}
-    repeated = NotificationSetting.objects.filter(id__in=ids, interval_min__isnull=False) if ids else ()
+    repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
     settings = {setting.id: setting for setting in repeated if not type_of(setting).for_people}
     schedule_repeats(
         told=[(settings[one.setting_id], alert) for one, alert in telling if one.setting_id in settings],
@@ -165,7 +182,7 @@ def schedule_repeats(*, told: Sequence[tuple[NotificationSetting, Alert]], now: 
 def _settings_of(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
     """The notifications that configurations name, by the ids of these."""
     settings: dict[str, list[NotificationSetting]] = {}
-    for setting in NotificationSetting.objects.filter(config_id__in=config_ids):
+    for setting in NotificationSetting.objects.filter(Among("config_id", config_ids)):
         settings.setdefault(setting.config_id, []).append(setting)
     return settings
 
@@ -196,7 +213,7 @@ def _so_far(
 def _look_anew(rows: QuerySet[Notification], now: datetime) -> None:
     """What waits for a later time is due now: delivery decides again."""
     if _locked(rows.filter(status=_PENDING, due__gt=now)).update(due=now):
-        wake_workers()
+        wake_workers(Work.MESSAGES)
 
 
 def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:

@@ -1,4 +1,4 @@
-"""A notification for people gives way to one for each address they have now (decisions 7)."""
+"""Replaces a notification for people by a notification for each of their current addresses."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The end of a project, host or agent: alerts at once, rows later, a batch at a time (decisions 3, 6)."""
+"""The end of a project, host or agent: alerts end at once, rows go later, a batch at a time."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What follows for alerts when configurations mean or cover something else (decisions 5 "writing back")."""
+"""What a change of a configuration's meaning or scope does to alerts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

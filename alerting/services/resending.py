@@ -1,4 +1,4 @@
-"""Sending a notification that failed for good once more (decisions 10)."""
+"""Sending a notification again that has failed for good."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from alerting.selectors.settings import stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_hold
 from alerting.services.notifications import notifications_drop
-from events.choices import DiffType
+from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
 from events.services import event_record, wake_workers
@@ -58,7 +58,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         status=NotificationStatus.PENDING.value, reason=None, due=now, first_attempt=None, destination=place
     )
     _record(row, alert, actor, now)
-    wake_workers()
+    wake_workers(Work.MESSAGES)
 
 
 def _hold_configuration(notification: Notification) -> None:

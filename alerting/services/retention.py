@@ -1,4 +1,4 @@
-"""Keeping events, alerts and signals that were set aside as long as they are wanted (decisions 4)."""
+"""Deletes events, alerts and signals that were set aside once they are older than their retention."""
 
 from datetime import datetime, timedelta
 

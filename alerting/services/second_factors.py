@@ -1,4 +1,4 @@
-"""Alerts about users without a second factor: what changed since is left to be evaluated (decisions 10)."""
+"""Alerts about users without a second factor: what changed is handed to evaluation."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime

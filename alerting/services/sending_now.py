@@ -1,4 +1,4 @@
-"""Sending what waits for a destination now: somebody knows that its receiver is back (decisions 10)."""
+"""Sending what waits for a destination now, because an operator knows that its receiver is back."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from django.db import transaction
 from accesslist.services.locks import actor_hold
 from alerting.models import Destination, UnreachableHost
 from alerting.services.notifications import notifications_retry_now
-from events.choices import DiffType
+from events.choices import DiffType, Work
 from events.diffs import diff
 from events.services import event_record, wake_workers
 from events.types import EventType
@@ -48,4 +48,4 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
         # Of the closed set of diff types ALERT_CONFIG is the nearest.
         diffs=diff(DiffType.ALERT_CONFIG, row.id, old=before, new={"nextTry": wire_time(now), "paceMs": 0}),
     )
-    wake_workers()
+    wake_workers(Work.MESSAGES)

@@ -1,7 +1,7 @@
-"""The notifications of a configuration: made and replaced with it, and taken away (decisions 5 "id").
+"""The notifications of a configuration: created and replaced with it, and removed.
 
-One that is taken out of its configuration keeps its row, without being shown: those it told of an
-alert are still to be told that the alert is over.
+A removed notification keeps its row, hidden: receivers that it notified of an alert are still notified
+of the alert's end.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Maintenance windows: made, changed, deleted (decisions 6 "window")."""
+"""Maintenance windows: created, changed, deleted."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -18,7 +18,7 @@ class LogViewSet(KeyViewSet):
         return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
 
     def reads_config(self, *, is_global: bool) -> bool:
-        """Whether the caller may read such a configuration, and so learn whom it tells (decisions 2)."""
+        """Whether the caller may read such a configuration, and so learn its recipients."""
         return not is_global or self._reads_global_configs
 
     @cached_property

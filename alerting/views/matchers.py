@@ -1,4 +1,4 @@
-"""The closed set of matcher fields (decisions 1 "closed sets")."""
+"""The closed set of matcher fields."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

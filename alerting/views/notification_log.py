@@ -1,4 +1,4 @@
-"""Who was told of an event that opens no alert (decisions 6 "told-once events")."""
+"""The log of notifications of an event that opens no alert."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

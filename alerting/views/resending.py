@@ -1,4 +1,4 @@
-"""Sending a failed notification of an alert again (decisions 10)."""
+"""Sending a failed notification of an alert again."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

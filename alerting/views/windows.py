@@ -1,4 +1,4 @@
-"""Maintenance windows: endpoint 7 with its [+] siblings (decisions 6 "window")."""
+"""Maintenance windows: created (endpoint 7), listed, read, changed, deleted."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Publishing an older revision again (decisions 9)."""
+"""Publishing an older revision again."""
 
 from datetime import datetime
 

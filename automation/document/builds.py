@@ -1,4 +1,4 @@
-"""What is stored of builds and must stay: their bits (contract 2.14, decisions 9). Pure."""
+"""The bits of stored builds, which a new document must keep. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a publish changes in each process, as its event tells it (decisions 9, decisions 4). Pure."""
+"""The changes that a publish makes to each process, as its event records them. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

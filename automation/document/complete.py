@@ -1,4 +1,4 @@
-"""What a document that is checked becomes before it is stored (decisions 9 "defaults filled"). Pure."""
+"""Fills the defaults of a checked document before it is stored. Pure."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the agents would do with a document: the answer of a dry run (decisions 9). Pure."""
+"""What the agents would do with a document: the answer of a dry run. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

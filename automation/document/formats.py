@@ -1,4 +1,4 @@
-"""Formats of single values: moments, hosts, write concerns, restore URLs (decisions 9). Pure."""
+"""Formats of single values: times, hosts, write concerns, restore URLs. Pure."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def has_zone(text: str) -> bool:
 
 
 def is_host(text: str) -> bool:
-    """Whether it is a name of RFC 1123 or an IP address: the fleet takes nothing else (decisions 8)."""
+    """Whether it is a name of RFC 1123 or an IP address: no host has another address."""
     return canonical_hostname(text) is not None
 
 

@@ -64,7 +64,7 @@ def processes(document: Part) -> dict[Key, Part]:
 
 
 def addresses(document: Part) -> list[Address]:
-    """The addresses of the processes, each once, in the form the fleet keeps them (decisions 8)."""
+    """The addresses of the processes, each once, in the form in which hosts are stored."""
     found: dict[tuple[str, int], Address] = {}
     for _, process in items(document, "processes"):
         hostname = canonical_hostname(process_host(process))
@@ -85,6 +85,6 @@ def process_host(process: Part) -> str:
 
 
 def process_port(process: Part) -> int:
-    """The port of a process (decisions 9)."""
+    """The port of a process: `args2_6.net.port`, or the default of MongoDB."""
     port = part(part(process, "args2_6"), "net").get("port")
     return port if type(port) is int else DEFAULT_PORT

@@ -1,4 +1,4 @@
-"""Places in the document as JSON Pointers (RFC 6901; decisions 1, "Error document"). Pure."""
+"""Places in the document as JSON Pointers (RFC 6901). Pure."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What becomes of a document that is sent: it is refused, or it is the next version (decisions 9). Pure."""
+"""Decides whether a document that was sent is refused or becomes the next version. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The document's fields held against each other and against what is stored (decisions 9). Pure.
+"""Rules between fields of the document, and between the document and the stored revision. Pure.
 
-Each rule is a function that yields its faults. None trusts the shape of what it reads: the schema's
-faults and these are told together.
+Each rule is a function that yields its faults. No rule trusts the shape of what it reads, because the
+schema's faults and these are reported together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

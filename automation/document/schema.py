@@ -1,4 +1,4 @@
-"""The document against its JSON Schema: every field of contract 2.14 by type and necessity. Pure."""
+"""Checks every listed field of the document, by type and necessity, against its JSON Schema. Pure."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def in_documented_order(faults: Iterable[BadField]) -> list[BadField]:
-    """Faults as the schema lists fields; the first one's code is that of the answer (decisions 1)."""
+    """Faults in the order in which the schema lists fields; the first gives the answer's error code."""
     return sorted(faults, key=lambda fault: _place(fault.field))
 
 
@@ -140,7 +140,7 @@ def _checker() -> FormatChecker:
 
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
-    """JSON Schema takes 5.0 for an integer, decisions 1 do not."""
+    """Refuse 5.0, which JSON Schema accepts as an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -1,4 +1,4 @@
-"""Which names in the automation document hold a secret (decisions 9). Pure."""
+"""Which names in the automation document hold a secret. Pure."""
 
 import re
 from dataclasses import dataclass

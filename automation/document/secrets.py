@@ -1,4 +1,4 @@
-"""Secrets in the document: shown as `******`, and put back where `******` is sent (decisions 9). Pure."""
+"""Secrets in the document: shown as `******`, and restored where `******` is sent back. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

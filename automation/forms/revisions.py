@@ -1,4 +1,4 @@
-"""The form that publishes an older revision again: what agents would do is shown before (decisions 9)."""
+"""The form that publishes an older revision again: it first shows what agents would do."""
 
 from collections.abc import Mapping
 from typing import Any

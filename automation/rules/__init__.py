@@ -1,1 +1,1 @@
-"""What reports mean, held against what was known before (decisions 8 "derived signals"). Pure."""
+"""What follows from reports and from what was known before: events that the platform derives. Pure."""

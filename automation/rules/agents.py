@@ -1,4 +1,4 @@
-"""Which event types tell of an agent's state (decisions 5 "Event types"). Pure."""
+"""The event types of an agent's states. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a report says of one host, held against what was known of it (decisions 8 "derived signals"). Pure."""
+"""What follows from a report about one host and from what was known of it. Pure."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How far each process has come, of those wanted and those reported (decisions 9). Pure."""
+"""How far each process has come, of the wanted and the reported processes. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a replica set stands, by its members as last reported (decisions 8 "derived signals"). Pure."""
+"""The state of a replica set, by its members as last reported. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

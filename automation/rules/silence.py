@@ -1,4 +1,4 @@
-"""When those who should report are silent, and when nobody could (decisions 8 "derived signals"). Pure."""
+"""When agents and hosts are silent, and when the platform itself was away. Pure."""
 
 from datetime import datetime, timedelta
 

@@ -1,7 +1,7 @@
-"""Versions: which is higher, and which are behind the rest (decisions 8 "derived signals"). Pure.
+"""Versions: which is higher, and which are behind the others. Pure.
 
-They compare by their numbers; a pre-release comes before its release, any other suffix (an edition,
-a build) says nothing. What cannot be read is neither higher nor lower, and never behind.
+They compare by their numbers. A pre-release comes before its release; any other suffix (an edition,
+a build) does not count. A version that cannot be read is neither higher nor lower, and never behind.
 """
 
 import re

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from automation.models import ReportAnswer
+from django.db import connection
+
 from automation.repeats import REPEATED_WITHIN, RepeatableReport
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+
+_ANSWER = "SELECT body, answer FROM automation_reportanswer WHERE id = %s AND created > %s"
 
 
 def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] | None:
@@ -17,10 +20,13 @@ def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] |
     Raises:
         ApiError: IDEMPOTENCY_KEY_REUSED, when another body was sent with the key.
     """
-    row = ReportAnswer.objects.filter(id=report.id, created__gt=now - REPEATED_WITHIN).first()
+    with connection.cursor() as cursor:
+        cursor.execute(_ANSWER, [report.id, now - REPEATED_WITHIN])
+        row = cursor.fetchone()
     if row is None:
         return None
-    if row.body != report.body:
+    body, text = row
+    if body != report.body:
         raise ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, report.key)
-    answer: Mapping[str, Any] = json.loads(row.answer)
+    answer: Mapping[str, Any] = json.loads(text)
     return answer

@@ -1,4 +1,4 @@
-"""Agents as the API shows them (decisions 10)."""
+"""Agents as the API shows them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The automation configuration as the API shows and takes it (contract 2.14, decisions 9)."""
+"""The automation configuration as the API shows and accepts it."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Clusters as the API shows them (decisions 10)."""
+"""Clusters as the API shows them."""
 
 from collections.abc import Sequence
 from typing import Any

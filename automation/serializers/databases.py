@@ -1,4 +1,4 @@
-"""Databases as the API shows them (contract 2.11)."""
+"""Databases as the API shows them."""
 
 from typing import Any
 from urllib.parse import quote

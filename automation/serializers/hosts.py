@@ -1,4 +1,4 @@
-"""Hosts as the API shows and takes them (decisions 8 "hosts")."""
+"""Hosts as the API shows and accepts them."""
 
 from typing import Any
 

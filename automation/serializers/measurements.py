@@ -1,4 +1,4 @@
-"""Measurements over time as the API shows them (decisions 8 "measurements")."""
+"""Measurements over time as the API shows them."""
 
 from collections.abc import Iterable
 from typing import Any

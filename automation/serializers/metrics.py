@@ -1,4 +1,4 @@
-"""The closed set of metrics as the API shows it (decisions 1 "The catalogue is published")."""
+"""The closed set of metrics as the API shows it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Revisions of the automation configuration as the API lists them (decisions 9, 10)."""
+"""Revisions of the automation configuration as the API lists them."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""Agents: their heartbeat, which adds those not yet known, their end of silence (decisions 8), their end."""
+"""Agents: a heartbeat adds unknown agents and ends a silence; an agent can be deleted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from accesslist.services.locks import actor_hold, project_alone
 from automation.choices import AgentType
@@ -12,7 +12,7 @@ from automation.hooks import agent_deleting
 from automation.models import Agent, Host
 from automation.reports import Report
 from automation.rules.agents import AGENT_DOWN, turned
-from automation.rules.silence import SILENCE
+from automation.rules.silence import SILENCE, heard_limit
 from automation.selectors.agents import agents_named, facts_of_agent
 from automation.services.signals import versions_signal
 from automation.services.watch import clocks_restart
@@ -34,8 +34,31 @@ class Heartbeat:
     weigh_versions: bool
 
 
+HEARTBEAT = timedelta(seconds=1)
+"""How old a heartbeat is before it is written again: reports of one agent do not wait for each other."""
+
+# The id of an agent that goes on as it was: its heartbeat is young, or is written. Nothing of any other.
+_BEAT = """
+WITH known AS (
+    SELECT id, version = %(version)s AND NOT down
+               AND last_report > %(young)s AND last_report <= %(ahead)s AS is_young
+      FROM automation_agent
+     WHERE group_id = %(group_id)s AND agent_type = %(agent_type)s AND lower(hostname) = %(hostname)s
+), beat AS (
+    UPDATE automation_agent AS agent SET last_report = %(now)s FROM known
+     WHERE agent.id = known.id AND NOT known.is_young
+       AND agent.version = %(version)s AND NOT agent.down
+       AND agent.last_report > %(heard)s AND agent.last_report <= %(ahead)s
+    RETURNING agent.id
+)
+SELECT id FROM known WHERE is_young UNION ALL SELECT id FROM beat
+"""
+
+
 def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Write the agent's heartbeat; it is locked until the transaction ends."""
+    """Write the agent's heartbeat, and what changed of it: then it is locked until the transaction ends."""
+    if agent_id := _beat_steadily(group_id, report, now):
+        return Heartbeat(agent_id, [], weigh_versions=False)
     agent = _known(group_id, report)
     if agent is None or agent.last_report <= now - SILENCE:
         _restart_clocks_after_absence(now)
@@ -82,6 +105,24 @@ def _restart_clocks_after_absence(now: datetime) -> None:
     """Without any report for so long the platform was away: nobody else has to have reported by now."""
     if not Agent.objects.filter(last_report__gt=now - SILENCE).exists():
         clocks_restart(now=now)
+
+
+def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
+    """The id of an agent that goes on as it was."""
+    values = {
+        "group_id": group_id,
+        "agent_type": report.agent_type.value,
+        "hostname": report.hostname.lower(),
+        "version": report.version,
+        "now": now,
+        "heard": heard_limit(now),
+        "young": now - HEARTBEAT,
+        "ahead": now + HEARTBEAT,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_BEAT, values)
+        row = cursor.fetchone()
+        return row[0] if row else None
 
 
 def _known(group_id: str, report: Report) -> Agent | None:

@@ -1,4 +1,4 @@
-"""Publishing the automation configuration of a project (decisions 9)."""
+"""Publishing the automation configuration of a project."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Hosts made, renamed and deleted by people; agents bring theirs with reports (decisions 8 "hosts")."""
+"""Hosts that people create, rename and delete; agents add theirs with reports."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager

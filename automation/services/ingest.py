@@ -105,7 +105,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
     moves = hosts_update(
         hosts=hosts, reports=report.hosts, clusters=clusters, agent_id=heartbeat.agent_id, now=now
     )
-    sets = replica_sets_count(set_ids=moves.replica_sets)
+    sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
     by_id = {hosts[one.address.key].id: one for one in report.hosts}
     measured = measurements_write(reports=by_id, reported=now)

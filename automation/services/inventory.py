@@ -13,7 +13,7 @@ from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import Address, HostReport
 from automation.rules.hosts import has_left
-from automation.selectors.hosts import hosts_locked, known_addresses
+from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
 from opsapi.sql import update_from_arrays
@@ -64,9 +64,13 @@ SELECT said.host_id, said.name
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Where reported hosts were and are, by ids: replica sets of before and now, clusters none is in now."""
+    """Where reported hosts were and are, by ids: replica sets of before and now, clusters none is in now.
+
+    `changed_sets`: the replica sets of which a member came, left or is otherwise than before.
+    """
 
     replica_sets: frozenset[str] = frozenset()
+    changed_sets: frozenset[str] = frozenset()
     clusters_left: frozenset[str] = frozenset()
 
 
@@ -101,6 +105,9 @@ def hosts_named(
     """
     addresses = {one.key: one for one in reported}
     keys = addresses.keys() | {one.key for one in mentioned}
+    hosts = hosts_locked_if_known(group_id, addresses.keys(), keys)
+    if hosts.keys() >= addresses.keys():
+        return hosts, []
     known = known_addresses(group_id, addresses.keys())
     missing = [addresses[key] for key in sorted(addresses.keys() - known)]
     added = _add_hosts(group_id, missing, now) if missing else set()
@@ -122,6 +129,7 @@ def hosts_update(
     updated = [hosts[report.address.key] for report in reports]
     before = _memberships(updated)
     stood = {host.id: _set_key(host) for host in updated}
+    members = {host.id: _membership(host) for host in updated}
     for host, report in zip(updated, reports, strict=True):
         _take(host, report, clusters, now)
         host.reported_by_id = agent_id
@@ -130,7 +138,18 @@ def hosts_update(
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     _execute(_UPDATE_HOSTS, columns)
     after = _memberships(updated)
-    return Moves(replica_sets=before[0] | after[0], clusters_left=before[1] - after[1])
+    changed = {
+        set_id
+        for host in updated
+        if members[host.id] != _membership(host)
+        for set_id in (members[host.id][0], host.replica_set_id)
+        if set_id is not None
+    }
+    return Moves(
+        replica_sets=before[0] | after[0],
+        changed_sets=frozenset(changed),
+        clusters_left=before[1] - after[1],
+    )
 
 
 def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
@@ -181,6 +200,11 @@ def _memberships(hosts: Sequence[Host]) -> tuple[frozenset[str], frozenset[str]]
     sets = {host.replica_set_id for host in hosts}
     clusters = {host.cluster_id for host in hosts}
     return frozenset(sets - {None}), frozenset(clusters - {None})
+
+
+def _membership(host: Host) -> tuple[str | None, str, bool, str | None]:
+    """The id of its replica set, and what the set counts of it."""
+    return host.replica_set_id, host.type_name, host.down, host.shard_name
 
 
 def _set_key(host: Host) -> SetKey | None:

@@ -1,7 +1,7 @@
-"""The automation document as readers see it, kept beside the document (decisions 9 "secrets").
+"""The automation document as readers see it, stored next to the document.
 
-To mask a document it has to be read and written: for the largest that is seconds of a processor, which a
-reader must not be able to ask for again and again.
+Masking reads and writes the whole document. For the largest document that takes seconds of a processor, and a
+reader must not be able to cause that again and again.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Taking away the fleet of a deleted project, a batch at a time (decisions 3)."""
+"""Deletes the hosts, agents and measurements of a deleted project, a batch at a time."""
 
 from automation.models import (
     Agent,

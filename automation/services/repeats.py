@@ -1,4 +1,4 @@
-"""Keeping the answers to reports for their repeats (decisions 8 "repeats")."""
+"""Stores the answers to reports, so that a repeated report gets the same answer."""
 
 import json
 from collections.abc import Mapping

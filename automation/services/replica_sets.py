@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Count, Min
 
 from automation.choices import HostType
-from automation.models import Host, ReplicaSet
+from automation.models import Cluster, Host, ReplicaSet
 from automation.rules.replica_sets import Members, Tally, primary_event, tally
 from automation.selectors.replica_sets import facts_of_replica_set, replica_set_state
 from events.services import NewEvent
@@ -28,6 +28,13 @@ SELECT said.name, nullif(said.cluster, ''), known.id
   JOIN automation_replicaset AS known
     ON known.group_id = %(group)s AND known.name = said.name AND coalesce(known.cluster_id, '') = said.cluster
 """
+_COLUMNS = [field.attname for field in ReplicaSet._meta.concrete_fields]
+# Read with most reports, so written out: the ORM takes longer to compose it than PostgreSQL to answer.
+_LOCKED = f"""
+SELECT {", ".join(f"one.{name}" for name in _COLUMNS)}, cluster.name
+  FROM automation_replicaset AS one LEFT JOIN automation_cluster AS cluster ON cluster.id = one.cluster_id
+ WHERE one.id = ANY(%(ids)s) ORDER BY one.id FOR UPDATE OF one
+"""  # noqa: S608 - made of our own names
 _COUNTED_COLUMNS: Mapping[str, str] = {
     "shard_name": "text",
     "primaries": "integer",
@@ -58,16 +65,21 @@ def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime
     return _known(group_id, keys)
 
 
-def replica_sets_count(*, set_ids: Collection[str]) -> SetsCounted:
-    """Count the members of these sets; the caller's transaction has written what changed of hosts."""
+def replica_sets_count(
+    *, set_ids: Collection[str], changed_ids: Collection[str] | None = None
+) -> SetsCounted:
+    """Count the members of these sets; the caller's transaction has written what changed of hosts.
+
+    `changed_ids`: of the others nothing changed, and they are as they were counted last.
+    """
     if not set_ids:
         return SetsCounted()
-    rows = ReplicaSet.objects.filter(id__in=set_ids).select_related("cluster").order_by("id")
-    sets = list(rows.select_for_update(of=("self",)))
+    counted = set_ids if changed_ids is None else changed_ids
+    sets = _locked(set_ids)
     # A statement of its own: it has to see what was committed while the rows were waited for.
-    members, shards = _members(set_ids)
+    members, shards = _members(counted) if counted else ({}, {})
     events, changed = [], []
-    for one in sets:
+    for one in (one for one in sets if one.id in counted):
         before, after = _tally_of(one), tally(members.get(one.id, ()))
         if (before, one.shard_name) != (after, shards.get(one.id)):
             _take(one, after, shards.get(one.id))
@@ -78,6 +90,20 @@ def replica_sets_count(*, set_ids: Collection[str]) -> SetsCounted:
             events.append(NewEvent(event_type=event_type, facts=facts_of_replica_set(one), signals=False))
     _update(changed)
     return SetsCounted(events, [replica_set_state(one) for one in sets])
+
+
+def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
+    """The sets with the names of their clusters, locked in one order."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCKED, {"ids": list(set_ids)})
+        rows = cursor.fetchall()
+    sets = []
+    for *values, cluster_name in rows:
+        one = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
+        if one.cluster_id is not None:
+            one.cluster = Cluster(id=one.cluster_id, group_id=one.group_id, name=cluster_name)
+        sets.append(one)
+    return sets
 
 
 def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:

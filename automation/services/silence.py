@@ -1,7 +1,7 @@
-"""Looking for those who should report and do not (decisions 8 "derived signals").
+"""Finds agents and hosts that should report and do not.
 
-Any number of workers may look: what is found is checked again under the locks a report takes, and in
-their order. A project, or a batch of it, is a transaction.
+Any number of workers may run this: what a worker finds is checked again under the locks that a report takes,
+in the same order. A project, or a batch of it, is a transaction.
 """
 
 from collections.abc import Callable, Sequence

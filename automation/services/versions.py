@@ -1,7 +1,7 @@
-"""Which hosts and agents of a project run a version others are ahead of (decisions 8 "derived signals").
+"""Which hosts and agents of a project run a version that others are ahead of.
 
-Weighed when a version came, went or changed, and never with a report: it touches the rows of others.
-An agent that has fallen silent may be out of service: it leaves nobody behind, and stays as it was.
+This runs when a version comes, goes or changes, and never with a report, because it touches rows of other
+hosts. A silent agent may be out of service: no other is behind it, and its own state stays.
 """
 
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Since when silence counts: one row, which reports and sweeps write (decisions 8 "derived signals")."""
+"""The time from which silence counts: one row, which reports and sweeps write."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The agents that report to a project (decisions 10)."""
+"""The agents that report to a project."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

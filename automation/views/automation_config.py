@@ -1,4 +1,4 @@
-"""The automation configuration of a project: read, published, its status, its schema (decisions 9)."""
+"""The automation configuration of a project: read and published; its status and its schema."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Clusters, as the names agents report make them (decisions 10)."""
+"""Clusters, by the names that agents report."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Databases of a host: endpoint 11 and the list (decisions 8 "databases")."""
+"""Databases of a host: the list, and one database (endpoint 11)."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Hosts: listed, added, read, renamed, deleted (decisions 8 "hosts")."""
+"""Hosts: listed, created, read, renamed, deleted."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Measurements of a host, or of one of its databases, over time (decisions 8 "measurements")."""
+"""Measurements of a host, or of one of its databases, over time."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

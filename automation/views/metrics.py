@@ -1,4 +1,4 @@
-"""The closed set of metrics (decisions 1 "The catalogue is published")."""
+"""The closed set of metrics."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,4 +1,4 @@
-"""Reports of agents (decisions 8 "agent report")."""
+"""Reports of agents."""
 
 from django.conf import settings
 from rest_framework.request import Request

@@ -1,4 +1,4 @@
-"""Revisions of the automation configuration: listed, read, published again (decisions 9, 10)."""
+"""Revisions of the automation configuration: listed, read, published again."""
 
 from django.utils.functional import cached_property
 from rest_framework.request import Request

@@ -1,13 +1,13 @@
-"""What is known of an event type (decisions 5 "Event types", 6, 8 "events from agents")."""
+"""The properties of an event type."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Category(StrEnum):
-    """What an event type is about; the first twelve are the categories of decisions 5.
+    """What an event type is about. Alert configurations can name types of the first twelve categories.
 
-    The rest hold audits that decisions 3 names and no category of decisions 5 takes.
+    The others hold audits only.
     """
 
     AGENT = "AGENT"
@@ -40,9 +40,9 @@ class Kind(StrEnum):
 
 
 class Target(StrEnum):
-    """What an alert is about: there is at most one per config and target (decisions 6 "one alert").
+    """What an alert is about: a configuration has at most one active alert for each target.
 
-    What belongs to no narrower target, an organization's state too, is about the project.
+    An alert without a narrower target, of an organization's state too, is about the project.
     """
 
     AGENT = "AGENT"
@@ -116,7 +116,7 @@ class EventTypeSpec:
 
     @property
     def about_data(self) -> bool:
-        """Say whether its events name a database, a collection and an operation (decisions 4)."""
+        """Say whether its events name a database, a collection and an operation."""
         return self.category is Category.DATA_EXPLORER
 
     @property
@@ -126,7 +126,7 @@ class EventTypeSpec:
 
     @property
     def reported(self) -> bool:
-        """Say whether agents may report it (decisions 8 "events from agents")."""
+        """Say whether agents may report it. They may not report audits or what the platform derives."""
         return self.category in _REPORTED and self.kind is not Kind.AUDIT and not self.derived
 
     @property

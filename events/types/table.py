@@ -1,4 +1,4 @@
-"""The table of all event types (decisions 5 "Event types", decisions 3 "events")."""
+"""The table of all event types."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -258,7 +258,7 @@ ALERT_CATEGORIES: tuple[Category, ...] = tuple(
     for category in Category
     if any(spec.alertable and spec.category is category for spec in EVENT_TYPES.values())
 )
-"""The categories that have alerts: what a maintenance window can silence (decisions 6 "window")."""
+"""The categories that have alerts: a maintenance window can silence these."""
 
 
 def closing_type(name: EventType) -> EventType | None:

@@ -1,4 +1,4 @@
-"""Where a request comes from (decisions 3 "enforcement")."""
+"""The address of the client, also behind proxies."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -20,10 +20,10 @@ def peer_address(request: HttpRequest) -> Address | None:
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """Who calls: the peer, or from X-Forwarded-For the last hop that is not a trusted proxy (decisions 3).
+    """The address of the caller: the peer, or the last hop of X-Forwarded-For that is no trusted proxy.
 
     IPv4-mapped IPv6 is IPv4. Some gateways write the port too: `192.0.2.7:1234`, `[2001:db8::1]:1234`.
-    A hop that is no address ends the walk: what stands before it is not known.
+    A hop that is no address ends the search: what precedes it cannot be trusted.
     """
     return _way_back(request)[-1]
 

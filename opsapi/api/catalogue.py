@@ -1,7 +1,7 @@
-"""Every error the API can answer with: code, HTTP status, message (decisions 1, "Error document").
+"""Every error the API can answer with: code, HTTP status, message.
 
 Messages are templates of the error's parameters: `{0}` is the first.
-`GET /errorCodes` publishes this table, one test raises every entry of it.
+`GET /errorCodes` publishes this table, and a test raises each of its entries.
 """
 
 from collections.abc import Mapping
@@ -139,9 +139,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST: ErrorSpec(
         400, "This would leave your own address {0} off the access list."
     ),
-    ErrorCode.REDACTED_VALUE_UNKNOWN: ErrorSpec(
-        400, "{0} is a redacted value that does not stand for a stored one."
-    ),
+    ErrorCode.REDACTED_VALUE_UNKNOWN: ErrorSpec(400, "{0} is a redacted value that matches no stored value."),
     ErrorCode.INVALID_ALERT_STATUS: ErrorSpec(400, "{0} is invalid: {1}."),
     ErrorCode.ACKNOWLEDGEMENT_COMMENT_TOO_LONG: ErrorSpec(400, "{0} is longer than 500 characters."),
     ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT: ErrorSpec(

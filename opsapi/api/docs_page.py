@@ -1,4 +1,4 @@
-"""`/api/docs/`: the OpenAPI document for people to read and to try (decisions 1 "base paths")."""
+"""`/api/docs/`: the OpenAPI document, for people to read and to try."""
 
 from csp.decorators import csp
 from django.http import HttpRequest, HttpResponse

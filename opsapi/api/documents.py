@@ -1,15 +1,18 @@
-"""Documents a client sends: declared once as DRF serializers, read strictly (decisions 1 "bodies").
+"""Documents that clients send: declared once as DRF serializers, read strictly.
 
-DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error; these
-take exactly the JSON type they say, and a document names every wrong field at once, with its path
+DRF's own fields coerce ("5" becomes 5, 1 becomes "1") and stop at the first kind of error. These
+fields accept exactly their JSON type, and a document names every wrong field at once, with its path
 and the allowed values.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from django.utils.functional import cached_property
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
@@ -24,6 +27,16 @@ LINKS = "links"
 """Answers have them: any array of that name is taken, so that a document read can be written back."""
 
 _ABSENT = object()
+
+
+class _Made(threading.local):
+    """The documents that this thread has made."""
+
+    def __init__(self) -> None:
+        self.documents: dict[type, Any] = {}
+
+
+_MADE = _Made()
 
 
 class InvalidField(Exception):  # noqa: N818 - says what it is about
@@ -62,6 +75,19 @@ class Document(serializers.Serializer[Any]):
     example: ClassVar[Mapping[str, Any]] = {}
     request_example: ClassVar[Mapping[str, Any]] = {}
 
+    @classmethod
+    @contextmanager
+    def within(cls, **context: Any) -> Iterator[Self]:
+        """The document of this thread, read in a context: making its fields costs more than reading."""
+        made = _MADE.documents.get(cls)
+        if made is None:
+            made = _MADE.documents[cls] = cls()
+        made._context = context
+        try:
+            yield made
+        finally:
+            made._context = {}
+
     def get_fields(self) -> dict[str, Any]:
         """The declared fields; where `writable` names some, the others are read-only."""
         fields: dict[str, Any] = super().get_fields()
@@ -89,17 +115,23 @@ class Document(serializers.Serializer[Any]):
             raise invalid("must be an object")
         data = self._each_once(data)
         renamed = {self.older_names.get(name, name): value for name, value in data.items()}
-        bad = self._unknown(data)
+        bad = self._unknown(data) if data.keys() - self._fields_read.keys() else []
         if len(renamed) != len(data):
             bad.extend(self._twice(data))
         bad.extend(self._link_faults(data))
         values: dict[str, Any] = {}
-        for name, field in self.fields.items():
-            bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
+        for name, field in self._fields_read.items():
+            if name in renamed or field.required or field.default is not serializers.empty:
+                bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
         bad.extend(self.check(values, frozenset(one.field.split(".")[0].split("[")[0] for one in bad)))
         if bad:
             raise InvalidField(*self._in_documented_order(bad)[:MOST_FAULTS])
         return values
+
+    @cached_property
+    def _fields_read(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """`fields` as they are read: by each document of an array anew."""
+        return dict(self.fields.items())
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """Faults between fields; `values` holds the good ones, `bad` the names of the others."""
@@ -200,7 +232,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]
 
 
 class LinkDocument(Document):
-    """A link (contract 2.1)."""
+    """A link to another document, as in Web Linking (RFC 8288)."""
 
     example = {"href": "https://ops.example.com/api/public/v1.0/groups", "rel": "self"}
 

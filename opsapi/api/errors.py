@@ -1,4 +1,4 @@
-"""The one exception a refusal is raised as, and the document it becomes (decisions 1, "Error document")."""
+"""The one exception that refuses a request, and the error document that it becomes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Fields of documents: each takes exactly one JSON type and says what is wrong (decisions 1 "bodies")."""
+"""Fields of documents: each accepts exactly one JSON type and says what is wrong with a value."""
 
 import re
 import unicodedata
@@ -254,9 +254,9 @@ def url_fault(text: str) -> str | None:
 class ListOf(serializers.ListField):
     """An array; `missing_code` answers an empty or absent one where it is required.
 
-    `unique` refuses every item that stands there already.
-    An empty array is the same as none (decisions 1, "absent values"), unless it is `clearable`:
-    where leaving it out means that it stays as it is, nothing else could empty it.
+    `unique` refuses an item that is already in the array.
+    An empty array means the same as leaving the field out. With `clearable` it does not: in a PATCH, where
+    leaving the field out means "unchanged", an empty array is the only way to empty it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Links: absolute URLs of this installation (decisions 1 "entity links").
+"""Links: absolute URLs of this installation.
 
-`OPSAPI_PUBLIC_URL` when set, else the request's host, which must be one of the allowed hosts, and its scheme.
-X-Forwarded-Host counts only where trusted proxies wrote it. The scheme is the request's, as
-`opsapi.api.middleware.client_scheme` set it.
+They begin with `OPSAPI_PUBLIC_URL` if it is set, else with the scheme and host of the request. The host
+must be an allowed host. X-Forwarded-Host counts only if a trusted proxy wrote it. The scheme is the
+request's, as `opsapi.api.middleware.client_scheme` set it.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`/metrics` for Prometheus: no key, but known addresses only (decisions 1 "base paths", 10)."""
+"""`/metrics` for Prometheus: it needs no key, but an address of OPSAPI_METRICS_ALLOW or loopback."""
 
 from ipaddress import ip_network
 

@@ -1,4 +1,4 @@
-"""What wraps every request: its id and log line, the headers every response carries (decisions 1)."""
+"""What wraps every request: its id, its log line, and the headers that every response has."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ _NEVER_STORED = (PUBLIC, DISCOVERY, AGENTS, "/health/", "/metrics")
 _COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _REQUESTS = counter(
     "opsapi_http_requests",
-    "Requests that reached the application, by method and class of status.",
+    "Requests that reached the application, by method and status class.",
     "method",
     "status",
 )

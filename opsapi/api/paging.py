@@ -1,4 +1,4 @@
-"""List documents: results, links, totalCount (contract 2.1, decisions 1 "list links")."""
+"""List documents: results, links, totalCount."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol

@@ -1,4 +1,4 @@
-"""Reading a request's body, strictly (decisions 1 "bodies"; `opsapi.strict_json`)."""
+"""Reading a request's body strictly, with `opsapi.strict_json`."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

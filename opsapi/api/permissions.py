@@ -1,4 +1,4 @@
-"""Roles declared as data: a view says which action needs what, one class asks the principal (decisions 2)."""
+"""Roles as data: a view declares the roles of each action, and one class checks the caller's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

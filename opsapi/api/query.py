@@ -1,4 +1,4 @@
-"""Query parameters: declared as data, checked at once, described in the schema (contract 4.1)."""
+"""Query parameters: declared as data, checked all at once, described in the OpenAPI document."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

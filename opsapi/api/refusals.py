@@ -1,7 +1,7 @@
-"""Which errors an action can answer with, as far as its declaration tells (decisions 1 "Error document").
+"""The errors that an action can answer with, as far as its declaration tells.
 
-What its services and `load` add stands in the view's `refusals`, what the `check` of a document adds in
-the document's; the rest follows from access, path, parameters and fields.
+The view's `refusals` declare what its services and `load` add, a document's `refusals` what its `check` adds.
+The rest follows from access, path, parameters and fields.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Documents as JSON: compact or pretty, bare or in an envelope (contract 4.1, decisions 1)."""
+"""Documents as JSON: compact or pretty, with or without an envelope."""
 
 from collections.abc import Mapping
 from typing import Any

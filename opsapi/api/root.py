@@ -1,4 +1,4 @@
-"""The root resource, and the catalogue of errors (contract 2.10, endpoint 16; decisions 1)."""
+"""The root resource (endpoint 16), and the catalogue of errors."""
 
 from django.conf import settings
 from rest_framework import serializers
@@ -19,7 +19,7 @@ APP_NAME = "Ops API"
 
 
 class RootDocument(Document):
-    """The root resource (contract 2.10)."""
+    """The root resource."""
 
     deprecated_fields = frozenset({"throttling"})
     example = {

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what the views declare, told to drf-spectacular (decisions 1, "base paths")."""
+"""The OpenAPI document: passes what the views declare to drf-spectacular."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class BadFieldDocument(serializers.Serializer[Any]):
 
 
 class ErrorDocument(serializers.Serializer[Any]):
-    """The body of every refusal (decisions 1, "Error document")."""
+    """The body of every refusal."""
 
     error = serializers.IntegerField()
     reason = serializers.CharField()

@@ -1,6 +1,6 @@
-"""`/api/schema/`: the OpenAPI document as a file that `manage.py openapi` writes (decisions 1 "base paths").
+"""`/api/schema/`: the OpenAPI document as a file, which `manage.py openapi` writes.
 
-No server generates it: drf-spectacular is not made for threads, and works for seconds.
+No server generates it, because drf-spectacular is not thread-safe and takes seconds.
 """
 
 import gzip

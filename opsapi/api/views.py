@@ -1,8 +1,8 @@
-"""The base of every view: the order of checks, told once (decisions 1 "order of checks").
+"""The base of every view. It checks each request in this order:
 
 429 · 401 · 403 address · 404 path, 405 · 404 malformed id · 403 role · 404 unknown id · 415, 413 ·
-400 query · 400 body. Authentication and the access list are the authentication class's; the rest is
-`initial` below, and `body` last, called by the action.
+400 query · 400 body. The authentication class checks credentials and access lists. `initial` below checks the
+rest, except the body, which the action reads last by calling `body`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -133,12 +133,14 @@ class ApiViewSet(ViewSet):
             ApiError: INVALID_JSON, or the first wrong field's code with all in `badFields`.
         """
         document = cast(type[Document], self.bodies[self.action])
-        return document(context={"stored": stored, **context}).read(read_json_object(self._raw_body))
+        with document.within(stored=stored, **context) as reader:
+            return reader.read(read_json_object(self._raw_body))
 
     def body_array(self, **context: Any) -> Sequence[dict[str, Any]]:
         """As `body`, for actions that take an array of documents."""
         (document,) = cast(list[type[Document]], self.bodies[self.action])
-        return read_array(document(context=context), read_json_array(self._raw_body))
+        with document.within(**context) as reader:
+            return read_array(reader, read_json_array(self._raw_body))
 
     def list(self, rows: Rows, present: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Response:
         """Answer with one page of the rows; the action declares LISTING among its parameters."""

@@ -1,7 +1,6 @@
-"""Whether a document sent says of its read-only fields what is stored (decisions 1 "bodies"). Pure.
+"""Whether the read-only fields of a document that was sent say what is stored. Pure.
 
-Values are held against each other as JSON has them: Python's own comparison takes 0, 0.0 and false for
-equal.
+Values are compared as JSON has them: for Python's own comparison 0, 0.0 and false are equal.
 """
 
 from collections.abc import Mapping

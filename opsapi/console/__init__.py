@@ -1,1 +1,1 @@
-"""The operator console: Django's admin, read-only but for what services offer (decisions 3 "console")."""
+"""The operator console: Django's admin, read-only except for the actions that services offer."""

@@ -1,8 +1,8 @@
-"""POST to a receiver that somebody configured: checked address, bounded time and size (decisions 7).
+"""POST to a receiver that an operator configured: checked address, bounded time and size.
 
 For each connection the name is resolved once, every address is checked, and the connection goes to a
-checked address; the name serves for `Host`, SNI and the certificate. Redirects are not followed, proxies not
-looked for. A connection may be kept for the next message to the same destination.
+checked address; the name is used for `Host`, SNI and the certificate. The client follows no redirects and
+uses no proxies. It may keep a connection for the next message to the same destination.
 """
 
 import logging

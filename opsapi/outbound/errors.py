@@ -21,7 +21,7 @@ UNREACHABLE = "the receiver could not be reached"
 NO_ANSWER = "sent, no answer"
 
 # One text for the guard, the resolver, closed and filtered ports and time-outs: whoever configures a
-# receiver must not be able to map the network behind the platform with it (decisions 7).
+# receiver must not be able to map the network behind the platform with it.
 PUBLIC_TEXT: Mapping[OutboundReason, str] = {
     OutboundReason.INVALID_URL: "the URL must be http or https, with a host and without user information",
     OutboundReason.REFUSED_ADDRESS: UNREACHABLE,

@@ -1,4 +1,4 @@
-"""Which addresses the platform may connect to (decisions 7). Pure."""
+"""Which addresses the platform may connect to: public ones, and those of OPSAPI_OUTBOUND_ALLOW. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum

@@ -1,1 +1,1 @@
-"""The pages of docs/reference, made of what the code knows."""
+"""The pages of docs/reference, generated from the code."""

@@ -1,4 +1,4 @@
-"""errors.md: the catalogue of errors, and which operations answer each."""
+"""errors.md: the catalogue of errors, and the operations that can answer each error."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,10 +14,12 @@ from opsapi.reference.markdown import code, table
 
 _INTRODUCTION = """# Errors
 
-What the API refuses is answered with an error document: `error` (the status), `reason`, `errorCode`,
-`detail`, `parameters`, and where fields or query parameters are wrong `badFields`, all of them at once
-([decisions 1](../decisions.md)). `…` stands for a parameter. Paths follow `/api/public/v1.0`, but for
-those of agents and scrapers; `GET /errorCodes` there tells codes and messages.
+A refused request gets an error document with `error` (the status), `reason`, `errorCode`, `detail` and
+`parameters`. If fields or query parameters are wrong, `badFields` lists all of them
+([order of checks](../decisions.md#order-of-checks)).
+
+In this page, `…` is a parameter. Paths are below `/api/public/v1.0`, except the paths of agents and scrapers.
+`GET /errorCodes` lists the codes and messages.
 """
 _METHODS = ("get", "post", "put", "patch", "delete")
 _MOST_PATHS = 5
@@ -31,7 +33,7 @@ def page() -> str:
     sections = [
         f"\n## {status} {HTTPStatus(status).phrase}\n\n"
         + table(
-            ("code", "message", "answered by"),
+            ("code", "message", "operations"),
             ((code(each), _message(each), _where(operations[each], total)) for each in group),
         )
         for status, group in groupby(_by_status(), lambda each: CATALOGUE[each].status)
@@ -48,7 +50,7 @@ def _message(each: ErrorCode) -> str:
 
 
 def _operations() -> Mapping[ErrorCode, list[tuple[str, str]]]:
-    """Code → the operations that say they answer it, as path and method."""
+    """Code → the operations that declare it, as path and method."""
     with GENERATOR_STATS.silence():
         paths = openapi_document()["paths"]
     found: dict[ErrorCode, list[tuple[str, str]]] = {each: [] for each in ErrorCode}
@@ -60,12 +62,12 @@ def _operations() -> Mapping[ErrorCode, list[tuple[str, str]]]:
 
 
 def _codes(operation: Mapping[str, Any]) -> list[ErrorCode]:
-    told = [response["description"].split(", ") for response in operation.get("responses", {}).values()]
-    return [ErrorCode(word) for words in told for word in words if word in ErrorCode.__members__]
+    described = [response["description"].split(", ") for response in operation.get("responses", {}).values()]
+    return [ErrorCode(word) for words in described for word in words if word in ErrorCode.__members__]
 
 
 def _where(operations: list[tuple[str, str]], total: int) -> str:
-    """The paths, if they are few; what no operation tells of is told of any path (405, unknown ones)."""
+    """The paths if they are few. An error that no operation declares can come from any path (405, 404)."""
     by_path = {
         path: [method for _, method in group] for path, group in groupby(operations, lambda one: one[0])
     }

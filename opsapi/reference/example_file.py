@@ -1,4 +1,4 @@
-"""Reads `.env.example`, where what each setting means is written, once."""
+"""Reads `.env.example`, which explains each setting."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _WORDS = re.compile(r"# (?P<words>.+)")
 
 @dataclass
 class Entry:
-    """Settings that one comment is about: name → default as it is written."""
+    """The settings of one comment: name → default as written."""
 
     section: str
     words: str = ""
@@ -19,8 +19,8 @@ class Entry:
 
 
 def entries(text: str) -> Iterator[Entry]:
-    """The entries in their order. Raises ValueError for a line that is none of the three forms, or a setting
-    that no comment is about.
+    """The entries in order. Raises ValueError for a line that has none of the three forms, or a setting
+    without a comment.
     """
     entry = Entry("")
     for line in text.partition("\n\n")[2].splitlines():
@@ -29,7 +29,7 @@ def entries(text: str) -> Iterator[Entry]:
             entry = Entry(title["title"].partition(" (")[0])
         elif value := _VALUE.fullmatch(line):
             if not entry.words:
-                raise ValueError(f".env.example: nothing is said about {value['name']}")
+                raise ValueError(f".env.example: {value['name']} has no comment")
             entry.defaults[value["name"]] = value["default"]
         elif words := _WORDS.fullmatch(line):
             if entry.defaults:
@@ -37,5 +37,5 @@ def entries(text: str) -> Iterator[Entry]:
                 entry = Entry(entry.section)
             entry.words = f"{entry.words} {words['words']}".strip()
         elif line:
-            raise ValueError(f".env.example: {line!r} is no title, comment or setting")
+            raise ValueError(f".env.example: {line!r} is not a title, comment or setting")
     yield entry

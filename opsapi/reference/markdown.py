@@ -1,21 +1,21 @@
-"""Markdown of the reference: tables, and nothing in a cell that would end it."""
+"""Markdown of the reference: tables with escaped cells."""
 
 from collections.abc import Iterable, Sequence
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; a line break in a cell stays one."""
+    """A table; line breaks in cells are kept."""
     lines = [_line(head), "|" + "---|" * len(head)]
     return "\n".join([*lines, *(_line(row) for row in rows)]) + "\n"
 
 
 def code(text: str) -> str:
-    """As code; nothing stays nothing."""
+    """As code; empty text stays empty."""
     return f"`{text}`" if text else ""
 
 
 def codes(texts: Iterable[str], separator: str = ", ") -> str:
-    """Each of them as code."""
+    """Each text as code."""
     return separator.join(code(text) for text in texts)
 
 

@@ -5,11 +5,11 @@ from opsapi.reference.markdown import code, codes, table
 
 _INTRODUCTION = """# Metrics
 
-## What the platform tells of itself
+## Metrics of the platform
 
-At `/metrics`, in the text format of Prometheus, to loopback and `OPSAPI_METRICS_ALLOW`
-([settings](settings.md)). Counters and histograms are those of one machine, from its start on; gauges are
-asked of the database at each scrape.
+Prometheus reads them at `/metrics`, from loopback and the networks in `OPSAPI_METRICS_ALLOW`
+([settings](settings.md)). Counters and histograms cover one machine since its start. Gauges are queries at
+each scrape, the same on all machines.
 """
 
 
@@ -17,4 +17,4 @@ def page() -> str:
     """The series by name."""
     series = [DECLARED[name] for name in sorted(DECLARED)]
     rows = ((code(each.name), each.type.value, codes(each.labels), each.help) for each in series)
-    return f"{_INTRODUCTION}\n{table(('series', 'type', 'labels', 'what it is'), rows)}"
+    return f"{_INTRODUCTION}\n{table(('series', 'type', 'labels', 'meaning'), rows)}"

@@ -1,4 +1,4 @@
-"""settings.md: what is read, and what `.env.example` says of it."""
+"""settings.md: the settings that the code reads, with their comments in `.env.example`."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -10,8 +10,8 @@ from opsapi.reference.markdown import code, codes, table
 
 _INTRODUCTION = """# Settings
 
-Environment variables, or lines in `.env` ([.env.example](../../.env.example) has them all); the environment
-wins. A wrong value stops the start with one line that says what is wrong.
+Set environment variables, or write lines to `.env` ([.env.example](../../.env.example) has all settings).
+Environment variables override the file. A wrong value stops the start with one line that says what is wrong.
 """
 
 
@@ -33,7 +33,7 @@ def _compare(written: list[str]) -> None:
 
 
 def _section(found: Iterable[Entry]) -> str:
-    return table(("setting", "default", "allowed", "what it is"), (_row(entry) for entry in found))
+    return table(("setting", "default", "allowed", "meaning"), (_row(entry) for entry in found))
 
 
 def _row(entry: Entry) -> tuple[str, str, str, str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 KIB = 1024
 LONGEST_HEAD = 128 * KIB
-# The largest body any path takes is 16 MiB (decisions 1); the rest is room for the head and for chunk sizes.
+# The largest body that any path accepts is 16 MiB; the rest is room for the head and for chunk sizes.
 LONGEST_REQUEST = 20 * KIB * KIB
 LONGEST_CHUNK_LINE = 8190
 # Reading a chunk costs a parser the same whatever its size: a body of one-byte chunks costs seconds.

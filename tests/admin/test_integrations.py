@@ -16,6 +16,7 @@ from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
 from tests.factories.integrations import make_integration
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def stored(kind: IntegrationType) -> dict[str, Any]:
     return dict(integration_values(Integration.objects.get(type=kind.value)))
 
 
-@pytest.mark.parametrize("kind", list(IntegrationType))
+@each("kind", list(IntegrationType))
 def test_an_integration_of_each_type_is_made_with_its_own_fields(
     kind: IntegrationType, console: Client, operator: User, project: Project
 ) -> None:
@@ -54,7 +55,7 @@ def test_an_integration_of_each_type_is_made_with_its_own_fields(
     assert stored(kind) == INTEGRATION_TYPES[kind].example
 
 
-@pytest.mark.parametrize("kind", list(IntegrationType))
+@each("kind", list(IntegrationType))
 def test_no_page_and_no_event_holds_a_secret(
     kind: IntegrationType, console: Client, operator: User, project: Project
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: Us
     assert not Integration.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "changes", "told"),
     [
         (HOOK, {"url": ""}, "This field is required."),
@@ -105,7 +106,7 @@ def test_a_wrong_integration_is_told_and_not_made(
     assert not Integration.objects.exists()
 
 
-@pytest.mark.parametrize("name", ["", "SMOKE_SIGNALS"])
+@each("name", ["", "SMOKE_SIGNALS"])
 def test_a_type_there_is_not_is_refused(name: str, console: Client, operator: User, project: Project) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, **typed(project, HOOK, type=name, asked_for=name))
@@ -167,7 +168,7 @@ def test_a_scraper_is_switched_off(console: Client, operator: User, project: Pro
     assert stored(IntegrationType.SCRAPER)["enabled"] is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [
         (Role.GROUP_MONITORING_ADMIN, True),

@@ -1,4 +1,4 @@
-"""Logging in to the console (contract 4.2 rule 2; decisions 3 "console")."""
+"""Logging in to the console."""
 
 import json
 import logging

@@ -19,6 +19,7 @@ from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import record_event
+from tests.each import each
 from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
 from tests.factories.automation import make_host
 from tests.factories.integrations import make_integration
@@ -105,7 +106,7 @@ def test_a_team_is_called_by_its_name(console: Client, project: Project) -> None
     assert words(cell(shown(console, LOG), "to")) == "Team: night watch"
 
 
-@pytest.mark.parametrize("kind", ["alert.update", "alert.open"])
+@each("kind", ["alert.update", "alert.open"])
 def test_what_is_to_come_is_not_in_the_log(kind: str, console: Client, project: Project) -> None:
     one = notified_by(make_config(project), kind=kind, due=clock.now() + HOUR)
     assert page_of(one) not in shown(console, LOG)

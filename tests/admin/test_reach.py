@@ -1,4 +1,4 @@
-"""Whom the console shows what: the same roles as the API (decisions 2)."""
+"""What the console shows to whom: the same roles as in the API."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ DOCUMENT_SECRETS = (
     *("key", "newKey", "initPwd", "bindPassword", "DB_PASS", "passphrase", "sharedSecret", "accessToken"),
     *("apiKey", "private_key", "credentials"),
 )
-"""Names of secrets in automation documents, one of each kind (decisions 9)."""
+"""Names of secrets in automation documents, one of each kind."""
 
 PLANTED: Mapping[str, Any] = {
     f"POST {PUBLIC}/unauth/users": bodies.user(password=bodies.SECRET),

@@ -1,4 +1,4 @@
-"""Acknowledging an alert that ends, or that others acknowledge, at the same time (decisions 6)."""
+"""Acknowledging an alert while it ends, or while others acknowledge it."""
 
 from collections.abc import Callable
 

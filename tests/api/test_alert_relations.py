@@ -1,4 +1,4 @@
-"""The configuration that raised an alert (decisions 6 "endpoints")."""
+"""The configuration that raised an alert."""
 
 from typing import Any
 

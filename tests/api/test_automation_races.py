@@ -1,4 +1,4 @@
-"""Publishes that race, with each other and with reports: one wins, and nothing is lost (decisions 9)."""
+"""Publishes that race, with each other and with reports: one wins, and nothing is lost."""
 
 import pytest
 

@@ -43,7 +43,7 @@ def beside(call: Callable[[], T]) -> T:
 
 def evaluated_beside() -> bool:
     """Whether another evaluates a project now."""
-    return beside(lambda: evaluate_signals(now=clock.now()))
+    return beside(lambda: evaluate_signals(now=clock.now()) > 0)
 
 
 def down(owner: ApiClient, project: Project) -> None:

@@ -1,4 +1,4 @@
-"""What is deleted between a write and its answer is not found (decisions 1 "order of checks")."""
+"""A write is answered with 404 if its resource is deleted before the answer is read."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""However many calls race for it, there is one first user (decisions 3 "first")."""
+"""However many calls race to create the first user, exactly one succeeds."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""A host that left its replica set, shard and cluster, as the API shows it (decisions 8 "agent report")."""
+"""A host that left its replica set, shard and cluster, as the API shows it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets of integrations: shown redacted, taken back unchanged, found nowhere (decisions 5 "redaction")."""
+"""Secrets of integrations: shown redacted, accepted back unchanged, found nowhere."""
 
 import json
 import logging
@@ -18,6 +18,7 @@ from integrations.types import INTEGRATION_TYPES
 from tests.api import bodies
 from tests.api.canary import SECRET_FIELDS
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.integrations import make_integration
 
@@ -45,7 +46,7 @@ def faults(answer: Any) -> list[tuple[str, str]]:
     return [(bad["field"], document["errorCode"]) for bad in document["badFields"]]
 
 
-@pytest.mark.parametrize(
+@each(
     "row",
     [
         ("PAGER_SERVICE", "serviceKey", LONG, "******cdef"),
@@ -69,7 +70,7 @@ def test_a_secret_is_shown_as_its_kind_is(
     assert stored() == sent
 
 
-@pytest.mark.parametrize("integration_type", list(IntegrationType))
+@each("integration_type", list(IntegrationType))
 def test_what_was_read_can_be_written_back(
     owner: ApiClient, path: str, project: Project, integration_type: IntegrationType
 ) -> None:
@@ -87,8 +88,8 @@ def test_a_secret_stays_while_the_rest_changes(owner: ApiClient, path: str, proj
     assert (stored()["username"], stored()["password"], stored()["enabled"]) == ("another", LONG, False)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-@pytest.mark.parametrize(
+@each("method", ["POST", "PUT"])
+@each(
     ("name", "body"),
     [
         ("PAGER_SERVICE", {"serviceKey": "******cdef"}),
@@ -106,7 +107,7 @@ def test_where_nothing_is_stored_a_redacted_value_means_nothing(
     assert Integration.objects.count() == 1
 
 
-@pytest.mark.parametrize("sent", ["******", "******0000", "*******cdef", " ******cdef", "a******cdef"])
+@each("sent", ["******", "******0000", "*******cdef", " ******cdef", "a******cdef"])
 def test_a_redacted_value_has_to_be_that_of_the_stored_one(
     owner: ApiClient, path: str, project: Project, sent: str
 ) -> None:
@@ -135,7 +136,7 @@ def test_a_redacted_value_is_refused_together_with_all_else(
     assert [field for field, _ in faults(answer)] == ["apiToken", "channelName"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "accepted"),
     [
         ((HOOK_SHOWN, "******"), True),

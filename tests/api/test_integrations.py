@@ -1,4 +1,4 @@
-"""Integrations of a project: endpoints 12 to 14, and writing them (contract 2.8, decisions 7)."""
+"""Integrations of a project: endpoints 12 to 14, and writing them."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.integrations import make_integration
 
@@ -47,8 +48,8 @@ def refusal(answer: Any) -> tuple[int, str, list[str]]:
     return answer.status_code, document["errorCode"], [bad["field"] for bad in document.get("badFields", [])]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("method", ["POST", "PUT"])
+@each("name", NAMES)
+@each("method", ["POST", "PUT"])
 def test_an_integration_of_every_type_is_made_read_and_deleted(
     monitor: ApiClient, reader: ApiClient, path: str, name: str, method: str
 ) -> None:
@@ -120,8 +121,8 @@ def test_a_put_replaces_all_of_it(owner: ApiClient, path: str) -> None:
     assert (shown["apiToken"], shown["channelName"]) == ("******7890", "ops")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-@pytest.mark.parametrize("named", ["PAGER_SERVICE", None])
+@each("method", ["POST", "PUT"])
+@each("named", ["PAGER_SERVICE", None])
 def test_the_body_may_name_the_type_of_the_path(
     owner: ApiClient, path: str, method: str, named: str | None
 ) -> None:
@@ -129,8 +130,8 @@ def test_the_body_may_name_the_type_of_the_path(
     assert answer.status_code < 300
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-@pytest.mark.parametrize("named", ["CHAT_SERVICE", "pager_service", "", 5])
+@each("method", ["POST", "PUT"])
+@each("named", ["CHAT_SERVICE", "pager_service", "", 5])
 def test_the_body_must_not_name_another_type(owner: ApiClient, path: str, method: str, named: Any) -> None:
     answer = owner.request(method, f"{path}/PAGER_SERVICE", {"type": named, "serviceKey": PAGER})
     assert refusal(answer) == (400, "ATTRIBUTE_READ_ONLY", ["type"])
@@ -149,7 +150,7 @@ def test_every_wrong_field_is_named_at_once(owner: ApiClient, path: str) -> None
     assert scheme["allowed"] == ["http", "https"]
 
 
-@pytest.mark.parametrize("name", ["pager_service", "PAGER", "EMAIL", "PAGER_SERVICE%20", "%C5%BFCRAPER"])
+@each("name", ["pager_service", "PAGER", "EMAIL", "PAGER_SERVICE%20", "%C5%BFCRAPER"])
 def test_what_is_no_type_is_404_before_the_role(path: str, name: str) -> None:
     nobody = ApiClient(make_key())
     for method in ("GET", "POST", "PUT", "DELETE"):

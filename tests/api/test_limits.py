@@ -1,4 +1,4 @@
-"""How much a project may have and a key may send: each limit is a setting, refused by name (decisions 8)."""
+"""How much a project may have and a key may send: a refusal names the setting that limits it."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Nobody locks themselves out, and two together lock nobody out (decisions 3 "enforcement")."""
+"""Nobody can lock themselves out, and two callers together lock nobody out."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""What was sealed with an encryption key that is gone: it is sent anew, nothing breaks (decisions 10)."""
+"""Secrets whose encryption key is gone: they can be sent anew, and nothing else breaks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,6 +22,7 @@ from tests.api.notifications import Place, longest
 from tests.api.routes import KEYED
 from tests.api.test_scrapers import ask
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_key
 from tests.factories.integrations import make_integration
 from tests.factories.lost_keys import lose_key
@@ -61,7 +62,7 @@ class TestIntegrations:
         lose_key(Integration)
         return f"/groups/{project.id}/integrations/{kind.value}"
 
-    @pytest.mark.parametrize("kind", list(IntegrationType), ids=str)
+    @each("kind", list(IntegrationType), ids=str)
     def test_they_are_read_redacted_as_before(
         self, owner: ApiClient, project: Project, kind: IntegrationType
     ) -> None:
@@ -69,7 +70,7 @@ class TestIntegrations:
         assert made.status_code == 200
         assert "******" in made.content.decode()
 
-    @pytest.mark.parametrize("kind", list(IntegrationType), ids=str)
+    @each("kind", list(IntegrationType), ids=str)
     def test_one_that_is_kept_by_its_redacted_form_has_to_be_sent_anew(
         self, owner: ApiClient, project: Project, kind: IntegrationType
     ) -> None:
@@ -167,7 +168,7 @@ class TestCredentials:
         assert project.id in line.getMessage()
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "where", "sent"),
     [
         ("GET", "", None),

@@ -1,4 +1,4 @@
-"""Measurements of hosts and databases over time (decisions 8 "measurements")."""
+"""Measurements of hosts and databases over time."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,7 @@ from automation.metrics import Metric
 from automation.models import Host
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 
 # Ahead of the present: nonces from before the tests began are not taken.
 NOW = datetime(2099, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -85,7 +86,7 @@ def test_the_answer_says_of_what_from_when_to_when_in_what_units(
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "points"),
     [
         (
@@ -161,7 +162,7 @@ def test_samples_of_several_reports_share_a_bucket(
     assert series(document)["CONNECTIONS"][0] == ("11:00:00", 20.0)
 
 
-@pytest.mark.parametrize("number", [1.7e308, -1.7e308, 5e-324, 0.1, 2**53 + 2])
+@each("number", [1.7e308, -1.7e308, 5e-324, 0.1, 2**53 + 2])
 def test_the_mean_of_equal_numbers_is_that_number(
     agent: ApiClient, reader: ApiClient, project: Project, number: float
 ) -> None:
@@ -183,7 +184,7 @@ def test_a_mean_nearer_to_zero_than_any_number_is_zero(
     assert series(document) == {"CONNECTIONS": [("11:01:00", 0.0)]}
 
 
-@pytest.mark.parametrize("metrics", [1, len(Metric)])
+@each("metrics", [1, len(Metric)])
 def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, metrics: int) -> None:
     names = "".join(f"&m={metric.value}" for metric in list(Metric)[:metrics])
     with CaptureQueriesContext(connection) as queries:
@@ -191,7 +192,7 @@ def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, 
     assert sum("automation_reading" in one["sql"] for one in queries.captured_queries) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "refused"),
     [
         ("", ("MISSING_QUERY_PARAMETER", ["granularity", "period"])),
@@ -213,7 +214,7 @@ def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, 
         ("granularity=P1D&period=P8D", ("INVALID_QUERY_PARAMETER", ["period"])),
     ],
 )
-@pytest.mark.parametrize("below", ["", "/databases/orders"])
+@each("below", ["", "/databases/orders"])
 def test_a_wrong_question_is_refused_with_every_fault_named(
     reader: ApiClient, place: str, below: str, query: str, refused: tuple[str, list[str]]
 ) -> None:
@@ -223,7 +224,7 @@ def test_a_wrong_question_is_refused_with_every_fault_named(
     assert (answer.json()["errorCode"], named) == refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "allowed"),
     [
         ("granularity=x&period=PT1H", ["PT1M", "PT5M", "PT1H", "P1D"]),

@@ -1,4 +1,4 @@
-"""Credentials a notification leaves out are those of the project's integration (decisions 5)."""
+"""Credentials that a notification leaves out come from the project's integration."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from tests.api.notifications import SERVICES, SHORTEST, TOKEN, URL, Place, faults, longest, shortest
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.integrations import make_integration
 
@@ -41,7 +42,7 @@ def fields() -> dict[str, Any]:
     return stored
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_they_can_be_left_out_where_the_project_has_an_integration(
     place: Place, project: Project, name: str
 ) -> None:
@@ -52,7 +53,7 @@ def test_they_can_be_left_out_where_the_project_has_an_integration(
     assert fields() == {}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_an_integration_of_another_project_or_type_does_not_count(
     place: Place, project: Project, name: str
 ) -> None:
@@ -65,14 +66,14 @@ def test_an_integration_of_another_project_or_type_does_not_count(
     assert not AlertConfig.objects.exists()
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@each("name", BESIDE)
 def test_the_rest_is_the_notifications_own(place: Place, project: Project, name: str) -> None:
     make_integration(project, IntegrationType(name))
     assert place.post(bare(name, **BESIDE[name])).status_code == 201
     assert set(fields()) == set(BESIDE[name])
 
 
-@pytest.mark.parametrize("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])
+@each("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])
 def test_with_a_credential_of_its_own_it_has_to_be_whole(place: Place, project: Project, name: str) -> None:
     make_integration(project, IntegrationType(name))
     first, second = SHORTEST[name]
@@ -81,7 +82,7 @@ def test_with_a_credential_of_its_own_it_has_to_be_whole(place: Place, project: 
     assert answer.json()["badFields"][0]["message"] == f"is required with {first}"
 
 
-@pytest.mark.parametrize("integrated", [True, False])
+@each("integrated", [True, False])
 def test_a_webhooks_secret_goes_with_its_own_url_only(
     place: Place, project: Project, integrated: bool
 ) -> None:
@@ -94,7 +95,7 @@ def test_a_webhooks_secret_goes_with_its_own_url_only(
     ]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_a_global_configuration_takes_what_each_project_has(
     owner: ApiClient, project: Project, name: str
 ) -> None:
@@ -103,7 +104,7 @@ def test_a_global_configuration_takes_what_each_project_has(
     assert fields() == {}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_it_can_be_written_back_when_the_integration_is_gone(
     place: Place, project: Project, name: str
 ) -> None:
@@ -114,7 +115,7 @@ def test_it_can_be_written_back_when_the_integration_is_gone(
     assert faults(place.post(bare(name)))
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_credentials_of_its_own_can_come_and_go(place: Place, project: Project, name: str) -> None:
     make_integration(project, IntegrationType(name))
     made = place.post(longest(name)).json()

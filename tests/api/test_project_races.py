@@ -1,4 +1,4 @@
-"""Projects and organizations deleted while others write to them (decisions 3)."""
+"""Projects and organizations deleted while others write to them."""
 
 from collections.abc import Callable
 from typing import Any

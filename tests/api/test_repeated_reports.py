@@ -1,4 +1,4 @@
-"""A report that is sent again with its Idempotency-Key is stored once (decisions 8 "repeats")."""
+"""A report that is sent again with its Idempotency-Key is stored once."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.racing import THREADS, at_once
 
@@ -94,7 +95,7 @@ def test_without_the_header_each_report_is_stored(agent: ApiClient, project: Pro
     assert not ReportAnswer.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["", "a" * 256, "a b", "clé", "a\tb"])
+@each("key", ["", "a" * 256, "a b", "clé", "a\tb"])
 def test_a_key_of_another_form_is_refused_by_name(agent: ApiClient, project: Project, key: str) -> None:
     answer = send(agent, project, measured(), key=key)
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ATTRIBUTE")
@@ -102,7 +103,7 @@ def test_a_key_of_another_form_is_refused_by_name(agent: ApiClient, project: Pro
     assert not Host.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["a", "a" * 255, '"8e03978e"'])
+@each("key", ["a", "a" * 255, '"8e03978e"'])
 def test_a_key_of_any_visible_characters_is_taken(agent: ApiClient, project: Project, key: str) -> None:
     assert send(agent, project, measured(), key=key).status_code == 202
 

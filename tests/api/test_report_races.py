@@ -1,4 +1,4 @@
-"""Reports that race: every host is added once, and counted once (decisions 8 "agent report")."""
+"""Reports that race: every host is added once, and counted once."""
 
 from datetime import timedelta
 

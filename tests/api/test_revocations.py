@@ -1,4 +1,4 @@
-"""After the answer to a revocation nothing of the key or user is written any more (decisions 2 "revoked")."""
+"""After a revocation is answered, nothing more of the key or user is written."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""How scrapers authenticate: HTTP Basic with credentials of the SCRAPER integration (decisions 2, row 15)."""
+"""How scrapers authenticate: HTTP Basic with the credentials of the SCRAPER integration."""
 
 import base64
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_entry, make_key
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
@@ -52,7 +53,7 @@ def read(client: ApiClient, path: str) -> Any:
     return client.request("GET", path, base="")
 
 
-@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+@each("scheme", ["Basic", "basic", "BASIC"])
 def test_the_integrations_credentials_are_taken_unasked(
     reader: ApiClient, scraped: Project, path: str, scheme: str
 ) -> None:
@@ -83,7 +84,7 @@ WRONG: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@each("kind", WRONG)
 def test_wrong_credentials_are_answered_as_a_wrong_key_is(scraped: Project, path: str, kind: str) -> None:
     answer = ask(path, WRONG[kind])
     assert (answer.status_code, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")

@@ -1,4 +1,4 @@
-"""What a configuration and an integration say of a service is what the service gets (decisions 5, 7)."""
+"""A service gets what its configuration and its integration say."""
 
 from typing import Any, NamedTuple
 

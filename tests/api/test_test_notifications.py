@@ -1,4 +1,4 @@
-"""POST …/alertConfigs/{id}/test: whether notifications arrive, told at once (decisions 5 "endpoints")."""
+"""POST …/alertConfigs/{id}/test: the answer says whether notifications arrive."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Testing configurations that name people, or leave credentials to integrations (decisions 5)."""
+"""Testing configurations that name people, or leave credentials to integrations."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Throttles over HTTP: wrong credentials, and endpoint 5 (decisions 3 "throttles")."""
+"""Throttles over HTTP: wrong credentials, and endpoint 5."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Deleting users (decisions 3), and what happens when several write users at once."""
+"""Deleting users, and what happens when several callers write users at once."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Every entry of the error catalogue can be raised, is rendered whole, and is published (decisions 1)."""
+"""Every entry of the error catalogue can be raised, is rendered whole, and is published."""
 
 import string
 from http import HTTPStatus

@@ -19,6 +19,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING, ROUTES
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import (
     OrganizationFactory,
     ProjectFactory,
@@ -189,7 +190,7 @@ def test_every_list_has_a_row() -> None:
     assert set(MAKERS) | CLOSED_SETS | AT_MOST_ONE == LISTS
 
 
-@pytest.mark.parametrize("path", MAKERS)
+@each("path", MAKERS)
 def test_a_list_makes_no_more_queries_for_more_rows(owner: ApiClient, project: Project, path: str) -> None:
     place = path.replace("<group_id>", project.id).replace("<org_id>", str(project.org_id))
     place = place.replace("<team_id>", bodies.TEAM_ID)

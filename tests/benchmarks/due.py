@@ -11,6 +11,7 @@ from django.db import transaction
 from alerting.choices import AlertStatus
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.services.notification_rows import alert_row, notifications_insert
+from events.choices import Work
 from events.services import wake_workers
 from integrations.choices import MessageKind
 from opsapi import clock
@@ -57,5 +58,5 @@ def make_due(urls: list[str], count: int) -> float:
     notifications_insert(openings())
     with transaction.atomic():
         Notification.objects.filter(group=project).update(due=clock.now())
-        wake_workers()
+        wake_workers(Work.MESSAGES)
     return time.time()

@@ -18,6 +18,7 @@ import orjson
 from automation.metrics import Metric
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.client import Connection, UnexpectedAnswer
+from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line, percentile
 from tests.benchmarks.load import saturate
 from tests.benchmarks.memory import by_kind
@@ -27,6 +28,8 @@ from tests.eventually import eventually
 
 ROW = "fleet"
 ACCEPTED = 202
+REPORT_LIMIT_MS = 5.0
+"""What a report of one host may take of the processor: two cores take 400 a second."""
 HOSTS_PER_REPORT = 100
 METRICS = [metric.value for metric in Metric][:20]
 _DRAIN_SECONDS = 600.0
@@ -103,6 +106,7 @@ class Fleet:
 def _throughput(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
     """Reports first, the worker held: what it leaves waiting is then evaluated in one go."""
     with held_worker(scene):
+        before = cpu_seconds([scene.platform.pid])
         load = saturate(
             scene.address,
             fleet.requests(),
@@ -110,11 +114,13 @@ def _throughput(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
             seconds=scene.pace.fleet_seconds,
             status=ACCEPTED,
         )
+        cpu_ms = (cpu_seconds([scene.platform.pid]) - before) * 1000 / len(load.latencies)
         waiting, begin = bare.waiting(fleet.group_id), time.monotonic()
     eventually(lambda: bare.waiting(fleet.group_id) == 0, _DRAIN_SECONDS, message="all are evaluated")
     evaluated = waiting / (time.monotonic() - begin)
     return [
         Line(ROW, "reports accepted", "1/s", load.rate, bare.written_per_second(METRICS), "bare rows"),
+        Line(ROW, "CPU a report of one host", "ms", cpu_ms, REPORT_LIMIT_MS, "promise"),
         Line(ROW, "signals evaluated by a worker", "1/s", evaluated, bare.taken_per_second(), "bare rows"),
     ]
 

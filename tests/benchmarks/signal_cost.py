@@ -24,4 +24,4 @@ def measure(scene: Scene) -> list[Line]:
             check=True,
         )
     (fewest, least), *more = json.loads(done.stdout).items()
-    return [Line(ROW, f"beside {name}", "ms", cost, least, f"beside {fewest}") for name, cost in more]
+    return [Line(ROW, name, "ms", cost, least, fewest) for name, cost in more]

@@ -85,7 +85,7 @@ def rotation(**changes: Any) -> dict[str, Any]:
 
 
 def full_document() -> dict[str, Any]:
-    """One with every field of contract 2.14 in it."""
+    """A document with every field that the contract lists."""
     builds = [
         build(
             bits=64,
@@ -106,7 +106,7 @@ def full_document() -> dict[str, Any]:
 
 
 def full_process(**changes: Any) -> dict[str, Any]:
-    """One with every field of contract 2.14 in it."""
+    """A process with every field that the contract lists."""
     concerns = {
         "defaultReadConcern": {"level": "majority"},
         "defaultWriteConcern": {"j": True, "w": "2", "wtimeout": 1000},

@@ -68,7 +68,7 @@ def counts() -> dict[str, int]:
 
 
 def check_refusal(answer: Any, method: str, told: str) -> None:
-    """Raise AssertionError when a refusal has not the one shape of refusals (decisions 1)."""
+    """Raise AssertionError when a refusal does not have the one shape of refusals."""
     assert answer.headers["Content-Type"].startswith("application/json"), told
     if method == "HEAD":
         return

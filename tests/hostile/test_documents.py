@@ -27,7 +27,7 @@ from tests.hostile.values import mutants
 TAKEN = {str(route): route.viewset.bodies[route.action] for route in ROUTES if route.takes_body}
 """Route → the document it takes, in a list where it takes an array of them."""
 
-MUTANTS = 40
+MUTANTS = 10
 pytestmark = pytest.mark.django_db
 
 
@@ -83,7 +83,7 @@ def test_anything_is_read_or_its_faults_are_named(route: str) -> None:
     taken = TAKEN[route]
     inner = documents((taken[0] if isinstance(taken, list) else taken)())
 
-    @tries(20)
+    @tries(5)
     @given(value=st.lists(JSON | inner, max_size=5) if isinstance(taken, list) else inner)
     def read(value: Any) -> None:
         check(reader(taken), value)

@@ -212,7 +212,7 @@ BREAKS = (
     Break("a lease that lapsed still counts", 68, _ORDER, _no_fence),
     Break("no answer counts as not received", 0, frozenset({Promise.FOLLOWED_UP}), _perhaps_is_no),
     Break("only deliveries are ended", 0, frozenset({Promise.FOLLOWED_UP}), _only_deliveries_are_ended),
-    Break("first come, first served", 3, _FAIR, _first_come_first_served),
+    Break("first come, first served", 10, _FAIR, _first_come_first_served),
     Break("a request that lasts holds its slot", 43, _FAIR, _old_requests_hold_slots),
     Break("a host that is down is not probed but tried", 11, _PLACE, _no_probing_of_hosts),
     Break("every fault counts as the host's", 0, _FAIR, _every_fault_is_the_hosts),

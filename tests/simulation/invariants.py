@@ -48,6 +48,8 @@ class Watch:
         self.world = world
         self.found: list[Violation] = []
         self._asked_to_wait: dict[str, tuple[float, float]] = {}
+        self._waits_until: dict[str, float] = {}
+        """As long as asked, from when that was recorded: a worker that slept does not know since when."""
         self._last_attempt: dict[str, tuple[float, bool]] = {}
         """At each host: when it was claimed, and whether it found a connection."""
         self._unreachable: dict[str, float] = {}
@@ -150,8 +152,11 @@ class Watch:
         else:
             self._unreachable.setdefault(host, seconds)
         if outcome.retry_after:
-            known = self._asked_to_wait.get(one.destination, (0.0, 0.0))
-            self._asked_to_wait[one.destination] = max(known, (seconds, request.ended + outcome.retry_after))
+            asked = (seconds, request.ended + outcome.retry_after)
+            known = self._asked_to_wait.get(one.destination, asked)
+            self._asked_to_wait[one.destination] = max(known, asked, key=lambda pause: pause[1])
+            waits = max(self._waits_until.get(one.destination, 0.0), seconds + outcome.retry_after)
+            self._waits_until[one.destination] = waits
         if outcome.status is not DeliveryStatus.DELIVERED:
             self._failing.add(one.destination)
         elif one.destination in self._failing:
@@ -165,7 +170,7 @@ class Watch:
         """
         place = self.world.store.place(destination)
         pace = place.pace_ms / 1000 if place else 0.0
-        asked = self._asked_to_wait.get(destination, (0.0, 0.0))[1]
+        asked = self._waits_until.get(destination, 0.0)
         on_their_way = [
             one.ended for one in self.world.in_flight if one.notification.destination == destination
         ]

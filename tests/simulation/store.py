@@ -248,7 +248,9 @@ class MemoryStore:
                 continue
             first = [row for row in rows if self._is_first(row, waiting[name, row.subject], now)]
             first.sort(key=lambda row: (row.due, row.sequence))
-            found += [self._candidate(row, place, down is not None) for row in first[:4]]
+            answers = not place.failures and place.answered is not None
+            most = claim_order.AT_ONE_DESTINATION if answers else 1
+            found += [self._candidate(row, place, down is not None) for row in first[:most]]
         return found
 
     @staticmethod

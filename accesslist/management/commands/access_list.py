@@ -1,4 +1,4 @@
-"""`manage.py access_list`: recovers a lock-out from the shell (decisions 3 "shell")."""
+"""`manage.py access_list`: ends a lock-out from the shell."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py bootstrap`: the first user, from the shell (decisions 3 "shell")."""
+"""`manage.py bootstrap`: creates the first user from the shell."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py create_key`: an API key from the shell, for who lost theirs (decisions 3 "shell")."""
+"""`manage.py create_key`: creates an API key from the shell, to replace a lost key."""
 
 from typing import Any
 

@@ -199,14 +199,14 @@ DATABASE = (
 """The metrics of a database, every ten minutes."""
 
 NEVER = {
-    "BACKGROUND_FLUSH_AVG": "of the storage engine MMAPv1, gone with 4.2",
-    "INDEX_COUNTERS_BTREE_ACCESSES": "gone with 2.6",
-    "INDEX_COUNTERS_BTREE_HITS": "gone with 2.6",
-    "INDEX_COUNTERS_BTREE_MISSES": "gone with 2.6",
-    "INDEX_COUNTERS_BTREE_MISS_RATIO": "gone with 2.6",
-    "JOURNALING_COMMITS_IN_WRITE_LOCK": "of the storage engine MMAPv1, gone with 4.2",
-    "JOURNALING_MB": "of the storage engine MMAPv1, gone with 4.2",
-    "JOURNALING_WRITE_DATA_FILES_MB": "of the storage engine MMAPv1, gone with 4.2",
-    "RESTARTS_IN_LAST_HOUR": "the platform knows restarts by the uptime",
+    "BACKGROUND_FLUSH_AVG": "of the storage engine MMAPv1, removed in 4.2",
+    "INDEX_COUNTERS_BTREE_ACCESSES": "removed in 2.6",
+    "INDEX_COUNTERS_BTREE_HITS": "removed in 2.6",
+    "INDEX_COUNTERS_BTREE_MISSES": "removed in 2.6",
+    "INDEX_COUNTERS_BTREE_MISS_RATIO": "removed in 2.6",
+    "JOURNALING_COMMITS_IN_WRITE_LOCK": "of the storage engine MMAPv1, removed in 4.2",
+    "JOURNALING_MB": "of the storage engine MMAPv1, removed in 4.2",
+    "JOURNALING_WRITE_DATA_FILES_MB": "of the storage engine MMAPv1, removed in 4.2",
+    "RESTARTS_IN_LAST_HOUR": "the platform derives restarts from the uptime",
 }
 """Metrics of the platform that no server this agent reaches has."""

@@ -1,4 +1,4 @@
-"""What makes a user is checked by the services too, for who does not come by the API (decisions 3)."""
+"""Services check new users too, for callers that do not use the API."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What an acknowledgement holds back, who is told of it, and what follows when it ends (decisions 6)."""
+"""What an acknowledgement holds back, who is notified of it, and what follows when it ends."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

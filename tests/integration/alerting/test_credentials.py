@@ -1,4 +1,4 @@
-"""Where the credentials of a notification come from, and what the log says without any (decisions 5)."""
+"""Where the credentials of a notification come from, and what the log says without any."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -95,6 +95,50 @@ def in_hand(now: datetime, outside: Outside, outcome: Outcome = TAKEN) -> Iterat
     outside.sent += [(job.notification.channel, dict(job.config), job.message) for job in jobs]  # type: ignore[misc]
 
 
+class TestKnownDestinations:
+    """What is due at once is written with its destination where that answers, and is sent by one claim."""
+
+    def test_a_destination_that_answers_is_not_looked_for_again(
+        self, project: Project, outside: Outside
+    ) -> None:
+        set_up(project, A)
+        down(project, host="db1.example.com")
+        assert Notification.objects.get().destination == ""
+        deliver_all(START)
+        down(project, host="db2.example.com")
+        assert Notification.objects.filter(destination=Destination.objects.get().id).count() == 2
+        assert deliver_round(START) == (1, 1)
+        assert [kind for _, kind in outside.said] == ["OPEN", "OPEN"]
+
+    def test_a_destination_that_fails_is_left_to_delivery(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        outside.outcome = BROKEN
+        down(project, host="db1.example.com")
+        deliver_all(START)
+        down(project, host="db2.example.com")
+        assert Notification.objects.filter(destination="").count() == 1
+
+    def test_one_that_is_due_later_has_none_yet(self, project: Project, outside: Outside) -> None:
+        set_up(project, A)
+        down(project, host="db1.example.com")
+        deliver_all(START)
+        make_config(project, notifications=[webhook(A), webhook(A, delayMin=1)])
+        evaluate(START)
+        named = Notification.objects.filter(alert__facts__hostname="db1.example.com").exclude(destination="")
+        assert {(one.created, one.due) for one in named} == {(START, START)}
+
+    def test_one_that_was_redirected_meanwhile_goes_where_the_configuration_says(
+        self, project: Project, outside: Outside
+    ) -> None:
+        config = set_up(project, A)
+        down(project, host="db1.example.com")
+        deliver_all(START)
+        down(project, host="db2.example.com")
+        change_url(config, B)
+        deliver_all(START)
+        assert [(url, kind) for url, kind in outside.said if kind == "OPEN"][-1] == (B, "OPEN")
+
+
 class TestOrder:
     """For one destination and target one message after the other, and the last one is the state."""
 

@@ -150,7 +150,7 @@ class Scene:
     def evaluate(self, at_once: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         """What there is after all is evaluated, and after every delay has passed; then it is undone."""
         with monkeypatch.context() as patched, transaction.atomic():
-            patched.setattr("alerting.evaluation.SIGNALS_AT_ONCE", at_once)
+            patched.setattr("alerting.services.turns.SIGNALS_AT_ONCE", at_once)
             patched.setattr("alerting.evaluation.EVALUATION_SECONDS", 3600)
             while evaluate_signals(now=self.end):
                 pass

@@ -1,4 +1,4 @@
-"""Global configurations: which projects they look at, and what their changes do to alerts (decisions 5)."""
+"""Global configurations: which projects they cover, and what their changes do to alerts."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

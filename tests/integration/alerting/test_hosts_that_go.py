@@ -1,4 +1,4 @@
-"""What becomes of alerts about a host that is deleted or gets another address (decisions 6 "status")."""
+"""What becomes of alerts about a host that is deleted or gets another address."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Who is no longer one of the people a notification names is told nothing more but the end (decisions 7)."""
+"""A person whom a notification no longer names is notified of nothing but the end."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A deleted project's end: what is still told, and how its rows are taken away (decisions 3, 6)."""
+"""The end of a deleted project: which notifications still go out, and how its rows are deleted."""
 
 import itertools
 import threading
@@ -31,6 +31,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.batches import batches
 from opsapi.roles import Role
 from tests.admin.rows import fill, our_models
+from tests.each import each
 from tests.eventually import eventually
 from tests.factories.accesslist import ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
@@ -245,7 +246,7 @@ def test_signals_of_a_deleted_project_are_dropped(project: Project) -> None:
     assert not Alert.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "add",
     [make_config, lambda project: ingest(project, host_report(CONNECTIONS=5.0))],
     ids=["a configuration", "a report"],

@@ -22,6 +22,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt
 from alerting.services.leases import absent_workers
 from alerting.worker import Worker
+from events.choices import Work
 from events.models import Signal
 from events.services import wake_workers
 from integrations.choices import MessageKind
@@ -115,7 +116,7 @@ def let_retries_come(count: int | None = None) -> None:
     waiting = pending().filter(attempts__gt=0).order_by("created", "id")
     due = list(waiting.values_list("id", flat=True)[:count])
     Notification.objects.filter(id__in=due).update(due=clock.now())
-    wake_workers()
+    wake_workers(Work.MESSAGES)
 
 
 def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Notifications of a configuration replaced: which stay, and what becomes of the others (decisions 5)."""
+"""Notifications of a configuration replaced: which stay, and what becomes of the others."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,6 +15,7 @@ from alerting.services.settings import removed_settings_purge, settings_replace
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi import clock
+from tests.each import each
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
@@ -61,7 +62,7 @@ def test_what_says_the_same_changes_nothing(config: AlertConfig) -> None:
     assert rows() == before
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"delayMin": 5},

@@ -1,4 +1,4 @@
-"""Sending a failed notification again (decisions 10): the same delivery, due now, and recorded."""
+"""Sending a failed notification again: the same delivery, due now, and recorded."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Maintenance windows hold notifications back: which, until when, and what follows (decisions 6 "window")."""
+"""Maintenance windows hold notifications back: which, until when, and what follows."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

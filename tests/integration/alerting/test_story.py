@@ -1,4 +1,4 @@
-"""What happened to an alert, as its page tells it (decisions 10)."""
+"""What happened to an alert, as its page shows it."""
 
 import pytest
 

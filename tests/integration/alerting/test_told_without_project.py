@@ -134,7 +134,7 @@ class TestOfAnOrganization:
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("alerting.passing_on.PROJECTS_AT_ONCE", 2)
-        monkeypatch.setattr("alerting.evaluation.SIGNALS_AT_ONCE", 1)
+        monkeypatch.setattr("alerting.services.turns.SIGNALS_AT_ONCE", 1)
         projects = [project, *ProjectFactory.create_batch(4, org=project.org)]
         for one in projects:
             make_config(one, **KEY_ADDED)

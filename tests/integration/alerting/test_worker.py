@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -19,6 +20,7 @@ from alerting.services.configs import alert_config_delete
 from alerting.services.workers import worker_seen
 from alerting.worker import Wakeups, Worker
 from automation.models import Agent, FleetWatch
+from events.choices import Work
 from events.models import Signal
 from events.services import wake_workers
 from opsapi import clock
@@ -55,6 +57,51 @@ def test_a_wake_up_ends_the_wait() -> None:
     waiter.join()
 
 
+@pytest.mark.parametrize(
+    ("work", "signals", "messages"),
+    [(Work.SIGNALS, 1, 0), (Work.MESSAGES, 0, 1), ("", 1, 1), ("of a later version", 1, 1)],
+)
+def test_a_notice_wakes_those_whose_work_it_names(work: str, signals: int, messages: int) -> None:
+    worker = Worker("test")
+    worker._wake(work)
+    assert (worker._signals.count, worker._messages.count) == (signals, messages)
+
+
+@pytest.mark.parametrize(
+    ("found", "gather"),
+    [
+        (1, worker_module.GATHER_SECONDS),
+        (2, worker_module.GATHER_SECONDS),
+        (3, worker_module.GATHER_MORE_SECONDS),
+        (15, worker_module.GATHER_MORE_SECONDS),
+        (16, worker_module.GATHER_SECONDS),
+    ],
+)
+def test_steps_begin_apart_so_that_what_comes_close_together_is_done_together(
+    found: int, gather: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker("host:1")
+    times = iter([10.0, 10.005, 20.0, 20.5])
+    waited: list[float] = []
+    steps = [found, found]
+
+    def wait(seconds: float) -> bool:
+        waited.append(round(seconds, 3))
+        return False
+
+    def step() -> int:
+        if len(steps) == 1:
+            worker._stopping.set()
+        return steps.pop()
+
+    monkeypatch.setattr("alerting.worker.time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(worker._stopping, "wait", wait)
+    monkeypatch.setattr(connection, "close", lambda: None)
+    worker._repeat(step, worker._signals)
+    # Of the second step more time has passed already.
+    assert waited == [round(gather - 0.005, 3), round(gather - 0.5, 3)]
+
+
 @pytest.mark.parametrize("error", [OperationalError("gone"), RuntimeError("a bug")])
 def test_a_step_that_fails_is_logged_and_does_not_end_the_worker(
     error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -66,7 +113,7 @@ def test_a_step_that_fails_is_logged_and_does_not_end_the_worker(
         raise error
 
     with caplog.at_level(logging.ERROR, "opsapi.worker"):
-        assert Worker("test")._guarded(fail) is False
+        assert Worker("test")._guarded(fail) == 0
     assert closed
     assert "failed" in caplog.text
 
@@ -180,7 +227,7 @@ def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
         eventually(lambda: Alert.objects.filter(status="OPEN").exists())
         eventually(lambda: WorkerHeartbeat.objects.filter(name="host:1").exists())
         before = worker._signals.count
-        wake_workers()
+        wake_workers(Work.SIGNALS)
         eventually(lambda: worker._signals.count > before)
     finally:
         worker.stop()

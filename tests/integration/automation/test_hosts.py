@@ -1,4 +1,4 @@
-"""Hosts that go or move: who is told, what is left, what races (decisions 8 "hosts")."""
+"""Hosts that are deleted or move: who is notified, what is left, what races."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from automation.hooks import host_deleting, host_moving
 from automation.metrics import Metric
 from automation.models import Host, Reading
 from automation.reports import Address
-from automation.selectors.hosts import hosts_locked, known_addresses
+from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.selectors.measurements import newest_measurements
 from automation.services import hosts as hosts_service
 from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
@@ -109,7 +109,17 @@ def test_more_hosts_than_a_statement_has_parameters_can_be_looked_for(project: P
     assert known_addresses(project.id, keys) == {host.address.key}
     with transaction.atomic():
         assert hosts_locked(project.id, keys) == {host.address.key: host}
+        assert hosts_locked_if_known(project.id, {host.address.key}, keys) == {host.address.key: host}
     assert newest_measurements([host.id, *(name for name, _ in keys)]).keys() == {host.id}
+
+
+def test_hosts_are_locked_together_or_not_at_all(project: Project) -> None:
+    ingest(project, host_report("a"), host_report("b"))
+    known, unknown = {("a", 27017), ("b", 27017)}, ("c", 27017)
+    with transaction.atomic():
+        assert hosts_locked_if_known(project.id, known, known | {unknown}).keys() == known
+        assert hosts_locked_if_known(project.id, known | {unknown}, known | {unknown}) == {}
+        assert hosts_locked_if_known(project.id, set(), {unknown}) == {}
 
 
 @pytest.mark.django_db(transaction=True)

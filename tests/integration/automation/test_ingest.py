@@ -1,5 +1,6 @@
 """What an agent's report leaves behind, and what that costs."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import sub
 from typing import Any
@@ -17,6 +18,7 @@ from automation.services.ingest import report_ingest
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
+from tests.each import each
 from tests.factories.automation import AGENT, host_report, ingest, process_report
 
 MINUTE = timedelta(minutes=1)
@@ -29,7 +31,7 @@ def agent_report(*, version: str, hostname: str = "agent1") -> Report:
     return Report(agent_type=AgentType.MONITORING, hostname=hostname, version=version, hosts=(), events=())
 
 
-@pytest.mark.parametrize("hostname", ["agent1", "AGENT1"])
+@each("hostname", ["agent1", "AGENT1"])
 def test_a_second_report_updates_the_agents_version_and_moves_its_heartbeat(
     project: Project, hostname: str
 ) -> None:
@@ -41,6 +43,35 @@ def test_a_second_report_updates_the_agents_version_and_moves_its_heartbeat(
     agent = Agent.objects.get()
     assert (agent.version, agent.last_report, agent.created) == ("1.1", second, first)
     assert Event.objects.filter(event_type="NEW_AGENT").count() == 1
+
+
+@pytest.mark.parametrize("later", [timedelta(milliseconds=-900), timedelta(milliseconds=900)])
+def test_a_young_heartbeat_stays_as_it_is(project: Project, later: timedelta) -> None:
+    first = clock.now()
+    ingest(project, now=first)
+    with CaptureQueriesContext(connection) as queries:
+        ingest(project, now=first + later)
+    assert Agent.objects.get().last_report == first
+    assert not [one for one in queries.captured_queries if one["sql"].startswith("UPDATE")]
+
+
+@pytest.mark.parametrize("later", [timedelta(seconds=1), timedelta(seconds=-2)])
+def test_a_heartbeat_that_is_not_young_is_written(project: Project, later: timedelta) -> None:
+    first = clock.now()
+    ingest(project, now=first)
+    ingest(project, now=first + later)
+    assert Agent.objects.get().last_report == first + later
+
+
+def test_a_young_heartbeat_hides_no_new_version_and_no_end_of_silence(project: Project) -> None:
+    now = clock.now()
+    ingest(project, now=now)
+    ingest(project, version="1.1", now=now)
+    assert Agent.objects.get().version == "1.1"
+    Agent.objects.update(down=True)
+    ingest(project, version="1.1", now=now)
+    assert not Agent.objects.get().down
+    assert Event.objects.filter(event_type="MONITORING_AGENT_UP").exists()
 
 
 def test_every_host_of_a_report_keeps_what_was_said_of_it(project: Project) -> None:
@@ -141,9 +172,18 @@ class TestCost:
             ingest(project, *self.hosts(3))
         texts = [one["sql"].lstrip() for one in queries.captured_queries]
         written = ("automation_cluster", "automation_replicaset", "automation_fleetwatch", "events_event")
-        assert not [text for text in texts for table in written if text.startswith(f'INSERT INTO "{table}"')]
+        inserts = tuple(f"INSERT INTO {name}" for table in written for name in (table, f'"{table}"'))
+        assert not [text for text in texts if text.startswith(inserts)]
         assert not [text for text in texts if text.startswith("UPDATE automation_replicaset")]
         assert Database.objects.count() == 6
+
+    def test_a_known_host_in_a_set_that_stays_as_it_is_costs_seven_statements(self, project: Project) -> None:
+        """The project is held; heartbeat; hosts, their update; sets; measurements; signal and its notice."""
+        (host,) = self.hosts(1)
+        steady = replace(host, databases=None, cluster_name=None)
+        ingest(project, host)
+        ingest(project, steady)
+        assert self.statements(project, steady) == 7 + len(["savepoint", "release"])
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("table", ["automation_host", "automation_agent"])

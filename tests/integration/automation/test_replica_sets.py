@@ -1,4 +1,4 @@
-"""Replica sets as reports name them (decisions 8 "derived signals")."""
+"""Replica sets as reports name them."""
 
 from typing import Any
 

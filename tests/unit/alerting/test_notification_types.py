@@ -1,4 +1,4 @@
-"""The table of notification types: what each goes out by, and with whose credentials (decisions 5, 7)."""
+"""The table of notification types: the channels of each, and whose credentials it uses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +12,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, IntegrationType, SecretKind
 from integrations.types import INTEGRATION_TYPES
 from integrations.types.base import IntegrationKind
+from tests.each import each
 
 T = ConfigNotificationType
 
@@ -98,7 +99,7 @@ def test_what_needs_no_integration_has_no_secret(kind: NotificationType) -> None
     assert {field.secret for field in kind.fields} <= {SecretKind.PLAIN}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [
         (T.EMAIL, 60),
@@ -115,7 +116,7 @@ def test_services_that_keep_state_are_told_once_unless_asked(name: T, expected: 
     assert NOTIFICATION_TYPES[name].default_interval_min == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "own", "integration", "expected"),
     [
         (T.CHAT_SERVICE, {}, {"apiToken": "t", "channelName": "c"}, {"apiToken": "t", "channelName": "c"}),

@@ -3,19 +3,18 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from alerting.choices import ConfigNotificationType, NotificationStatus
 from alerting.rules.notification_state import NotificationState, notification_state
 from alerting.rules.recipients import TYPE_LABELS, recipient_words
 from integrations.choices import ChannelType, IntegrationType, MessageKind
 from integrations.labels import SERVICES
+from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("type_name", "channel", "recipient", "place", "words"),
     [
         ("EMAIL", "EMAIL", "ada@example.com", "", "ada@example.com"),
@@ -50,7 +49,7 @@ def test_a_recipient_is_named_as_people_know_it(
     assert recipient_words(type_name=type_name, channel=way, recipient=recipient, place=place) == words
 
 
-@pytest.mark.parametrize("channel", ChannelType)
+@each("channel", ChannelType)
 def test_no_masked_secret_is_shown(channel: ChannelType) -> None:
     for recipient in ("******cdef", "https://hooks.example.com/******hift"):
         words = recipient_words(type_name=channel.value, channel=channel, recipient=recipient)
@@ -62,7 +61,7 @@ def test_every_type_has_a_label() -> None:
     assert set(SERVICES) >= set(IntegrationType)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "state"),
     [
         ({}, "Scheduled"),

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.sentences import (
@@ -11,9 +9,10 @@ from alerting.notification_types.sentences import (
     rhythm_sentence,
 )
 from alerting.rules.recipients import TYPE_LABELS
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("notification", "said"),
     [
         ({"typeName": "ADMIN", "emailEnabled": True, "smsEnabled": False}, "Administrators by e-mail"),
@@ -44,7 +43,7 @@ def test_a_receiver_is_said_in_words(notification: dict[str, Any], said: str) ->
     assert receiver_sentence(notification) == said
 
 
-@pytest.mark.parametrize("kind", [one.value for one in ConfigNotificationType])
+@each("kind", [one.value for one in ConfigNotificationType])
 def test_no_secret_is_said(kind: str) -> None:
     declared = NOTIFICATION_TYPES[ConfigNotificationType(kind)]
     hidden = dict.fromkeys(declared.secret_fields, "******last")
@@ -53,7 +52,7 @@ def test_no_secret_is_said(kind: str) -> None:
     assert said.startswith(TYPE_LABELS[kind])
 
 
-@pytest.mark.parametrize(
+@each(
     ("notification", "said"),
     [
         ({"delayMin": 0, "intervalMin": 60}, "at once, again every 60 min"),

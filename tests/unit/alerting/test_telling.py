@@ -4,13 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.rules.delivery_policy import Step, Verdict
 from alerting.rules.story import MomentKind
 from alerting.rules.telling import Attempt, Telling, coming_moment, duration_words, telling_moments
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -98,7 +97,7 @@ def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
     assert kinds == [MomentKind.NOT_YET, MomentKind.NOT_TOLD]
 
 
-@pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
+@each("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
 def test_what_was_never_tried_says_why(status: NotificationStatus) -> None:
     one = telling(status=status, reason=DropReason.NO_HOLDER.value)
     (moment,) = telling_moments(one, resolved=None, now=NOW)
@@ -115,7 +114,7 @@ def test_what_is_pending_and_untried_has_not_happened() -> None:
     assert list(telling_moments(telling(), resolved=None, now=NOW)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "verdict", "kind", "at", "reason"),
     [
         ({"due": NOW + HOUR}, SEND, MomentKind.TOLD, NOW + HOUR, None),
@@ -158,17 +157,17 @@ def test_it_says_what_is_to_come_and_when(
     assert (moment.kind, moment.at, moment.reason) == (kind, at, reason)
 
 
-@pytest.mark.parametrize("status", [one for one in NotificationStatus if one != "PENDING"])
+@each("status", [one for one in NotificationStatus if one != "PENDING"])
 def test_nothing_is_to_come_of_what_is_settled(status: NotificationStatus) -> None:
     assert coming_moment(telling(status=status), SEND, now=NOW) is None
 
 
-@pytest.mark.parametrize("kind", list(MessageKind))
+@each("kind", list(MessageKind))
 def test_every_kind_has_words(kind: MessageKind) -> None:
     assert telling(kind=kind).that
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "whom"),
     [
         ({"recipient": None}, "E-mail (receiver not shown)"),
@@ -180,8 +179,6 @@ def test_it_names_the_receiver_as_far_as_it_is_shown(changes: dict[str, Any], wh
     assert telling(**changes).whom == whom
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "words"), [(0, "0 ms"), (999, "999 ms"), (1000, "1.0 s"), (30_000, "30.0 s")]
-)
+@each(("milliseconds", "words"), [(0, "0 ms"), (999, "999 ms"), (1000, "1.0 s"), (30_000, "30.0 s")])
 def test_a_duration_is_written_for_people(milliseconds: int, words: str) -> None:
     assert duration_words(milliseconds) == words

@@ -1,11 +1,10 @@
 """What every channel declares."""
 
-import pytest
-
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.redaction import redact
+from tests.each import each
 
 
 def test_each_stands_under_its_own_type() -> None:
@@ -14,12 +13,12 @@ def test_each_stands_under_its_own_type() -> None:
     }
 
 
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+@each("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_each_is_told_of_opening_and_closing(channel: Channel) -> None:
     assert channel.kinds >= {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
 
 
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+@each("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_services_with_state_and_webhooks_are_told_of_acknowledging_and_cancelling(channel: Channel) -> None:
     told = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
     assert len(told) == (2 if channel.keeps_state or channel.type is ChannelType.WEBHOOK else 0)
@@ -33,7 +32,7 @@ def test_the_services_with_state_are_those_of_the_decisions() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("channel_type", "config", "missing"),
     [
         (ChannelType.WEBHOOK, {"url": "https://example.com"}, []),
@@ -61,7 +60,7 @@ def test_it_names_missing_fields(
     assert CHANNELS[channel_type].missing(config) == missing
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "shown"),
     [
         (SecretKind.PLAIN, "https://hooks.example/T0/abcdefgh1234"),

@@ -9,6 +9,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.chat_service import CHAT_SERVICE, build_request, read_error
 from integrations.choices import MessageKind
 from integrations.messages import Message
+from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
     MOST_FACTS,
@@ -35,7 +36,7 @@ def texts(document: dict[str, Any]) -> list[str]:
     return [document["text"], header["text"]["text"], *(one["text"] for one in fields)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "label"),
     [
         ({"kind": MessageKind.OPEN}, "OPEN"),
@@ -89,13 +90,13 @@ def test_it_links_to_the_alert() -> None:
     ]
 
 
-@pytest.mark.parametrize(("length", "blocks"), [(2000 - 37, 3), (2000 - 36, 2)])
+@each(("length", "blocks"), [(2000 - 37, 3), (2000 - 36, 2)])
 def test_a_link_that_is_too_long_stays_out(length: int, blocks: int) -> None:
     link = "https://ops.example/" + "x" * length
     assert len(built(make_message(link=link))["blocks"]) == blocks
 
 
-@pytest.mark.parametrize("name", ["<!channel>", "<https://evil.example|db1>", "<@U123>", "a & b"])
+@each("name", ["<!channel>", "<https://evil.example|db1>", "<@U123>", "a & b"])
 def test_no_name_mentions_anybody_or_becomes_a_link(name: str) -> None:
     document = built(make_message(**named_everywhere(name)))
     escaped = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -105,13 +106,13 @@ def test_no_name_mentions_anybody_or_becomes_a_link(name: str) -> None:
     assert f"Fact 3: {escaped}" in texts(document)
 
 
-@pytest.mark.parametrize("name", ODD)
+@each("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
     for text in texts(built(make_message(**named_everywhere(name)))):
         assert text.isprintable()
 
 
-@pytest.mark.parametrize("char", LONGEST)
+@each("char", LONGEST)
 def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     long = char * 500
     document = built(make_message(**named_everywhere(long, MOST_FACTS)))
@@ -128,7 +129,7 @@ def test_a_cut_title_ends_in_a_whole_escape() -> None:
     assert header == f"[OPEN] {'&amp;' * 28}…"
 
 
-@pytest.mark.parametrize("token", ["tökén", "a\r\nX-Evil: 1", "a\x00"])
+@each("token", ["tökén", "a\r\nX-Evil: 1", "a\x00"])
 def test_a_token_that_no_header_can_carry_fails_for_good(token: str) -> None:
     with pytest.raises(DeliveryError) as caught:
         build_request({**CONFIG, "apiToken": token}, make_message())
@@ -136,7 +137,7 @@ def test_a_token_that_no_header_can_carry_fails_for_good(token: str) -> None:
     assert token not in caught.value.reason
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "error"),
     [
         (b'{"ok":true,"channel":"C1","ts":"1.2","message":{}}', None),
@@ -150,7 +151,7 @@ def test_it_reads_the_error_of_an_answer(answer: bytes, error: str | None) -> No
     assert read_error(answer) == error
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [b"", b"ok", b"<html>", b"[]", b"null", b"{}", b'{"ok":1}', b'{"ok":"true"}', b'{"ok":tr', b"[" * 60_000],
     ids=["empty", "text", "html", "list", "null", "object", "number", "string", "cut", "deep"],

@@ -9,6 +9,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
+from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
     MOST_FACTS,
@@ -28,7 +29,7 @@ def built(message: Message) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "label", "colour", "notify"),
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "red", True),
@@ -84,13 +85,13 @@ def test_no_name_gets_markup_of_its_own() -> None:
     assert "Fact 1: &lt;img src=x onerror=&quot;alert(&#x27;1&#x27;)&quot;&gt;&amp;amp;<br>" in text
 
 
-@pytest.mark.parametrize("name", ODD)
+@each("name", ODD)
 def test_odd_names_leave_printable_text(name: str) -> None:
     message = make_message(**named_everywhere(name))
     assert built(message)["message"].isprintable()
 
 
-@pytest.mark.parametrize("char", LONGEST)
+@each("char", LONGEST)
 def test_it_keeps_to_the_length_of_the_service(char: str) -> None:
     long = char * 500
     text = built(make_message(**named_everywhere(long, MOST_FACTS)))["message"]
@@ -98,7 +99,7 @@ def test_it_keeps_to_the_length_of_the_service(char: str) -> None:
     assert "Fact 0: " in text
 
 
-@pytest.mark.parametrize("token", ["tökén", "a\r\nX-Evil: 1"])
+@each("token", ["tökén", "a\r\nX-Evil: 1"])
 def test_a_token_that_no_header_can_carry_fails_for_good(token: str) -> None:
     with pytest.raises(DeliveryError) as caught:
         build_request({**CONFIG, "notificationToken": token}, make_message())

@@ -10,6 +10,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.metrics_service import METRICS_SERVICE, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message, printable
+from tests.each import each
 from tests.unit.integrations.messages import LONGEST, MOST_FACTS, NOW, ODD, make_message, named_everywhere
 
 CONFIG = {"apiKey": "0123456789abcdef0123456789abcdef"}
@@ -24,7 +25,7 @@ def built(message: Message, now: datetime = NOW) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "label", "alert_type", "priority"),
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "error", "normal"),
@@ -63,7 +64,7 @@ def test_it_shows_the_key_to_the_service_in_a_header_only() -> None:
     assert b"0123456789abcdef" not in body
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "age", "shown_age"),
     [
         (MessageKind.OPEN, 0 * HOURS, 0 * HOURS),
@@ -88,7 +89,7 @@ def test_what_has_no_value_has_neither_fact_nor_tag() -> None:
     assert document["text"] == "State: Open\nTime: now"
 
 
-@pytest.mark.parametrize("name", ODD)
+@each("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
     document = built(make_message(**named_everywhere(name)))
     lines = [document["title"], *document["text"].split("\n"), *document["tags"]]
@@ -97,12 +98,12 @@ def test_odd_names_leave_one_line_each(name: str) -> None:
     assert len(lines) == (1 + 5 + 3 if printable(name) else 1 + 1 + 3)
 
 
-@pytest.mark.parametrize("name", ["%%% \n[db1](https://evil.example)\n %%%", "%%%"])
+@each("name", ["%%% \n[db1](https://evil.example)\n %%%", "%%%"])
 def test_no_name_makes_markdown_of_the_text(name: str) -> None:
     assert not built(make_message(**named_everywhere(name)))["text"].startswith("%%%")
 
 
-@pytest.mark.parametrize("char", LONGEST)
+@each("char", LONGEST)
 def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     long = char * 5000
     names = named_everywhere(long, MOST_FACTS)
@@ -113,7 +114,7 @@ def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     assert [len(tag) for tag in document["tags"]] == [200, 200, 200]
 
 
-@pytest.mark.parametrize("key", ["schlüssel", "a\r\nX-Evil: 1"])
+@each("key", ["schlüssel", "a\r\nX-Evil: 1"])
 def test_a_key_that_no_header_can_carry_fails_for_good(key: str) -> None:
     with pytest.raises(DeliveryError) as caught:
         build_request({"apiKey": key}, make_message(), now=NOW)

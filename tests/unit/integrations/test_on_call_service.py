@@ -8,6 +8,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
 from integrations.channels.on_call_service import build_request
 from integrations.choices import MessageKind
+from tests.each import each
 from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
 
 BASE = "https://on-call.example"
@@ -35,7 +36,7 @@ def test_it_raises_an_incident_with_everything_people_want_to_know() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "message_type"),
     [
         (MessageKind.OPEN, "CRITICAL"),
@@ -51,7 +52,7 @@ def test_each_kind_has_its_type(kind: MessageKind, message_type: str) -> None:
     assert (document["message_type"], document["entity_id"]) == (message_type, make_message().thread_key)
 
 
-@pytest.mark.parametrize("kind", list(MessageKind))
+@each("kind", list(MessageKind))
 def test_a_test_opens_nothing(kind: MessageKind) -> None:
     assert request_of(kind=kind, is_test=True).document["message_type"] == "INFO"
 
@@ -62,12 +63,12 @@ def test_acknowledging_says_who_and_why() -> None:
     assert (document["ack_author"], document["ack_msg"]) == ("jane", "on it")
 
 
-@pytest.mark.parametrize("kind", [MessageKind.ACKNOWLEDGE, MessageKind.CLOSE])
+@each("kind", [MessageKind.ACKNOWLEDGE, MessageKind.CLOSE])
 def test_otherwise_there_is_no_word_of_it(kind: MessageKind) -> None:
     assert not request_of(kind=kind).document.keys() & {"ack_author", "ack_msg"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "path"),
     [
         ({"apiKey": "k"}, "/k"),
@@ -81,7 +82,7 @@ def test_the_keys_stand_in_the_path_whatever_they_hold(config: dict[str, str], p
     assert build_request(config, make_message(), base_url=BASE).url == ENDPOINT + path
 
 
-@pytest.mark.parametrize(
+@each(
     "config",
     [
         {"apiKey": ".."},

@@ -8,6 +8,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.incidents import ServiceRequest
 from integrations.channels.ops_alert_service import MESSAGE_LIMIT, build_request
 from integrations.choices import MessageKind
+from tests.each import each
 from tests.unit.integrations.messages import MOST_FACTS, lines_of, make_message, named_everywhere
 
 KEY = "01234567-89ab-cdef-0123-456789abcdef"
@@ -36,7 +37,7 @@ def test_it_creates_an_alert_with_everything_people_want_to_know() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "path"),
     [
         (MessageKind.OPEN, ""),
@@ -53,7 +54,7 @@ def test_each_kind_has_its_path(kind: MessageKind, path: str) -> None:
     assert request.document.get("alias") == (None if path else ALIAS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "priority"),
     [
         ({"kind": MessageKind.OPEN}, None),
@@ -87,7 +88,7 @@ def test_closing_says_nothing_of_who_acknowledged() -> None:
     }
 
 
-@pytest.mark.parametrize("length", [MESSAGE_LIMIT - 1, MESSAGE_LIMIT, MESSAGE_LIMIT + 1])
+@each("length", [MESSAGE_LIMIT - 1, MESSAGE_LIMIT, MESSAGE_LIMIT + 1])
 def test_the_message_is_cut_where_the_service_would_refuse_it(length: int) -> None:
     # "[OPEN] ", the headline, ": " and the target.
     names = {"headline": "e" * 100, "target": "t" * (length - 109), "project_name": None}
@@ -106,7 +107,7 @@ def test_long_and_odd_names_fit() -> None:
     assert str(document["message"]).isprintable()
 
 
-@pytest.mark.parametrize("key", ["very-secret\r\nX-Other: 1", "very-secret\u0000", "very-secret-ö"])
+@each("key", ["very-secret\r\nX-Other: 1", "very-secret\u0000", "very-secret-ö"])
 def test_a_key_that_no_header_can_carry_fails_for_good(key: str) -> None:
     with pytest.raises(DeliveryError) as caught:
         build_request({"apiKey": key}, make_message(), base_url=BASE)

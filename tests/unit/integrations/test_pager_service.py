@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from integrations.channels.pager_service import SUMMARY_LIMIT, build_request
 from integrations.choices import MessageKind
+from tests.each import each
 from tests.unit.integrations.messages import make_message, named_everywhere
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -54,7 +53,7 @@ def test_without_a_link_there_is_none() -> None:
     assert not event_of(link=None).keys() & {"client_url", "links"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "action", "severity"),
     [
         (MessageKind.OPEN, "trigger", "critical"),

@@ -7,6 +7,7 @@ from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 URL, SECRET = "https://hooks.example.com/in", "sealed"
 STORED: Secrets = {"url": URL, "secret": SECRET}
@@ -22,7 +23,7 @@ def test_the_redacted_form_stands_for_what_is_stored() -> None:
     assert document(STORED).read(sent) == STORED
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "url", "secret", "why"),
     [
         ({}, URL, "******", UNKNOWN),

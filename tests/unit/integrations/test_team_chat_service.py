@@ -3,11 +3,11 @@
 from typing import Any
 
 import orjson
-import pytest
 
 from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE, build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
+from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
     MOST_FACTS,
@@ -31,7 +31,7 @@ def lines(card: dict[str, Any]) -> list[str]:
     return ["".join(run["text"] for run in block["inlines"]) for block in card["body"]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "label", "colour"),
     [
         ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
@@ -81,13 +81,13 @@ def test_it_links_to_the_alert() -> None:
     }
 
 
-@pytest.mark.parametrize(("length", "actions"), [(2000, 1), (2001, 0)])
+@each(("length", "actions"), [(2000, 1), (2001, 0)])
 def test_a_link_that_is_too_long_stays_out(length: int, actions: int) -> None:
     card = built(make_message(link="https://ops.example/".ljust(length, "x")))
     assert len(card.get("actions", [])) == actions
 
 
-@pytest.mark.parametrize("name", ["[db1](https://evil.example)", "**db1**", "<at>everybody</at>"])
+@each("name", ["[db1](https://evil.example)", "**db1**", "<at>everybody</at>"])
 def test_no_name_is_read_as_markup(name: str) -> None:
     card = built(make_message(**named_everywhere(name)))
     assert f"Fact 3: {name}" in lines(card)
@@ -95,13 +95,13 @@ def test_no_name_is_read_as_markup(name: str) -> None:
     assert {run["type"] for block in card["body"] for run in block["inlines"]} == {"TextRun"}
 
 
-@pytest.mark.parametrize("name", ODD)
+@each("name", ODD)
 def test_odd_names_leave_one_line_each(name: str) -> None:
     shown = lines(built(make_message(**named_everywhere(name))))
     assert all(line.isprintable() for line in shown)
 
 
-@pytest.mark.parametrize("char", LONGEST)
+@each("char", LONGEST)
 def test_it_keeps_to_the_size_of_the_service(char: str) -> None:
     long = char * 500
     link = f"https://{long}"

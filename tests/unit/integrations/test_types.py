@@ -1,4 +1,4 @@
-"""What every type of integration declares (decisions 7)."""
+"""What every type of integration declares."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from integrations.types import INTEGRATION_TYPES
 from integrations.types.base import IntegrationKind
 from integrations.types.scraper import exporter_port
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 TOKEN, SECRET, URL = SecretKind.TOKEN, SecretKind.SECRET, SecretKind.URL
 DECLARED = {
@@ -74,9 +75,7 @@ def test_a_types_secrets_are_known(kind: IntegrationKind) -> None:
     assert kinds == SECRETS[kind.type]
 
 
-@pytest.mark.parametrize(
-    "name", [channel_type.value for channel_type in CHANNELS if channel_type.value in DECLARED]
-)
+@each("name", [channel_type.value for channel_type in CHANNELS if channel_type.value in DECLARED])
 def test_a_channel_takes_the_fields_of_its_integration(name: str) -> None:
     channel = next(channel for channel_type, channel in CHANNELS.items() if channel_type.value == name)
     kind = INTEGRATION_TYPES[IntegrationType(name)]
@@ -126,14 +125,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "field", "value", "code"), BAD)
+@each(("name", "field", "value", "code"), BAD)
 def test_a_wrong_value_is_refused(name: str, field: str, value: Any, code: str) -> None:
     with pytest.raises(ApiError) as raised:
         read(INTEGRATION_TYPES[IntegrationType(name)], **{field: value})
     assert [(bad.field, bad.code) for bad in raised.value.bad_fields] == [(field, code)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "field", "value"),
     [
         ("PAGER_SERVICE", "serviceKey", "k" * 1000),
@@ -151,9 +150,7 @@ def test_a_value_at_the_bounds_is_taken(name: str, field: str, value: Any) -> No
     assert read(INTEGRATION_TYPES[IntegrationType(name)], **{field: value})[field] == value
 
 
-@pytest.mark.parametrize(
-    ("listen_address", "port"), [("0.0.0.0:9216", 9216), ("[2001:db8::1]:80", 80), ("db:65535", 65535)]
-)
+@each(("listen_address", "port"), [("0.0.0.0:9216", 9216), ("[2001:db8::1]:80", 80), ("db:65535", 65535)])
 def test_the_exporters_port_is_that_of_the_listen_address(listen_address: str, port: int) -> None:
     assert exporter_port(listen_address) == port
 

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import environment
 from opsapi.environment import READ, Setting
+from tests.each import each
 from tests.processes.certificates import make_certificate
 
 NAME = "OPSAPI_TRIAL"
@@ -142,7 +143,7 @@ def test_a_wrong_setting_is_refused(
     assert str(caught.value) == f"{NAME}: {fault}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("reader", "args", "default", "allowed"),
     [
         ("choice", ("x", ("x", "y")), "x", "`x`, `y`"),
@@ -161,7 +162,7 @@ def test_default_and_allowed_values_are_written_down(
 
 def test_a_list_is_read_and_its_default_written_down() -> None:
     assert read("words", ["a", "b"], allowed="names") == ["a", "b"]
-    assert environment.READ[NAME] == Setting(NAME, "a,b", "names, by comma")
+    assert environment.READ[NAME] == Setting(NAME, "a,b", "names, separated by commas")
 
 
 def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from automation.agent.addresses import Address, read_address
 from automation.agent.mongodb.connection import check, read, without_secrets
 from automation.agent.mongodb.engine import MongoDB
+from tests.each import each
 
 
 def test_credentials_and_tls_go_with_every_member_and_the_choice_of_a_member_does_not(
@@ -40,7 +41,7 @@ def test_x509_asks_no_database() -> None:
     assert "authSource" not in options
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "secret-word",
@@ -79,7 +80,7 @@ def test_errors_of_the_driver_lose_the_secrets() -> None:
     assert message == "*** and *** and ***: db1:27017 refused, tls true"
 
 
-@pytest.mark.parametrize("options", ["", "&tls=false"])
+@each("options", ["", "&tls=false"])
 def test_a_password_that_would_travel_in_the_clear_is_refused(options: str) -> None:
     with pytest.raises(ValueError, match="tls=true") as refusal:
         MongoDB([f"mongodb://u:secret-word@db1/?authMechanism=PLAIN&authSource=$external{options}"])
@@ -87,12 +88,12 @@ def test_a_password_that_would_travel_in_the_clear_is_refused(options: str) -> N
     assert read("mongodb://u:p@db1/?authMechanism=PLAIN&authSource=$external&tls=true").options["tls"]
 
 
-@pytest.mark.parametrize("rest", ["db1/shop@home", "db1/?appName=me@home"])
+@each("rest", ["db1/shop@home", "db1/?appName=me@home"])
 def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: str) -> None:
     assert "hidden-word" not in without_secrets("bad hidden-word", f"mongodb://user:hidden-word@{rest}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "address"),
     [
         ("DB1.example.com:27018", Address("db1.example.com", 27018)),

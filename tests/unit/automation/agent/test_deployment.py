@@ -13,6 +13,7 @@ from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, MOST_P
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import Answer
 from automation.agent.mongodb.topology import members_of_cluster
+from tests.each import each
 from tests.unit.automation.agent.test_topology import NOW, ROUTERS, SHARD_MAP, SHARDS
 
 A, B, C = Address("a", 1), Address("b", 1), Address("c", 1)
@@ -89,7 +90,7 @@ def test_seeds_are_asked_again_while_no_member_answers() -> None:
     assert round_of(deployment, silent(A), silent(B), silent(Address("alias", 9))).keys() == {A, B}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "type_name"),
     [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
 )

@@ -3,8 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import pytest
-
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
 from automation.agent.report import (
@@ -17,6 +15,7 @@ from automation.agent.report import (
 )
 from automation.report_documents import ReportDocument, read_report
 from automation.reports import Report
+from tests.each import each
 
 TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=UTC)
 
@@ -124,7 +123,7 @@ def test_a_refused_host_takes_no_other_with_it() -> None:
     assert [host["hostname"] for host in json.loads(reduced)["hosts"]] == ["db1.example.com"]
 
 
-@pytest.mark.parametrize("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases"])
+@each("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases"])
 def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None:
     (body,) = bodies(reading(0, sample("OLD")))
     reduced, unknown = without(body, [f"hosts[0].{name}"])
@@ -134,7 +133,7 @@ def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None
     assert after["measurements"] == before["measurements"]
 
 
-@pytest.mark.parametrize(
+@each(
     "field",
     [
         "hosts[7]",

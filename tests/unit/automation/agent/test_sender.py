@@ -16,6 +16,7 @@ from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_af
 from automation.agent.digest import NoChallenge
 from automation.agent.sender import Sender
 from automation.agent.spool import Spool, Waiting
+from tests.each import each
 from tests.eventually import eventually
 from tests.receivers import HttpReceiver
 
@@ -257,7 +258,7 @@ def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: 
     assert len(spool) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seconds"),
     [
         ("30", 30.0),

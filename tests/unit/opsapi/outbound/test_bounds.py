@@ -1,4 +1,4 @@
-"""However much a receiver answers, and however slowly, it gets its share and no more (decisions 7)."""
+"""However much a receiver answers, and however slowly, it gets its share and no more."""
 
 import gzip
 from http.server import BaseHTTPRequestHandler

@@ -1,4 +1,4 @@
-"""Hosts as people and attackers write them, and names whose addresses change (decisions 7)."""
+"""Hosts as people and attackers write them, and names whose addresses change."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,0 +1,104 @@
+"""Whose signals are evaluated next: projects take turns, as one of them what happened without a project."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from alerting.services.locks import TRY_EVALUATION
+from events.models import Signal
+from opsapi.batches import delete_batch
+
+SIGNALS_AT_ONCE = 200
+HOSTS_AT_ONCE = 200
+"""The number of hosts whose signals are read together: reading more may take longer than evaluating."""
+SIGNALS_DROPPED_AT_ONCE = 500
+_GROUPS_TRIED = 50
+
+# The projects with signals, found one by one in the index, so that backlogs do not matter; then what happened
+# without a project. The one that was served longest ago is first; the first that nobody holds is taken.
+_TAKE = f"""
+WITH RECURSIVE waiting(group_id) AS (
+    (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
+      ORDER BY group_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT signal.group_id FROM events_signal AS signal
+             WHERE signal.failed IS NULL AND signal.group_id > waiting.group_id
+             ORDER BY signal.group_id LIMIT 1)
+      FROM waiting WHERE waiting.group_id IS NOT NULL
+)
+SELECT group_id FROM (
+    SELECT source.group_id FROM (
+        SELECT group_id FROM waiting WHERE group_id IS NOT NULL
+        UNION ALL
+        SELECT '' WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
+    ) AS source LEFT JOIN alerting_evaluationturn AS turn USING (group_id)
+     ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
+) AS source
+ WHERE {TRY_EVALUATION} LIMIT 1
+"""  # noqa: S608 - made of our own statements
+# A statement of its own: it sees what was committed before the lock was taken.
+_SERVE = """
+INSERT INTO alerting_evaluationturn AS turn (group_id, served) VALUES (%(group_id)s, %(now)s)
+ON CONFLICT (group_id) DO UPDATE SET served = %(now)s
+RETURNING group_id <> '' AND NOT EXISTS (
+          SELECT FROM accesslist_project AS project WHERE project.id = turn.group_id AND deleted IS NULL)
+"""
+# A signal may tell of hundreds of hosts.
+_NEXT = """
+SELECT id, created, group_id, kind, payload, failed FROM (
+    SELECT *, sum(hosts) OVER (ORDER BY id) - hosts AS hosts_before FROM (
+        SELECT *, coalesce(jsonb_array_length(payload -> 'hosts'), 1) AS hosts FROM events_signal
+         WHERE {source} AND failed IS NULL ORDER BY id LIMIT %(signals)s) AS oldest) AS counted
+ WHERE hosts_before < %(hosts)s ORDER BY id
+"""
+_NEXT_OF_GROUP = _NEXT.format(source="group_id = %(group_id)s")
+_NEXT_OF_NO_GROUP = _NEXT.format(source="group_id IS NULL")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A project whose signals this transaction evaluates, and nobody else; None for what has no project.
+
+    `is_deleted`: the project was deleted after its signals were written.
+    """
+
+    group_id: str | None
+    is_deleted: bool
+
+    def next_signals(self) -> list[Signal]:
+        """Read the oldest signals, as many as tell of HOSTS_AT_ONCE hosts, and SIGNALS_AT_ONCE at most."""
+        statement = _NEXT_OF_NO_GROUP if self.group_id is None else _NEXT_OF_GROUP
+        values: Mapping[str, Any] = {
+            "group_id": self.group_id,
+            "signals": SIGNALS_AT_ONCE,
+            "hosts": HOSTS_AT_ONCE,
+        }
+        return list(Signal.objects.raw(statement, values))
+
+    def drop_signals(self) -> int:
+        """Delete a batch of the signals, of which nobody is to be told, and return how many."""
+        return delete_batch(Signal.objects.filter(group_id=self.group_id), SIGNALS_DROPPED_AT_ONCE)
+
+
+def turn_take(*, now: datetime) -> Turn | None:
+    """Take the turn of the project that waits longest and that nobody holds; held until the transaction ends.
+
+    None where nothing waits, and while a global configuration is written: it may concern every project.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, {"limit": _GROUPS_TRIED})
+        row = cursor.fetchone()
+        if row is None:
+            return None
+        cursor.execute(_SERVE, {"group_id": row[0], "now": now})
+        (is_deleted,) = cursor.fetchone()
+    return Turn(row[0] or None, is_deleted)
+
+
+def signals_delete(ids: Sequence[int]) -> None:
+    """Delete signals that are evaluated."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM events_signal WHERE id = ANY(%s)", [list(ids)])
