@@ -2,7 +2,6 @@
 
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
-from automation.admin.measurements import MeasurementAdmin
 from automation.admin.processes import ProcessStatusAdmin
 from automation.admin.revisions import AutomationRevisionAdmin
 from automation.admin.sets import ClusterAdmin, ReplicaSetAdmin
@@ -14,7 +13,6 @@ __all__ = [
     "DatabaseAdmin",
     "FleetWatchAdmin",
     "HostAdmin",
-    "MeasurementAdmin",
     "ProcessStatusAdmin",
     "ReplicaSetAdmin",
     "ReportAnswerAdmin",

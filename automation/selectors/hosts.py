@@ -1,16 +1,13 @@
-"""Reading hosts, and what was measured of them."""
+"""Reading hosts."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.db.models.functions import Lower
 
-from automation.models import (
-    Host,
-    Measurement,
-)
+from automation.models import Host
 from automation.reports import Address
 from events.facts import EventFacts
 from opsapi.fields import Among, WireTime
@@ -130,11 +127,3 @@ def host_state(host: Host) -> dict[str, Any]:
         "reachable": not host.down,
         "versionBehind": host.version_behind,
     }
-
-
-def newest_measurements(host_ids: Iterable[str]) -> dict[str, Measurement]:
-    """The newest measurement of each host that has one, by host id."""
-    # One look into the index per host; DISTINCT ON would read all that was ever measured.
-    of_host = Measurement.objects.filter(host=OuterRef("pk")).order_by("-reported", "-id")
-    newest = Host.objects.filter(Among("id", host_ids)).values(newest=Subquery(of_host.values("id")[:1]))
-    return {one.host_id: one for one in Measurement.objects.filter(id__in=newest)}

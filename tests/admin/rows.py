@@ -31,7 +31,7 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
-from automation.models import AutomationRevision, Host, ReportAnswer
+from automation.models import AutomationRevision, Host, Measurement, Reading, ReportAnswer, Source
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
@@ -75,6 +75,11 @@ def our_models() -> list[type[models.Model]]:
         model for config in apps.get_app_configs() for model in config.get_models()
     )
     return [model for model in found if model._meta.app_config and model.__module__.split(".")[0] in APPS]
+
+
+def shown_models() -> list[type[models.Model]]:
+    """Those that have pages: what was measured is shown on the pages of hosts and alerts."""
+    return [model for model in our_models() if model not in {Source, Reading, Measurement}]
 
 
 def make_operator(**changes: Any) -> User:

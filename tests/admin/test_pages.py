@@ -23,12 +23,12 @@ from opsapi.console.places import page_url
 from opsapi.fields import SealedField
 from tests.admin.operators import action_url
 from tests.admin.reading import admin_of, shown, text_of
-from tests.admin.rows import fill, many, our_models, record_event, secrets_of_rows
+from tests.admin.rows import fill, many, record_event, secrets_of_rows, shown_models
 from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
-MODELS = our_models()
+MODELS = shown_models()
 # Who looks, and the project without which nobody could have logged in.
 MADE_BY_FIXTURES = {
     "accesslist.digestepoch",

@@ -173,12 +173,23 @@ def test_the_mean_of_equal_numbers_is_that_number(
     assert series(document) == {"CONNECTIONS": [("11:01:00", number)]}
 
 
+def test_a_mean_nearer_to_zero_than_any_number_is_zero(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    agent.report(
+        project.id, report(host(measurements=[sample(5e-324, "11:01:00"), *2 * [sample(0, "11:01:00")]]))
+    )
+    path = f"/groups/{project.id}/hosts/{Host.objects.get().id}/measurements"
+    document = reader.get(f"{path}?granularity=PT1M&period=PT1H").json()
+    assert series(document) == {"CONNECTIONS": [("11:01:00", 0.0)]}
+
+
 @each("metrics", [1, len(Metric)])
 def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, metrics: int) -> None:
     names = "".join(f"&m={metric.value}" for metric in list(Metric)[:metrics])
     with CaptureQueriesContext(connection) as queries:
         reader.get(f"{place}/measurements?granularity=PT1H&period=PT1H{names}")
-    assert sum("automation_measurement" in one["sql"] for one in queries.captured_queries) == 1
+    assert sum("automation_reading" in one["sql"] for one in queries.captured_queries) == 1
 
 
 @each(

@@ -21,6 +21,7 @@ from tests.benchmarks import (
     https_cost,
     memory,
     notifications,
+    samples,
     signal_cost,
 )
 from tests.benchmarks.figures import Line, table
@@ -36,6 +37,7 @@ ROWS: Mapping[str, Callable[[Scene], list[Line]]] = {
     "notifications": notifications.measure,
     "https": https_cost.measure,
     "fleet": fleet.measure,
+    "samples": samples.measure,
     "signals": signal_cost.measure,
     "deliveries": deliveries.measure,
     "documents": documents.measure,

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import Agent, Database, Host, Measurement, ProcessStatus
+from automation.models import Agent, Database, Host, ProcessStatus, Reading
 from automation.reports import EventReport, HostReport, ProcessReport, Report
 from automation.services.ingest import report_ingest
 from events.models import Event, Signal
@@ -96,7 +96,7 @@ def test_every_host_of_a_report_keeps_what_was_said_of_it(project: Project) -> N
         now,
     )
     assert sorted(first.databases.values_list("name", flat=True)) == ["x", "y"]
-    assert Measurement.objects.get().host == second
+    assert Reading.objects.get().source.host == second
 
 
 def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> None:

@@ -49,7 +49,7 @@ def read(body: bytes) -> Report:
     """As the platform reads it."""
     document = ReportDocument(data=json.loads(body), context={"now": TAKEN})
     document.is_valid(raise_exception=True)
-    return read_report(document.validated_data, TAKEN)
+    return read_report(document.validated_data)
 
 
 def test_the_platform_reads_it() -> None:
