@@ -41,3 +41,19 @@ class Granularity(StrEnum):
     PT5M = "PT5M"
     PT1H = "PT1H"
     P1D = "P1D"
+
+
+class AgentState(StrEnum):
+    """Whether an agent reports or has fallen silent."""
+
+    ACTIVE = "ACTIVE"
+    DOWN = "DOWN"
+
+
+class MetricState(StrEnum):
+    """What becomes of a metric of a host that an agent watches; a report names it in lower case."""
+
+    REPORTED = "REPORTED"
+    ABSENT = "ABSENT"
+    REFUSED = "REFUSED"
+    FAILED = "FAILED"

@@ -238,6 +238,69 @@ class Reading(models.Model):
         return f"{self.source_id} {time_words(self.reported)}"
 
 
+class Watcher(models.Model):
+    """An agent that shares hosts with others, as it asked last; two of one hostname differ by their instance.
+
+    Its leases end together, `until`: an ask that changes nothing else writes this row alone.
+    """
+
+    id = PrimaryIdField()
+    # No index of its own: one that begins with the project stands below.
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="watchers", verbose_name="project", db_index=False
+    )
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="watchers")
+    instance = models.CharField(max_length=64)
+    interval = models.DurationField()
+    asked = models.DateTimeField()
+    until = models.DateTimeField()
+    metrics = models.JSONField(default=dict, help_text="What it says of the metrics of its hosts.")
+    metrics_digest = models.CharField(max_length=64, default="")
+
+    class Meta:
+        constraints = [
+            # Also finds the watchers of a project. Nothing that an ask changes stands in it (HOT).
+            models.UniqueConstraint(name="watcher_once", fields=["group", "agent", "instance"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.instance}"
+
+
+class HostLease(models.Model):
+    """Which watcher has a host (`automation.rules.leases`). A host is an address: it need not be known yet.
+
+    `token` names the lease, which began `since`, in reports; `earlier` are those before it, each with its
+    end.
+    """
+
+    id = PrimaryIdField()
+    # No index of its own: one that begins with the project stands below.
+    group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="host_leases", db_index=False)
+    hostname = models.CharField(max_length=253, help_text="In lower case.")
+    port = models.PositiveIntegerField()
+    # Ids of watchers, without constraints: one that is gone holds nothing.
+    held_by = OptionalIdField()
+    wanted_by = OptionalIdField()
+    free_from = models.DateTimeField(null=True)
+    together = models.CharField(max_length=200, default="", help_text="What its replica set has in common.")
+    token = models.CharField(max_length=32, default="")
+    since = models.DateTimeField()
+    created = models.DateTimeField()
+    earlier = models.JSONField(
+        default=dict, help_text="Token and end of leases that ended in the last hours."
+    )
+
+    class Meta:
+        constraints = [
+            # Also finds the leases of a project and of the hosts that a report names.
+            models.UniqueConstraint(name="host_lease_once", fields=["group", "hostname", "port"]),
+        ]
+
+    def __str__(self) -> str:
+        return str(Address(self.hostname, self.port))
+
+
 class Measurement(models.Model):
     """What one report measured on one host, as earlier versions stored it: becomes rows of `Reading`.
 

@@ -11,7 +11,16 @@ from rest_framework import serializers
 from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, MetricUnit, Port
 from automation.metrics import Metric, allowed_units, base_unit
-from automation.reports import Address, EventReport, HostReport, ProcessReport, Report, Samples
+from automation.reports import (
+    Address,
+    EventReport,
+    HostReport,
+    LeaseRequest,
+    ProcessReport,
+    Report,
+    Samples,
+)
+from automation.rules.silence import SILENCE
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
@@ -32,6 +41,14 @@ _ABOUT_DATA = (
     "Kept for " + " and ".join(one.name for one in EVENT_TYPES.values() if one.about_data) + " only."
 )
 _HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
+_LEASE = (
+    "The lease under which the host was asked, as the answer to `leases` named it. Once another agent has the"
+    " host, only what was measured before that is stored."
+)
+MOST_METRIC_SETS = 100
+LONGEST_INTERVAL = int(SILENCE.total_seconds())
+"""Seconds: an agent that asks less often counts as silent."""
+_SHARING = AgentType.MONITORING.value
 
 
 class RecentMoment(Moment):
@@ -147,6 +164,7 @@ class ReportedHostDocument(Document):
         help_text="Replaces the host's list, `[]` empties it; left out it stays.",
     )
     measurements = SampleList()
+    lease = Text(max_length=64, required=False, help_text=_LEASE)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """A database is named once."""
@@ -189,6 +207,67 @@ class ReportedProcessDocument(Document):
     errorString = Text(max_length=10_000, single_line=False, required=False)
 
 
+def _metric_names(meaning: str) -> ListOf:
+    return ListOf(Text(max_length=100), max_length=500, required=False, help_text=meaning)
+
+
+class SharedHostDocument(Document):
+    """A host that an agent can watch."""
+
+    hostname = Hostname()
+    port = Port()
+    together = Text(
+        max_length=200,
+        required=False,
+        help_text="Hosts with the same text go to one agent, such as the members of a replica set.",
+    )
+    metricSet = Whole(
+        max_value=MOST_METRIC_SETS - 1,
+        required=False,
+        help_text="Which of metricSets, from 0, says what becomes of its metrics.",
+    )
+
+
+class MetricSetDocument(Document):
+    """What becomes of each metric of a host: names of metrics, by state."""
+
+    reported = _metric_names("There are values of it, whenever there is something to measure.")
+    absent = _metric_names("This version or kind of server does not have it.")
+    refused = _metric_names("The user lacks `role`.")
+    failed = _metric_names("The question failed; the agent's log says how.")
+    role = Text(max_length=100, required=False, help_text="The role or privilege that is wanting.")
+
+
+class LeaseRequestDocument(Document):
+    """Asks for leases: the hosts are shared with other agents of the project that can watch them."""
+
+    instance = Text(
+        max_length=64, required=False, help_text="Tells agents of one hostname apart, and stays with each."
+    )
+    intervalSeconds = Whole(
+        min_value=1,
+        max_value=LONGEST_INTERVAL,
+        help_text="How often the agent asks. A lease lasts two and a half times as long, at least 5 seconds.",
+    )
+    hosts = ListOf(SharedHostDocument(), max_length=10_000, required=False)
+    metricSets = ListOf(MetricSetDocument(), max_length=MOST_METRIC_SETS, required=False)
+    stopping = Flag(required=False, help_text="Gives back all leases.")
+
+    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+        """A host is named once, and its metric set is there."""
+        if bad & {"hosts", "metricSets"}:
+            return ()
+        hosts, sets = values.get("hosts", ()), len(values.get("metricSets", ()))
+        return [
+            *_named_twice("hosts", "hostname", [(one["hostname"].lower(), one["port"]) for one in hosts]),
+            *(
+                BadField(f"hosts[{place}].metricSet", ErrorCode.INVALID_ATTRIBUTE, "is not in metricSets")
+                for place, one in enumerate(hosts)
+                if one.get("metricSet", -1) >= sets
+            ),
+        ]
+
+
 class ReportDocument(Document):
     """One report of one agent."""
 
@@ -214,14 +293,21 @@ class ReportDocument(Document):
     hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
+    leases = LeaseRequestDocument(required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
-        """A host is reported once, and a process is."""
+        """A host is reported once, and a process is; agents that monitor share hosts."""
         addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
         names = [one["name"] for one in values.get("processes", ())]
+        shares = "leases" in values and values.get("agentType", _SHARING) != _SHARING
         return [
             *_named_twice("hosts", "hostname", addresses),
             *_named_twice("processes", "name", names),
+            *(
+                [BadField("leases", ErrorCode.INVALID_ATTRIBUTE, f"are for {_SHARING} only")]
+                if shares
+                else ()
+            ),
         ]
 
 
@@ -233,12 +319,31 @@ class AcceptedDocument(Document):
     events = serializers.IntegerField()
 
 
+class LeaseDocument(Document):
+    """A host that the agent watches, and no other."""
+
+    hostname = serializers.CharField()
+    port = serializers.IntegerField()
+    lease = serializers.CharField(help_text="Stands in reports of the host.")
+    until = serializers.DateTimeField(help_text="When it ends unless the agent asks again.")
+
+
+class LeasesDocument(Document):
+    """The answer to `leases`."""
+
+    hosts = LeaseDocument(many=True, help_text="All that the agent watches from now on.")
+    askAgainInSeconds = serializers.FloatField(
+        required=False, help_text="A host may come free then, earlier than the agent would ask."
+    )
+
+
 class ReportAnswerDocument(Document):
     """The answer to a report."""
 
     example = {"accepted": {"hosts": 1, "measurements": 1, "events": 0}}
 
     accepted = AcceptedDocument()
+    leases = LeasesDocument(required=False, help_text="Of a report with `leases`; not of its repeats.")
 
 
 def read_report(values: Mapping[str, Any]) -> Report:
@@ -250,6 +355,7 @@ def read_report(values: Mapping[str, Any]) -> Report:
         hosts=[_host(one) for one in values.get("hosts", ())],
         events=[_event(one) for one in values.get("events", ())],
         processes=[_process(one) for one in values.get("processes", ())],
+        leases=_leases(values["leases"]) if "leases" in values else None,
     )
 
 
@@ -268,6 +374,24 @@ def _host(values: Mapping[str, Any]) -> HostReport:
         if databases is None
         else {one["databaseName"]: one.get("measurements", {}) for one in databases},
         samples=values.get("measurements", {}),
+        lease=values.get("lease"),
+    )
+
+
+def _leases(values: Mapping[str, Any]) -> LeaseRequest:
+    hosts = values.get("hosts", ())
+    of = {
+        str(Address(one["hostname"].lower(), one["port"])): one["metricSet"]
+        for one in hosts
+        if "metricSet" in one
+    }
+    return LeaseRequest(
+        instance=values.get("instance", ""),
+        interval=timedelta(seconds=values["intervalSeconds"]),
+        hosts=[Address(one["hostname"], one["port"]) for one in hosts],
+        together=[one.get("together", "") for one in hosts],
+        metrics={"sets": [dict(one) for one in values.get("metricSets", ())], "hosts": of},
+        stops=values.get("stopping", False),
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
@@ -32,7 +33,10 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What is said of one host; `databases` None when the list was left out."""
+    """What is said of one host; `databases` None when the list was left out.
+
+    `lease` is the one under which the host was asked, where its agent shares hosts with others.
+    """
 
     address: Address
     type_name: HostType
@@ -44,6 +48,7 @@ class HostReport:
     uptime_seconds: int | None = None
     databases: Mapping[str, Samples] | None = None
     samples: Samples
+    lease: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,24 @@ class ProcessReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRequest:
+    """Which hosts an agent can watch, and shares with other agents.
+
+    `together` names for each host what it has in common with others that go to one agent, such as its replica
+    set, or nothing. `instance` tells agents of one hostname apart. `metrics` is what becomes of the metrics
+    of hosts, as JSON: `sets` of names of metrics by state, and `hosts` with the place of each host's set, by
+    hostname:port. One that `stops` gives back all it holds.
+    """
+
+    instance: str
+    interval: timedelta
+    hosts: Sequence[Address]
+    together: Sequence[str]
+    metrics: Mapping[str, Any]
+    stops: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One report of one agent."""
 
@@ -83,6 +106,7 @@ class Report:
     hosts: Sequence[HostReport]
     events: Sequence[EventReport]
     processes: Sequence[ProcessReport] = ()
+    leases: LeaseRequest | None = None
 
     @property
     def sample_count(self) -> int:

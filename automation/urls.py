@@ -33,7 +33,12 @@ urlpatterns = [
     route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
     route("groups/<group_id>/agents", AgentViewSet, get="index"),
     route("groups/<group_id>/agents/<agent_type>", AgentViewSet, get="of_type"),
-    route("groups/<group_id>/agents/<agent_type>/<path:agent_name>", AgentViewSet, delete="destroy"),
+    route(
+        "groups/<group_id>/agents/<agent_type>/<path:agent_name>",
+        AgentViewSet,
+        get="retrieve",
+        delete="destroy",
+    ),
     route(_CONFIG, AutomationConfigViewSet, get="retrieve", put="replace"),
     route(f"{_CONFIG}/revisions", RevisionViewSet, get="index"),
     route(f"{_REVISION}/restore", RevisionViewSet, post="restore"),

@@ -295,6 +295,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
+        "StateNameEnum": "automation.choices.AgentState",
         "AgentType": "automation.choices.AgentType",
         "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
@@ -306,6 +307,7 @@ SPECTACULAR_SETTINGS = {
         "KindEnum": "integrations.choices.MessageKind",
         "Engine": "automation.metric_spec.Engine",
         "Metric": "automation.metrics.Metric",
+        "MetricStateName": "automation.choices.MetricState",
         "MetricKind": "automation.metric_spec.MetricKind",
         "Preset": "alerting.rules.presets.Preset",
         "ThresholdOperator": "alerting.rules.thresholds.ThresholdOperator",

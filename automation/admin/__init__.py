@@ -2,6 +2,7 @@
 
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
+from automation.admin.leases import HostLeaseAdmin, WatcherAdmin
 from automation.admin.processes import ProcessStatusAdmin
 from automation.admin.revisions import AutomationRevisionAdmin
 from automation.admin.sets import ClusterAdmin, ReplicaSetAdmin
@@ -13,7 +14,9 @@ __all__ = [
     "DatabaseAdmin",
     "FleetWatchAdmin",
     "HostAdmin",
+    "HostLeaseAdmin",
     "ProcessStatusAdmin",
     "ReplicaSetAdmin",
     "ReportAnswerAdmin",
+    "WatcherAdmin",
 ]

@@ -1,5 +1,7 @@
 """Agents in the console, how a new one is installed, and since when their silence counts."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -10,6 +12,7 @@ from accesslist.forms.roles import as_asked
 from accesslist.rules.granting import RoleRequest
 from accesslist.services.keys import api_key_issue
 from accesslist.views.keys import GroupKeyViewSet
+from automation.admin.agent_page import agent_context
 from automation.admin.new_agent import install_steps, waiting_context
 from automation.admin.shown import agent_state, alerts_about, with_behind
 from automation.choices import AgentType
@@ -18,6 +21,7 @@ from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.selectors.first_reports import project_of_agent_key
 from automation.services.agents import agent_delete
 from automation.views.agents import AgentViewSet
+from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
@@ -64,6 +68,7 @@ class AgentAdmin(ConsoleAdmin):
     icon = "smart_toy"
     rank = 40
     group_path = "group_id"
+    change_form_template = "admin/automation/agent/change_form.html"
     add_action = Action(
         label="Add agent",
         done="Made",
@@ -115,6 +120,13 @@ class AgentAdmin(ConsoleAdmin):
     empty_text = (
         "No agent has reported yet. An agent runs where it reaches your databases, and finds their hosts."
     )
+
+    class Media:
+        css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """With what it watches."""
+        return {**super().page_context(request, row), **agent_context(row, clock.now())}
 
     def get_urls(self) -> list[URLPattern]:
         """With the page that waits for an agent."""

@@ -9,15 +9,19 @@ import signal
 import sys
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Sequence
 from pathlib import Path
 
+from automation.agent.addresses import Address
 from automation.agent.check import check
-from automation.agent.client import Client
+from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import Engine
+from automation.agent.faults import log_unforeseen
 from automation.agent.files import allow_most_files
+from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
-from automation.agent.poller import Poller, Round
+from automation.agent.poller import Choice, Poller, Round
 from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
 from automation.agent.sender import Sender
@@ -32,6 +36,8 @@ DRAIN_SECONDS = 1.0
 """So long the line of a round waits for its reports to be sent."""
 
 ONCE_SECONDS = 60.0
+SHORTEST_ASK, LONGEST_ASK = 2.0, 10.0
+"""Seconds that a round waits for each part of the answer which says what hosts are ours."""
 
 OK, FAILED, BAD_SETTINGS = 0, 1, 2
 
@@ -70,13 +76,15 @@ class Agent:
         """It begins with `run`."""
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
-        client = Client(
-            url=settings.url,
-            group_id=settings.group_id,
-            public_key=settings.public_key,
-            private_key=settings.private_key,
+        self._sender = Sender(_client(settings), spool)
+        patience = max(SHORTEST_ASK, min(settings.interval / 2, LONGEST_ASK))
+        self._leases = Leases(
+            _client(settings, patience),
+            settings.spool_dir,
+            hostname=settings.hostname,
+            version=VERSION,
+            interval=settings.interval,
         )
-        self._sender = Sender(client, spool)
         self._poller = Poller(engines, settings.interval, self._stop)
         self._sent = 0
 
@@ -88,8 +96,11 @@ class Agent:
             log.warning("%sURL: reports travel without TLS", PREFIX)
         log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
         self._sender.start()
+        # All members of a set are asked for together: a set of which one is told first has no primary.
+        self._poller.round(lambda _: lambda _: False)
         status = self._once() if once else self._rounds()
         self._sender.stop(STOP_SECONDS)
+        self._leases.give_back()
         for engine in self._engines:
             engine.close()
         log.info("stopped, %d reports wait", len(self._spool))
@@ -98,20 +109,37 @@ class Agent:
 
     def _rounds(self) -> int:
         due = time.monotonic()
+        is_early = False
         while not self._stop.is_set():
-            self._round()
+            found = self._round()
             # From start to start; after a machine slept, not all rounds that were missed.
-            due = max(due + self._settings.interval, time.monotonic())
+            wait = self._settings.interval if self._leases.again is None else self._leases.again
+            # Hosts that were found become ours by asking again: at once, and then no sooner than usual.
+            is_early = bool(found.found) and not is_early
+            due = time.monotonic() if is_early else max(due + wait, time.monotonic())
             self._stop.wait(due - time.monotonic())
         return OK
 
     def _once(self) -> int:
         found = self._round()
+        if found.found:
+            found = self._round()
         sent = self._sender.drain(ONCE_SECONDS)
-        return OK if sent and any(reading.reachable for reading in found.readings) else FAILED
+        # Where others watch all hosts there is nothing to do.
+        works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
+        return OK if sent and works else FAILED
+
+    def _choose(self, hosts: Sequence[Address]) -> Choice:
+        try:
+            metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
+            together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
+            self._leases.ask(hosts, metrics, together)
+        except Exception as error:  # a fault of ours must not end the watching
+            log_unforeseen("leases", error)
+        return self._leases.watches
 
     def _round(self) -> Round:
-        found = self._poller.round()
+        found = self._poller.round(self._choose)
         if self._stop.is_set():
             return found  # half a round: who was not asked yet is not down
         bodies = list(
@@ -120,24 +148,38 @@ class Agent:
                 hostname=self._settings.hostname,
                 version=VERSION,
                 unknown=self._sender.unknown,
+                lease_of=self._leases.lease_of,
             )
         )
+        if self._leases.has_answer and not found.readings:
+            bodies = []  # that we are up was said by asking
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
         self._sender.drain(DRAIN_SECONDS)
         sent, self._sent = self._sender.sent - self._sent, self._sender.sent
         log.info(
-            "hosts=%d reachable=%d late=%d measurements=%d took=%.2fs sent=%d waiting=%d",
+            "hosts=%d reachable=%d late=%d others=%d measurements=%d took=%.2fs sent=%d waiting=%d",
             len(found.readings),
             sum(reading.reachable for reading in found.readings),
             found.late,
+            found.others,
             measurements_in(found.readings, self._sender.unknown),
             found.seconds,
             sent,
             len(self._spool),
         )
         return found
+
+
+def _client(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
+    return Client(
+        url=settings.url,
+        group_id=settings.group_id,
+        public_key=settings.public_key,
+        private_key=settings.private_key,
+        timeout=timeout,
+    )
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -129,7 +129,7 @@ class Client:
         self._connections = _Connections()
         self._opener = urllib.request.build_opener(_NoRedirects, self._connections)
 
-    def report(self, body: bytes, idempotency_key: str) -> Answer:
+    def report(self, body: bytes, idempotency_key: str | None = None) -> Answer:
         """Send a report, JSON, and return the platform's answer whatever its status.
 
         Raises:
@@ -148,8 +148,10 @@ class Client:
             answer = self._ask(body, idempotency_key)
         return answer
 
-    def _ask(self, body: bytes, idempotency_key: str) -> Answer:
-        headers = {"Content-Type": "application/json", "Idempotency-Key": idempotency_key}
+    def _ask(self, body: bytes, idempotency_key: str | None) -> Answer:
+        headers = {"Content-Type": "application/json"}
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = idempotency_key
         if self._challenge:
             headers["Authorization"] = authorization(
                 self._challenge,

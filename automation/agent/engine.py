@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Callable, NamedTuple, Protocol
 
 from automation.agent.addresses import Address
+from automation.agent.rates import Why
 
 
 class Sample(NamedTuple):
@@ -72,16 +73,32 @@ class Target(Protocol):
 
 
 class Engine(Protocol):
-    """A kind of database. But for `Target.poll`, one thread calls all of it."""
+    """A kind of database. But for `Target.poll` and what `look` returns, one thread calls all of it."""
+
+    @property
+    def role(self) -> str:
+        """The role that is wanting where a host refuses to be measured."""
 
     def targets(self) -> Sequence[Target]:
         """The hosts to ask in the round that begins."""
+
+    def look(self, target: Any) -> Callable[[], Any] | None:
+        """Let go of a host that another agent watches.
+
+        Returns what asks it, as `Target.poll` does, for the hosts that it names; None where it names none.
+        """
+
+    def sets(self) -> Mapping[Address, str]:
+        """For hosts that are in one, the name of their replica set: they are best watched by one agent."""
 
     def learn(self, target: Any, answer: Any) -> Sequence[Target]:
         """Take the answer of a host; return hosts that were not known, to be asked in the same round."""
 
     def readings(self) -> Sequence[Reading]:
         """What the answers since the last call say; each host stands there once."""
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """By host and metric: whether it was reported the last time, or why not."""
 
     def close(self) -> None:
         """Leave nothing running."""

@@ -28,11 +28,24 @@ MOST_POLLS = 256
 
 @dataclass(frozen=True)
 class Round:
-    """What a round found, in so many seconds; `late` hosts are reported when they have answered."""
+    """What a round found, in so many seconds; `late` hosts are reported when they have answered.
+
+    `others` are hosts that are not ours to watch, `found` those of them that were not known when it began.
+    """
 
     readings: Sequence[Reading]
     late: int
     seconds: float
+    others: int = 0
+    found: int = 0
+
+
+Choice = Callable[[Address], bool]
+"""Whether a host is ours to watch."""
+
+
+def _all(_: Sequence[Address]) -> Choice:
+    return lambda _: True
 
 
 class _Failed:
@@ -51,19 +64,25 @@ class Poller:
         self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
         self._answers: queue.Queue[tuple[Engine, Target, Any]] = queue.Queue()
         self._running: set[Address] = set()
-        self._due: list[tuple[float, int, Engine, Target]] = []
+        self._due: list[tuple[float, int, Engine, Target, Callable[[], Any]]] = []
+        self._is_ours: Choice = lambda _: True
+        self._known: set[Address] = set()
+        self._found = 0
         self._waiting: set[Address] = set()
         self._number = itertools.count()
 
-    def round(self) -> Round:
-        """Ask every host that is not still being asked, and return what those said that answered in time.
+    def round(self, choose: Callable[[Sequence[Address]], Choice] = _all) -> Round:
+        """Ask each host of ours that is not still being asked; return what those said that answered in time.
 
-        What fails with an engine or with the answer of a host is logged, and loses no other.
+        `choose` is told all hosts, and says which are ours; at the others we only look. What fails with an
+        engine or with the answer of a host is logged, and loses no other.
         """
+        targets = [(engine, target) for engine in self._engines for target in _of(engine, engine.targets)]
+        self._known = {target.address for _, target in targets}
+        self._is_ours, self._found = choose([target.address for _, target in targets]), 0
         began = time.monotonic()
-        for engine in self._engines:
-            for target in _of(engine, engine.targets):
-                self._add(engine, target, began + _place(target.address) * self._spread)
+        for engine, target in targets:
+            self._add(engine, target, began + _place(target.address) * self._spread)
         while (self._running or self._due) and not self._stop.is_set():
             now = time.monotonic()
             left = began + self._deadline - now
@@ -79,8 +98,15 @@ class Poller:
             except queue.Empty:
                 continue
             self._take(engine, target, answer)
-        readings = [reading for engine in self._engines for reading in _of(engine, engine.readings)]
-        return Round(readings, len(self._running) + len(self._due), time.monotonic() - began)
+        readings = [
+            reading
+            for engine in self._engines
+            for reading in _of(engine, engine.readings)
+            if self._is_ours(reading.address)
+        ]
+        late = sum(map(self._is_ours, [*self._running, *self._waiting]))
+        others = sum(not self._is_ours(address) for address in self._known)
+        return Round(readings, late, time.monotonic() - began, others, self._found)
 
     def _take(self, engine: Engine, target: Target, answer: Any) -> None:
         self._running.discard(target.address)
@@ -92,21 +118,27 @@ class Poller:
             log_unforeseen(target.address, error)
             return
         for fresh in found:
+            if fresh.address not in self._known:
+                self._known.add(fresh.address)
+                self._found += not self._is_ours(fresh.address)
             self._add(engine, fresh, time.monotonic())
 
     def _add(self, engine: Engine, target: Target, due: float) -> None:
-        if target.address not in self._running and target.address not in self._waiting:
+        if target.address in self._running or target.address in self._waiting:
+            return
+        ask = target.poll if self._is_ours(target.address) else engine.look(target)
+        if ask is not None:
             self._waiting.add(target.address)
-            heapq.heappush(self._due, (due, next(self._number), engine, target))
+            heapq.heappush(self._due, (due, next(self._number), engine, target, ask))
 
     def _start(self, now: float) -> None:
         """Ask those that are due, as many as may be asked at a time."""
         while self._due and self._due[0][0] <= now and len(self._running) < self._most_polls:
-            _, _, engine, target = heapq.heappop(self._due)
+            _, _, engine, target, ask = heapq.heappop(self._due)
             self._waiting.discard(target.address)
             self._running.add(target.address)
             thread = threading.Thread(
-                target=self._poll, args=(engine, target), name=str(target.address), daemon=True
+                target=self._ask, args=(engine, target, ask), name=str(target.address), daemon=True
             )
             try:
                 thread.start()
@@ -114,10 +146,10 @@ class Poller:
                 self._running.discard(target.address)
                 log_unforeseen(target.address, error)
 
-    def _poll(self, engine: Engine, target: Target) -> None:
+    def _ask(self, engine: Engine, target: Target, ask: Callable[[], Any]) -> None:
         answer: Any = _Failed()
         try:
-            answer = target.poll()
+            answer = ask()
         except Exception as error:  # a host that gives no answer would never be asked again
             log_unforeseen(target.address, error)
         finally:

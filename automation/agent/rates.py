@@ -49,6 +49,10 @@ class Why(str, Enum):
     FAILED = "the question failed"
 
 
+LONGEST_PAIR = 600.0
+"""Seconds. What grew since an earlier sample says nothing of now. Another agent may have watched since."""
+
+
 @dataclass(frozen=True)
 class Moment:
     """Numbers, and when they were read: seconds since the start of the server, by its own clock.
@@ -75,7 +79,9 @@ def values_of(
 
     `refused` are sections that the server did not let us read. A pair of moments across a restart is no pair.
     """
-    pair = before if before and before.process == now.process and before.seconds < now.seconds else None
+    pair = None
+    if before and before.process == now.process and 0 < now.seconds - before.seconds <= LONGEST_PAIR:
+        pair = before
     values: dict[str, float] = {}
     reasons: dict[str, Why] = {}
     for row in rows:

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Callable
 
+from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
 
 MOST_HOSTS = 100
@@ -16,24 +17,32 @@ LARGEST_BYTES = 3_500_000
 
 Document = dict[str, Any]
 
-_OPTIONAL = frozenset({"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases"})
+_OPTIONAL = frozenset(
+    {"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases", "lease"}
+)
 """What a host may be reported without."""
 
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
 
 def bodies_of(
-    readings: Sequence[Reading], *, hostname: str, version: str, unknown: Collection[str] = ()
+    readings: Sequence[Reading],
+    *,
+    hostname: str,
+    version: str,
+    unknown: Collection[str] = (),
+    lease_of: Callable[[Address], str | None] = lambda _: None,
 ) -> Iterator[bytes]:
     """The reports of a round, as JSON, none too large; without hosts there is one, which says that we are up.
 
     `hostname` and `version` are the agent's; metrics that are `unknown` to the platform are left out.
+    `lease_of` says under which lease a host was asked.
     """
     head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
     batch: list[Document] = []
     size = 0
     for reading in readings:
-        host = _host(reading, unknown)
+        host = _host(reading, unknown, lease_of(reading.address))
         weight = len(_json(host))
         if batch and (len(batch) == MOST_HOSTS or size + weight > LARGEST_BYTES):
             yield _json({**head, "hosts": batch})
@@ -117,7 +126,7 @@ def _owners(document: Document) -> Iterator[Document]:
         yield from (host, *host.get("databases", ()))
 
 
-def _host(reading: Reading, unknown: Collection[str]) -> Document:
+def _host(reading: Reading, unknown: Collection[str], lease: str | None) -> Document:
     document = {
         "hostname": reading.address.hostname,
         "port": reading.address.port,
@@ -135,6 +144,7 @@ def _host(reading: Reading, unknown: Collection[str]) -> Document:
             for name, samples in reading.databases.items()
         ],
         "measurements": _measurements(reading.samples, unknown),
+        "lease": lease,
     }
     return {name: value for name, value in document.items() if value is not None}
 

@@ -21,6 +21,8 @@ def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySe
     agents = Agent.objects.filter(group_id=group_id).order_by("agent_type", Lower("hostname"))
     agents = agents if agent_type is None else agents.filter(agent_type=agent_type.value)
     return agents.values(
+        "id",
+        "group_id",
         "agent_type",
         "hostname",
         "version",

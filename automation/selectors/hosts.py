@@ -101,6 +101,12 @@ def hosts_locked_if_known(
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
+def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
+    """The hosts of a project at these addresses, by them."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    return {host.address.key: host for host in named if host.address.key in keys}
+
+
 def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[Host]:
     hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
     return hosts.filter(Among("key", {name for name, _ in keys}))

@@ -1,16 +1,22 @@
 """Agents as the API shows them."""
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from rest_framework import serializers
 
-from automation.choices import AgentType
+from automation.choices import AgentState, AgentType, MetricState
+from automation.metrics import Metric
 from automation.selectors.agents import AgentRow
+from automation.selectors.leases import WatchedHost, Watching
 from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME
+from opsapi.api.examples import A_TIME, AN_ID, self_link
+from opsapi.api.links import Links
+from opsapi.clock import wire_time
 
 _TYPES = [one.value for one in AgentType]
-_REPORTING, _SILENT = "ACTIVE", "DOWN"
+_EXAMPLE_PATH = f"/groups/{AN_ID}/agents/{AgentType.MONITORING.value}/agent1.example.com"
 
 
 class AgentDocument(Document):
@@ -25,8 +31,8 @@ class AgentDocument(Document):
         "lastReport": A_TIME,
         "lastPing": A_TIME,
         "down": False,
-        "stateName": _REPORTING,
-        "links": [],
+        "stateName": AgentState.ACTIVE.value,
+        "links": self_link(_EXAMPLE_PATH),
     }
 
     agentType = serializers.ChoiceField(_TYPES)
@@ -37,11 +43,112 @@ class AgentDocument(Document):
     lastReport = serializers.DateTimeField()
     lastPing = serializers.DateTimeField(help_text="The same as lastReport.")
     down = serializers.BooleanField(help_text="It has been silent for 4 minutes.")
-    stateName = serializers.ChoiceField([_REPORTING, _SILENT], help_text="down in a word.")
-    links = LinkDocument(many=True, help_text="None: agents are read in the list alone.")
+    stateName = serializers.ChoiceField([one.value for one in AgentState], help_text="down in a word.")
+    links = LinkDocument(many=True)
 
 
-def present_agent(row: AgentRow) -> dict[str, Any]:
+class WatchedHostDocument(Document):
+    """A host that the agent watches, and no other agent that shares hosts."""
+
+    hostname = serializers.CharField()
+    port = serializers.IntegerField()
+    hostnamePort = serializers.CharField(help_text="Both in one, IPv6 in brackets.")
+    since = serializers.DateTimeField(help_text="When it became the agent's.")
+    until = serializers.DateTimeField(help_text="When others may have it, unless the agent asks again.")
+    metricSet = serializers.IntegerField(
+        required=False, help_text="Which of metricSets, from 0, says what becomes of its metrics."
+    )
+
+
+class MetricStateDocument(Document):
+    """What becomes of a metric."""
+
+    metricName = serializers.CharField()
+    stateName = serializers.ChoiceField(
+        [one.value for one in MetricState],
+        help_text="REPORTED whenever there is something to measure, ABSENT from this version or kind of "
+        "server, REFUSED for want of roleName, or FAILED, as the agent's log says.",
+    )
+    roleName = serializers.CharField(required=False, help_text="The role or privilege that is wanting.")
+
+
+class MetricSetDocument(Document):
+    """What becomes of the metrics of a host."""
+
+    metrics = MetricStateDocument(many=True)
+
+
+class WatchingAgentDocument(AgentDocument):
+    """An agent, the hosts it watches, and what becomes of each of their metrics."""
+
+    example = {
+        **AgentDocument.example,
+        "hosts": [
+            {
+                "hostname": "db1.example.com",
+                "port": 5432,
+                "hostnamePort": "db1.example.com:5432",
+                "since": A_TIME,
+                "until": A_TIME,
+                "metricSet": 0,
+            }
+        ],
+        "metricSets": [
+            {
+                "metrics": [
+                    {
+                        "metricName": Metric.CONNECTIONS.value,
+                        "stateName": MetricState.REFUSED.value,
+                        "roleName": "pg_monitor",
+                    },
+                    {"metricName": Metric.PG_WAL_BYTES.value, "stateName": MetricState.REPORTED.value},
+                ]
+            }
+        ],
+    }
+
+    hosts = WatchedHostDocument(many=True, help_text="None of an agent that shares no hosts.")
+    metricSets = MetricSetDocument(many=True)
+
+
+def agent_path(row: AgentRow) -> str:
+    """Where the API has the agent."""
+    return f"/groups/{row['group_id']}/agents/{row['agent_type']}/{quote(row['hostname'], safe='')}"
+
+
+def present_watching(row: AgentRow, watching: Watching, links: Links) -> dict[str, Any]:
+    """An agent with all it watches."""
+    return {
+        **present_agent(row, links),
+        "hosts": [_host(one) for one in watching.hosts],
+        "metricSets": [{"metrics": _metrics(one)} for one in watching.metric_sets],
+        "links": links.related(agent_path(row), {"group": f"/groups/{row['group_id']}"}),
+    }
+
+
+def _host(one: WatchedHost) -> dict[str, Any]:
+    shown = {
+        "hostname": one.address.hostname,
+        "port": one.address.port,
+        "hostnamePort": str(one.address),
+        "since": wire_time(one.since),
+        "until": wire_time(one.until),
+    }
+    return shown if one.metric_set is None else {**shown, "metricSet": one.metric_set}
+
+
+def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
+    found = []
+    for state in MetricState:
+        role = (
+            {"roleName": metric_set["role"]} if state is MetricState.REFUSED and "role" in metric_set else {}
+        )
+        named = metric_set.get(state.value.lower(), ())
+        found += [{"metricName": metric, "stateName": state.value, **role} for metric in named]
+    return sorted(found, key=lambda one: one["metricName"])
+
+
+def present_agent(row: AgentRow, links: Links) -> dict[str, Any]:
     """An agent."""
     return {
         "agentType": row["agent_type"],
@@ -52,6 +159,6 @@ def present_agent(row: AgentRow) -> dict[str, Any]:
         "lastReport": row["wire_last_report"],
         "lastPing": row["wire_last_report"],
         "down": row["down"],
-        "stateName": _SILENT if row["down"] else _REPORTING,
-        "links": [],
+        "stateName": (AgentState.DOWN if row["down"] else AgentState.ACTIVE).value,
+        "links": links.self_only(agent_path(row)),
     }

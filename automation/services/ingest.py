@@ -29,6 +29,7 @@ from automation.services.inventory import (
     hosts_update,
     known_clusters,
 )
+from automation.services.leases import as_leased, leases_give
 from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import report_answer_keep
 from automation.services.replica_sets import replica_sets_count
@@ -74,8 +75,13 @@ def _take_once(
     project_hold(group_id=group_id)
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
         return first_answer(repeatable, now) or answer
-    _take(group_id, report, actor, now)
-    return answer
+    agent_id = _take(group_id, report, actor, now)
+    if report.leases is None:
+        return answer
+    return {
+        **answer,
+        "leases": leases_give(group_id=group_id, agent_id=agent_id, request=report.leases, now=now),
+    }
 
 
 def _answer(report: Report) -> dict[str, dict[str, int]]:
@@ -89,8 +95,8 @@ def _answer(report: Report) -> dict[str, dict[str, int]]:
     }
 
 
-def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
-    """Store what it says."""
+def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
+    """Store what it says; the id of its agent."""
     heartbeat = agent_seen(group_id=group_id, report=report, now=now)
     names = {one.cluster_name for one in report.hosts if one.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
@@ -100,6 +106,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
         mentioned=_mentioned(report.events),
         now=now,
     )
+    report, late = as_leased(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
     edges = _edges(hosts, report.hosts)
     moves = hosts_update(
@@ -107,7 +114,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
-    by_id = {hosts[one.address.key].id: one for one in report.hosts}
+    by_id = {hosts[one.address.key].id: one for one in (*report.hosts, *late)}
     measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
@@ -124,6 +131,7 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> None:
     )
     if heartbeat.weigh_versions or any(host.version != versions[host.id] for host in reported):
         versions_signal(group_id=group_id, now=now)
+    return heartbeat.agent_id
 
 
 def _mentioned(events: Iterable[EventReport]) -> list[Address]:

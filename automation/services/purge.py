@@ -6,10 +6,12 @@ from automation.models import (
     Cluster,
     Database,
     Host,
+    HostLease,
     Measurement,
     ProcessStatus,
     ReplicaSet,
     Source,
+    Watcher,
 )
 from automation.services.measurements import readings_delete
 from opsapi.batches import delete_batch
@@ -32,5 +34,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
         or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
+        or delete_batch(HostLease.objects.filter(group_id=group_id), limit)
+        or delete_batch(Watcher.objects.filter(group_id=group_id), limit)
         or delete_batch(Agent.objects.filter(group_id=group_id), limit)
     )

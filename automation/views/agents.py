@@ -1,14 +1,23 @@
 """The agents that report to a project."""
 
+from typing import Any
+
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.choices import AgentType
-from automation.selectors.agents import agent_rows, agents_named
-from automation.serializers.agents import AgentDocument, present_agent
+from automation.models import Agent
+from automation.selectors.agents import AgentRow, agent_rows, agents_named
+from automation.selectors.leases import watching
+from automation.serializers.agents import (
+    AgentDocument,
+    WatchingAgentDocument,
+    present_agent,
+    present_watching,
+)
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, found
+from opsapi.api.errors import found
 from opsapi.api.links import link
 from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
@@ -21,33 +30,37 @@ _TYPES = {one.value: one for one in AgentType}
 class AgentViewSet(ApiViewSet):
     """`/groups/{id}/agents`, `…/{agentType}` and `…/{agentType}/{hostname}`."""
 
+    agent: Agent
+
     access = {
         "index": in_group(Role.GROUP_READ_ONLY),
         "of_type": in_group(Role.GROUP_READ_ONLY),
+        "retrieve": in_group(Role.GROUP_READ_ONLY),
         "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
     }
     parameters = {"index": LISTING, "of_type": LISTING}
-    answers = {"index": [AgentDocument], "of_type": [AgentDocument]}
+    answers = {"index": [AgentDocument], "of_type": [AgentDocument], "retrieve": WatchingAgentDocument}
     statuses = {"destroy": 204}
-    refusals = {"of_type": (ErrorCode.INVALID_AGENT_TYPE,), "destroy": (ErrorCode.AGENT_NOT_FOUND,)}
+    refusals = {
+        "of_type": (ErrorCode.INVALID_AGENT_TYPE,),
+        "retrieve": (ErrorCode.AGENT_NOT_FOUND,),
+        "destroy": (ErrorCode.AGENT_NOT_FOUND,),
+    }
 
     def load(self) -> None:
         """The type of the path is one there is; the agent of the path is there, and no other type has any."""
         if self.action == "of_type":
             named = self.kwargs["agent_type"]
             found(_TYPES.get(named), ErrorCode.INVALID_AGENT_TYPE, named)
-        elif self.action == "destroy":
-            self._find()
-
-    def _find(self) -> None:
-        named, name = self.kwargs["agent_type"], self.kwargs["agent_name"]
-        agent_type = _TYPES.get(named)
-        if agent_type is None or not agents_named(self.group.id, agent_type, name).exists():
-            raise ApiError(ErrorCode.AGENT_NOT_FOUND, named, name)
+        elif "agent_name" in self.kwargs:
+            named, name = self.kwargs["agent_type"], self.kwargs["agent_name"]
+            agent_type = _TYPES.get(named)
+            row = agents_named(self.group.id, agent_type, name).first() if agent_type else None
+            self.agent = found(row, ErrorCode.AGENT_NOT_FOUND, named, name)
 
     def index(self, request: Request, group_id: str) -> Response:
         """Agents by type and hostname; links lead to those of each type."""
-        answer = self.list(agent_rows(self.group.id), present_agent)
+        answer = self.list(agent_rows(self.group.id), self._present)
         agents = f"/groups/{self.group.id}/agents"
         answer.data["links"] += [
             link(f"{one.value.lower()}Agents", self.links.to(f"{agents}/{one.value}")) for one in AgentType
@@ -56,7 +69,15 @@ class AgentViewSet(ApiViewSet):
 
     def of_type(self, request: Request, group_id: str, agent_type: str) -> Response:
         """Agents of one type by hostname."""
-        return self.list(agent_rows(self.group.id, agent_type=_TYPES[agent_type]), present_agent)
+        return self.list(agent_rows(self.group.id, agent_type=_TYPES[agent_type]), self._present)
+
+    def retrieve(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
+        """One agent: the hosts it watches, and which of their metrics it reports or why not."""
+        row = agent_rows(self.group.id).get(id=self.agent.id)
+        return Response(present_watching(row, watching(self.agent, self.now), self.links))
+
+    def _present(self, row: AgentRow) -> dict[str, Any]:
+        return present_agent(row, self.links)
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """Forgets an agent out of service; the alerts about it are cancelled, its hosts stay as they are."""

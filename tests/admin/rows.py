@@ -32,6 +32,7 @@ from alerting.models import (
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.models import AutomationRevision, Host, Measurement, Reading, ReportAnswer, Source
+from automation.reports import Address, LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
@@ -106,6 +107,15 @@ def fill(project: Project) -> None:
         host_report(f"db-{new_id()}", replica_set_name="rs0", cluster_name="orders", CONNECTIONS=5.0),
         processes=[process_report()],
     )
+    shared = LeaseRequest(
+        instance=new_id(),
+        interval=timedelta(minutes=1),
+        hosts=[Address(f"db-{new_id()}", 27017)],
+        together=["rs0"],
+        metrics={},
+        stops=False,
+    )
+    ingest(project, leases=shared)
     ReportAnswer.objects.create(id=uuid4(), body="0" * 64, answer='{"accepted": {}}', created=now)
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")

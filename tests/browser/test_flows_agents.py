@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from accesslist.models import ApiKey, Project
-from automation.models import Host
+from automation.models import Agent, Host
 from opsapi.console.places import page_url
 from tests.api.bodies import host, report
 from tests.browser.accessibility import fits_its_window, no_serious_faults
@@ -42,3 +42,28 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Look, console: Page, 
     fits_its_window(console)
     console.get_by_role("link", name="db1").click()
     expect(console).to_have_url(page_url(Host.objects.get(hostname="db1")))
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_what_an_agent_watches_and_cannot_report_can_be_read(
+    look: Look, console: Page, agent: ApiClient, project: Project
+) -> None:
+    longest = f"db1.{'a-long-label-of-a-name.' * 8}example.com"
+    asked = [{"hostname": longest, "port": 5432, "metricSet": 0}, {"hostname": "db2", "port": 5432}]
+    sets = [
+        {"refused": ["DISK_PARTITION_SPACE_PERCENT_USED", "CONNECTIONS"], "role": "pg_monitor"}
+        | {"absent": ["PG_REPLICATION_SLOT_RETAINED_BYTES"]}
+    ]
+    leases = {"intervalSeconds": 60, "hosts": asked, "metricSets": sets}
+    sent = report(host(hostname="db2", port=5432), hostname="agent1", leases=leases)
+    assert agent.report(project.id, sent).status_code == 202
+    console.goto(page_url(Agent.objects.get()))
+    watched = console.get_by_role("region", name="Hosts it watches")
+    expect(watched.get_by_role("row")).to_have_count(3)
+    missing = console.get_by_role("region", name="Metrics it does not report")
+    expect(missing.get_by_text("refused: needs pg_monitor").first).to_be_visible()
+    expect(missing.get_by_role("row")).to_have_count(4)
+    no_serious_faults(console)
+    fits_its_window(console)
+    watched.get_by_role("link", name="db2").click()
+    expect(console).to_have_url(page_url(Host.objects.get(hostname="db2")))

@@ -10,7 +10,7 @@ from automation.choices import AgentType, HostType
 from automation.measured_at import MeasuredAt
 from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
-from automation.reports import Address, EventReport, HostReport, ProcessReport, Report, Samples
+from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
 from automation.services.days import days_make
 from automation.services.hosts import host_create
@@ -88,6 +88,7 @@ def ingest(
     agent: str = "agent1",
     agent_type: AgentType = AgentType.MONITORING,
     version: str = "1.0",
+    leases: LeaseRequest | None = None,
     now: datetime | None = None,
 ) -> None:
     """Take a report of an agent; at `now` it was measured as well."""
@@ -100,6 +101,7 @@ def ingest(
         hosts=hosts,
         events=events,
         processes=processes,
+        leases=leases,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
 

@@ -232,23 +232,39 @@ def _needed(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
 @contextmanager
 def servers(version: int) -> Iterator[tuple[Server, Server]]:
     """A primary and its standby."""
-    directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
-    owner = server_owner()
-    if owner.is_lent:
-        os.chown(directory, owner.uid, owner.gid)
-    programs = _programs(version, directory / "programs")
-    primary = Server(directory / "primary", version, programs)
-    standby = Server(directory / "standby", version, programs)
-    try:
+    with _two(version) as (primary, standby):
         primary.create()
         standby.copy(primary)
         eventually(
             lambda: standby.ask("SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'")
         )
         yield primary, standby
+
+
+@contextmanager
+def separate_servers(version: int) -> Iterator[tuple[Server, Server]]:
+    """Two that have nothing to do with each other."""
+    with _two(version) as made:
+        for server in made:
+            server.create()
+        yield made
+
+
+@contextmanager
+def _two(version: int) -> Iterator[tuple[Server, Server]]:
+    """Two in a directory of their own, without clusters."""
+    directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
+    owner = server_owner()
+    if owner.is_lent:
+        os.chown(directory, owner.uid, owner.gid)
+    programs = _programs(version, directory / "programs")
+    first = Server(directory / "first", version, programs)
+    second = Server(directory / "second", version, programs)
+    try:
+        yield first, second
     finally:
-        standby.end()
-        primary.end()
+        second.end()
+        first.end()
         shutil.rmtree(directory)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from automation.agent.addresses import Address
@@ -22,6 +22,7 @@ from automation.agent.mongodb.topology import (
     own_address,
     type_of,
 )
+from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
 
@@ -30,6 +31,9 @@ MOST_MEMBERS = 50
 
 MOST_HOSTS = 1000
 """Of one deployment: what servers name beyond them is not asked."""
+
+LONGEST_SET = 200
+"""Letters of the name of a set, as the platform takes it."""
 
 LOOK_UP_AGAIN = 10.0
 """Seconds, while the DNS does not answer for `mongodb+srv://`."""
@@ -88,9 +92,27 @@ class Deployment:
         self._heard = set()
         return [self._host(address) for address in dict.fromkeys([*self._members, *seeds])]
 
+    @property
+    def clusters(self) -> Iterable[str]:
+        """The names of the clusters that its servers are in, those included that another agent watches."""
+        return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
+
+    def sets(self) -> Mapping[Address, str]:
+        """The replica set of each member, with its cluster where it has one."""
+        return {
+            address: f"{member.cluster or ''}/{member.replica_set}"[:LONGEST_SET]
+            for address, member in self._members.items()
+            if member.replica_set
+        }
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """By server and metric: whether it was reported the last time, or why not."""
+        return {address: host.missing for address, host in self._hosts.items()}
+
     def learn(self, answer: Answer) -> Sequence[Host]:
         """Take the answer of a server; return servers that were not known."""
-        self._log(answer)
+        if not answer.is_look:
+            self._log(answer)
         if answer.hello is None:
             return []
         known = frozenset(self._hosts)
@@ -101,8 +123,10 @@ class Deployment:
         """Keep what the answers of a round say, for `readings`."""
         for answer in answers:
             reading = self._reading(answer)
-            if reading is not None:
-                self._last[reading.address] = replace(reading, samples=(), databases=None)
+            if reading is None:
+                continue
+            self._last[reading.address] = replace(reading, samples=(), databases=None)
+            if not answer.is_look:
                 samples, databases = joined(self._fresh.get(reading.address), reading)
                 reading = replace(reading, samples=samples, databases=databases)
                 self._fresh[reading.address] = reading

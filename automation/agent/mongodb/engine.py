@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Callable
 from weakref import WeakKeyDictionary
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
 from automation.agent.mongodb.deployment import Deployment
 from automation.agent.mongodb.host import Answer, Host
+from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
 
 
 class MongoDB:
     """All the deployments that connection strings name."""
+
+    role = "clusterMonitor"
 
     def __init__(self, connection_strings: Iterable[str]) -> None:
         """Nothing is connected yet.
@@ -38,6 +42,14 @@ class MongoDB:
         """The servers of all deployments, each once."""
         return self._mine(((one, host) for one in self._deployments for host in one.targets()), {})
 
+    def look(self, target: Host) -> Callable[[], Answer]:
+        """How to ask a server that another agent watches for the servers that it names."""
+        return target.look
+
+    def sets(self) -> Mapping[Address, str]:
+        """The replica set of each member."""
+        return {address: name for one in self._deployments for address, name in one.sets().items()}
+
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
         """Take an answer; return servers that were not known."""
         owner = self._owners[target]
@@ -50,12 +62,19 @@ class MongoDB:
         found: dict[Address, Reading] = {}
         taken: dict[str, Deployment] = {}
         for deployment in self._deployments:
+            for name in deployment.clusters:
+                taken.setdefault(name, deployment)
+        for deployment in self._deployments:
             for reading in deployment.readings():
                 cluster = reading.cluster
                 if cluster and taken.setdefault(cluster, deployment) is not deployment:
                     cluster = self._other_name(cluster, deployment.seed)
                 found.setdefault(reading.address, replace(reading, cluster=cluster))
         return list(found.values())
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """By server and metric: whether it was reported the last time, or why not."""
+        return {address: found for one in self._deployments for address, found in one.why_missing().items()}
 
     def close(self) -> None:
         """Leave nothing running."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from math import isfinite
 from typing import Any, Callable
@@ -56,6 +56,8 @@ class Answer:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
+    is_look: bool = False
+    """Nothing was measured: it is asked for the servers it names."""
 
 
 class Host:
@@ -82,6 +84,14 @@ class Host:
 
     def poll(self) -> Answer:
         """Ask the server; within CONNECT_SECONDS when nothing listens, ANSWER_SECONDS for each part else."""
+        return self._asked(self._measured)
+
+    def look(self) -> Answer:
+        """Ask only which servers it names."""
+        return replace(self._asked(self._named), is_look=True)
+
+    def _asked(self, then: Callable[[Mapping[str, Any], str], Answer]) -> Answer:
+        """`hello`, and then what follows it; the answer whatever happens."""
         try:
             hello, note = self._hello()
         except Exception as error:  # a fault of ours is told with the host, and loses no other
@@ -90,7 +100,7 @@ class Host:
             self.close()  # the next poll looks first whether anything listens
             return Answer(self.address, problem=self._brief(error))
         try:
-            return self._measured(hello, note)
+            return then(hello, note)
         except Exception as error:
             if not isinstance(error, PyMongoError):
                 log_unforeseen(self.address, error)
@@ -150,6 +160,19 @@ class Host:
         if self._session is None:
             self._session = self._access.session(self.address, with_credentials=self._with_credentials)
         return self._session.command(command, seconds, database)
+
+    # --- what it names ----------------------------------------------------------------------------
+
+    def _named(self, hello: Mapping[str, Any], note: str) -> Answer:
+        if hello.get("arbiterOnly") or note:
+            return Answer(self.address, hello, problem=note)
+        end = self._clock() + ANSWER_SECONDS
+        status = None
+        if hello.get("setName"):
+            asked = Command("replSetGetStatus", {"replSetGetStatus": 1})
+            status = self._section(asked, end, set())
+        cluster = self._cluster({}) if is_router(hello) else None
+        return Answer(self.address, hello, status=status, cluster=cluster)
 
     # --- measurements -----------------------------------------------------------------------------
 

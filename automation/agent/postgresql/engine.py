@@ -11,7 +11,7 @@ from automation.agent.addresses import Address
 from automation.agent.engine import Reading, joined
 from automation.agent.faults import Problems, log_unforeseen
 from automation.agent.postgresql.connection import Access, read
-from automation.agent.postgresql.host import Answer, Hello, Host
+from automation.agent.postgresql.host import ROLE, Answer, Hello, Host
 from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
@@ -24,6 +24,8 @@ _OF_DEBIAN = re.compile(r"\d+(\.\d+)?/[^/]+")
 
 class PostgreSQL:
     """All the servers that connection URIs name; those that one URI names are of one set."""
+
+    role = ROLE
 
     def __init__(self, uris: Iterable[str]) -> None:
         """Nothing is connected yet.
@@ -47,6 +49,20 @@ class PostgreSQL:
     def targets(self) -> Sequence[Host]:
         """All servers."""
         return list(self._hosts.values())
+
+    def look(self, target: Host) -> None:
+        """End the session with a server that another agent watches. It names no others."""
+        target.close()
+
+    def sets(self) -> Mapping[Address, str]:
+        """The set of each server that was seen in one, and of those that stand in one URI with it."""
+        found: dict[Address, str] = {}
+        for address, together in self._together.items():
+            seen = [self._seen[one] for one in (address, *together) if one in self._seen]
+            name = next((set_of(one) for one in seen if self._type(one) != STANDALONE), None)
+            if name:
+                found[address] = name[:200]
+        return found
 
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
         """Take an answer. A server names no others that could be asked: what a primary knows is the address

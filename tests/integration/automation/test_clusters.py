@@ -143,7 +143,9 @@ def test_agents_are_listed_by_type_and_hostname(
         ("MONITORING", "A", "of A"),
         ("MONITORING", "b", "of b"),
     ]
-    assert all(one["links"] == [] and one["lastReport"] >= one["created"] for one in listed)
+    assert all(one["lastReport"] >= one["created"] for one in listed)
+    paths = [link["href"].rpartition("/agents/")[2] for one in listed for link in one["links"]]
+    assert paths == ["BACKUP/c", "MONITORING/A", "MONITORING/b"]
     assert [one["down"] for one in listed] == [False] * 3
     Agent.objects.filter(hostname="c").update(down=True)
     listed = reader.get(f"/groups/{project.id}/agents").json()["results"]

@@ -1,6 +1,7 @@
 """A platform and a MongoDB server that answer as they are told, on this machine."""
 
 import http.server
+import json
 import socketserver
 import struct
 import threading
@@ -55,8 +56,13 @@ def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[i
 
 
 @contextmanager
-def platform(status: int, code: str = "", *, ahead: float = 0) -> Iterator[tuple[str, list[bytes]]]:
-    """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent."""
+def platform(
+    status: int, code: str = "", *, ahead: float = 0, **said: Any
+) -> Iterator[tuple[str, list[bytes]]]:
+    """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent.
+
+    `said` stands in its answers beside the code.
+    """
     bodies: list[bytes] = []
 
     class Request(http.server.BaseHTTPRequestHandler):
@@ -65,7 +71,7 @@ def platform(status: int, code: str = "", *, ahead: float = 0) -> Iterator[tuple
             body = self.rfile.read(int(self.headers["Content-Length"]))
             bodies.append(body)
             answered = status if "Authorization" in self.headers else 401
-            document = f'{{"errorCode": "{code}", "detail": "As told"}}'.encode()
+            document = json.dumps({"errorCode": code, "detail": "As told", **said}).encode()
             self.send_response_only(answered)
             if answered == 401:
                 self.send_header("WWW-Authenticate", CHALLENGE)

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -200,6 +201,28 @@ def test_two_sets_of_one_name_are_two_clusters() -> None:
     engine.learn(first, Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}))
     engine.learn(second, Answer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
     assert [(one.address, one.cluster) for one in engine.readings()] == [(A, "rs0"), (C, "rs0 (c:1)")]
+
+
+def test_a_cluster_keeps_its_name_when_another_agent_watches_the_other_of_that_name() -> None:
+    engine = MongoDB(["mongodb://a:1", "mongodb://c:1"])
+    first, second = engine.targets()
+    looked = Answer(A, {"setName": "rs0", "hosts": ["a:1"], "me": "a:1"}, is_look=True)
+    engine.learn(first, looked)
+    engine.learn(second, Answer(C, {"setName": "rs0", "hosts": ["c:1"], "me": "c:1"}))
+    assert [(one.address, one.cluster) for one in engine.readings()] == [(C, "rs0 (c:1)")]
+
+
+def test_a_member_that_is_only_looked_at_leads_to_others_and_is_not_reported() -> None:
+    deployment = Deployment("mongodb://a:1")
+    looked = replace(primary(A), is_look=True)
+    assert asked(deployment) == {A}
+    assert {host.address for host in deployment.learn(looked)} == {B}
+    deployment.take([looked])
+    assert deployment.readings() == []
+    assert asked(deployment) == {A, B}
+    # When it is ours later and does not answer, it is known what it was.
+    found = round_of(deployment, silent(A), member(B))
+    assert (found[A].type_name, found[A].reachable) == ("REPLICA_PRIMARY", False)
 
 
 def test_a_server_of_two_connection_strings_is_asked_and_reported_once() -> None:

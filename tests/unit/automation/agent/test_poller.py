@@ -1,7 +1,7 @@
 """Rounds: hosts beside each other, and nobody waits for the late."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from automation.agent import poller as polling
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading
 from automation.agent.poller import Poller
+from automation.agent.rates import Why
 
 
 class Host:
@@ -27,21 +28,45 @@ class Host:
         return self.address.hostname
 
 
+class Look(str):
+    """The answer of a host that another agent watches."""
+
+    __slots__ = ()
+
+
 class Engine:
     """Hosts that are known, and hosts that one of them leads to."""
+
+    role = "watcher"
 
     def __init__(self, *hosts: Host, leads_to: Sequence[Host] = ()) -> None:
         self.hosts = list(hosts)
         self._leads_to = list(leads_to)
         self._answers: list[str] = []
+        self.looked_at: list[str] = []
 
     def targets(self) -> Sequence[Host]:
         """All hosts."""
         return self.hosts
 
+    def look(self, target: Any) -> Callable[[], Any] | None:
+        """What it says is all that is wanted."""
+        return lambda: Look(target.poll())
+
+    def sets(self) -> Mapping[Address, str]:
+        """Each is alone."""
+        return {}
+
+    def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
+        """Nothing is measured."""
+        return {}
+
     def learn(self, target: Any, answer: Any) -> Sequence[Host]:
         """The first answer leads to others."""
-        self._answers.append(answer)
+        if isinstance(answer, Look):
+            self.looked_at.append(str(answer))
+        else:
+            self._answers.append(answer)
         found, self._leads_to = self._leads_to, []
         self.hosts += found
         return found
@@ -161,3 +186,37 @@ def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
     found = Poller([engine], 60, threading.Event(), most_polls=3).round()
     assert (len(found.readings), found.late) == (12, 0)
     assert asked[1] <= 3
+
+
+def only(*chosen: str) -> Callable[[Sequence[Address]], Callable[[Address], bool]]:
+    """Hosts of these names are ours."""
+    return lambda _: lambda address: address.hostname in chosen
+
+
+def test_hosts_that_another_agent_watches_are_looked_at_and_not_told() -> None:
+    first, second = Host("a"), Host("b")
+    engine = Engine(first, second, leads_to=[Host("c")])
+    found = Poller([engine], 60, threading.Event()).round(only("b"))
+    assert (names(found.readings), found.others, found.found) == (["b"], 2, 1)
+    assert sorted(engine.looked_at) == ["a", "c"]
+
+
+def test_a_host_that_is_not_ours_any_more_is_not_told_when_it_answers_late() -> None:
+    release = threading.Event()
+    poller = Poller([Engine(Host("late", release.wait))], 2, threading.Event())
+    assert poller.round().late == 1
+    release.set()
+    assert names(poller.round(only()).readings) == []
+
+
+def test_all_hosts_are_offered_before_any_is_asked() -> None:
+    hosts = [Host("a"), Host("b")]
+    offered: list[list[Address]] = []
+
+    def choose(addresses: Sequence[Address]) -> Callable[[Address], bool]:
+        offered.append(list(addresses))
+        assert not any(host.polls for host in hosts)
+        return lambda _: True
+
+    Poller([Engine(*hosts)], 60, threading.Event()).round(choose)
+    assert offered == [[host.address for host in hosts]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from automation.agent.rates import Kind, Moment, Row, Why, values_of
+from automation.agent.rates import LONGEST_PAIR, Kind, Moment, Row, Why, values_of
 from tests.each import each
 
 RATE = Row("R", Kind.RATE, ("s/counter",))
@@ -37,6 +37,13 @@ def test_without_a_pair_there_is_no_rate(before: Moment | None) -> None:
     values, reasons = values_of([RATE], before, moment(104, counter=30))
     assert values == {}
     assert reasons == {"R": Why.WAITS}
+
+
+@each(("more", "reason"), [(0, Why.REPORTED), (1, Why.WAITS)])
+def test_numbers_from_long_ago_make_no_pair(more: int, reason: Why) -> None:
+    """Another agent watched the server meanwhile."""
+    _, reasons = values_of([RATE], moment(100, counter=1), moment(100 + LONGEST_PAIR + more, counter=30))
+    assert reasons == {"R": reason}
 
 
 @each(

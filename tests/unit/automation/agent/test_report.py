@@ -92,6 +92,13 @@ def test_unknown_metrics_are_left_out() -> None:
     assert [one["metricName"] for one in json.loads(body)["hosts"][0]["measurements"]] == ["OLD"]
 
 
+def test_a_host_bears_the_lease_under_which_it_was_asked() -> None:
+    leases = {reading(0).address: "first"}
+    (body,) = bodies_of([reading(0), reading(1)], hostname="a", version="1", lease_of=leases.get)
+    assert [host.lease for host in read(body).hosts] == ["first", None]
+    assert ["lease" in host for host in json.loads(body)["hosts"]] == [True, False]
+
+
 def test_a_refused_measurement_goes_with_all_of_its_name() -> None:
     (body,) = bodies(reading(0, sample("NEW"), sample("OLD")), reading(1, sample("OLD"), sample("NEW")))
     reduced, unknown = without(body, ["hosts[0].measurements[0].metricName"])
@@ -126,9 +133,10 @@ def test_a_refused_host_takes_no_other_with_it() -> None:
     assert [host["hostname"] for host in json.loads(reduced)["hosts"]] == ["db1.example.com"]
 
 
-@each("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases"])
+@each("name", ["version", "replicaSetName", "clusterName", "uptimeSeconds", "databases", "lease"])
 def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None:
-    (body,) = bodies(reading(0, sample("OLD")))
+    found = [reading(0, sample("OLD"))]
+    (body,) = bodies_of(found, hostname="agent1", version="0.1.0", lease_of=lambda _: "first")
     reduced, unknown = without(body, [f"hosts[0].{name}"])
     assert reduced is not None
     (before,), (after,) = json.loads(body)["hosts"], json.loads(reduced)["hosts"]

@@ -1,0 +1,102 @@
+"""What the page of an agent shows: the hosts it watches, and the metrics of them that it does not report."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from automation.admin.shown import agent_state, alerts_about, host_state, with_behind
+from automation.choices import MetricState
+from automation.models import Agent, Host
+from automation.selectors.hosts import hosts_at
+from automation.selectors.leases import WatchedHost, Watching, watching
+from opsapi.console.ages import ago_words, time_words
+from opsapi.console.first_rows import MOST_SHOWN
+from opsapi.console.parts import Cell, Panel, Tone
+from opsapi.console.places import list_url, page_url
+
+_MOST_METRICS = 100
+_WHY: Sequence[tuple[MetricState, str, Tone]] = (
+    (MetricState.REFUSED, "refused", Tone.WARNING),
+    (MetricState.FAILED, "failed", Tone.WARNING),
+    (MetricState.ABSENT, "not in this version", Tone.PLAIN),
+)
+"""Why a metric is not reported, what can be mended first."""
+
+
+def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
+    """How it stands, and its panels."""
+    state, tone = agent_state(agent)
+    found = watching(agent, now)
+    return {
+        "state": state,
+        "tone": tone,
+        "version": with_behind(agent.version, behind=agent.version_behind),
+        "facts": [
+            ("Project", Cell(str(agent.group), page_url(agent.group))),
+            ("Last report", Cell(f"{time_words(agent.last_report)}, {ago_words(agent.last_report, now)}")),
+        ],
+        "alerts": alerts_about(agent.hostname, agent.group_id),
+        "panels": [_hosts(agent, found, now), _metrics(agent, found)],
+    }
+
+
+def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
+    shown = found.hosts[:MOST_SHOWN]
+    known = hosts_at(agent.group_id, [one.address.key for one in shown])
+    return Panel(
+        name="watched",
+        title="Hosts it watches",
+        unit="hosts",
+        headers=["Host", "State", "Until"],
+        rows=[_host(one, known.get(one.address.key), now) for one in shown],
+        count=len(found.hosts),
+        url=list_url(Host, reported_by__id__exact=agent.id),
+        empty="It watches no host now. Of agents that share no hosts it is only known what they report:",
+        remedy=Cell("hosts it reported last", list_url(Host, reported_by__id__exact=agent.id)),
+    )
+
+
+def _host(one: WatchedHost, host: Host | None, now: datetime) -> Sequence[Cell]:
+    state, tone = host_state(host, now) if host else ("not reported yet", Tone.PLAIN)
+    address = Cell(str(one.address), page_url(host) if host else "")
+    return [address, Cell(state, tone=tone), Cell(time_words(one.until))]
+
+
+def _metrics(agent: Agent, found: Watching) -> Panel:
+    hosts: dict[int, list[str]] = defaultdict(list)
+    for one in found.hosts:
+        if one.metric_set is not None:
+            hosts[one.metric_set].append(str(one.address))
+    missing: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    for place, metric_set in enumerate(found.metric_sets):
+        for rank, (state, _, _) in enumerate(_WHY):
+            role = metric_set.get("role", "") if state is MetricState.REFUSED else ""
+            for metric in metric_set.get(state.value.lower(), ()):
+                missing[rank, metric, role] += hosts[place]
+    rows = [
+        [Cell(metric), _why(rank, role), Cell(_named(missing[rank, metric, role]))]
+        for rank, metric, role in sorted(missing)
+    ]
+    return Panel(
+        name="missing",
+        title="Metrics it does not report",
+        unit="metrics",
+        headers=["Metric", "Why", "Hosts"],
+        rows=rows[:_MOST_METRICS],
+        count=len(rows),
+        url=list_url(Host, reported_by__id__exact=agent.id),
+        empty="Every metric of the hosts it watches is reported."
+        if found.metric_sets
+        else "It has not said yet what becomes of the metrics of its hosts.",
+    )
+
+
+def _why(rank: int, role: str) -> Cell:
+    _, words, tone = _WHY[rank]
+    return Cell(f"{words}: needs {role}" if role else words, tone=tone)
+
+
+def _named(hosts: Sequence[str]) -> str:
+    """One host by its name, several by their number."""
+    return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"

@@ -1,0 +1,61 @@
+"""Who shares hosts and who watches which, as it is stored: what an agent's page tells of, for all agents."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from automation.models import HostLease, Watcher
+from automation.reports import Address
+from opsapi.console.display import link, project, short, short_field
+from opsapi.console.filters import RelatedFilter
+from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.places import page_url
+from opsapi.fields import Among
+
+
+@admin.register(Watcher)
+class WatcherAdmin(ConsoleAdmin):
+    """Agents that share hosts; those of one hostname differ by their instance."""
+
+    group_path = "group_id"
+    list_display = ["agent", short_field("instance"), "asked", "until", project]
+    list_filter = [("group", RelatedFilter)]
+    list_select_related = ["agent", "group"]
+    search_fields = ["agent__hostname", "instance"]
+    ordering = ["-asked", "id"]
+    fields = ["agent", "instance", "interval", "asked", "until", "group", "id"]
+    empty_text = "No agent has asked to share hosts with others."
+
+
+@admin.register(HostLease)
+class HostLeaseAdmin(ConsoleAdmin):
+    """Which agent watches which host."""
+
+    group_path = "group_id"
+    list_display = ["address", "holder", "since", "free_from", short_field("together"), project]
+    list_filter = [("group", RelatedFilter)]
+    list_select_related = ["group"]
+    search_fields = ["hostname", "together"]
+    ordering = ["group__name", "hostname", "port"]
+    fields = ["hostname", "port", "holder", "since", "free_from", "together", "group", "created", "id"]
+    empty_text = "Hosts appear here when agents ask to share them."
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Their agents."""
+        held = Watcher.objects.filter(Among("id", {one.held_by for one in rows if one.held_by}))
+        agents = {one.id: one.agent for one in held.select_related("agent")}
+        for one in rows:
+            one.agent = agents.get(one.held_by)
+
+    @admin.display(description="host", ordering="hostname")
+    def address(self, lease: HostLease) -> str | SafeString | None:
+        """Its name and port."""
+        return short(str(Address(lease.hostname, lease.port)))
+
+    @admin.display(description="agent")
+    def holder(self, lease: Any) -> SafeString | None:
+        """The agent that had it last, with a link to its page."""
+        return link(page_url(lease.agent), short(lease.agent.hostname)) if lease.agent else None

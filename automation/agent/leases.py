@@ -1,0 +1,222 @@
+"""Which of the hosts it can watch the agent watches: it asks the platform, which shares them among agents."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any, Callable
+
+from automation.agent.addresses import Address, address_of
+from automation.agent.client import Answer, Client, Unreachable
+from automation.agent.digest import NoChallenge
+from automation.agent.faults import printable
+from automation.agent.rates import Why
+
+log = logging.getLogger("opsapi.agent")
+
+FILE = "leases"
+"""In the directory of the spool, which one process has at a time."""
+
+ASK_ANEW = 600.0
+"""Seconds until a platform that shares no hosts is asked again: it may be a newer one by then."""
+SOONEST = 0.2
+"""Seconds before the platform is asked again, whatever it says."""
+
+MOST_HOSTS = 10_000
+MOST_METRIC_SETS = 100
+_TAKEN = frozenset({200, 202})
+_LONGEST_LEASE = 64
+_STATES = {
+    # Once there are two samples, and something happened, there are values.
+    "reported": frozenset({Why.REPORTED, Why.WAITS, Why.IDLE}),
+    "absent": frozenset({Why.ABSENT}),
+    "refused": frozenset({Why.REFUSED}),
+    "failed": frozenset({Why.FAILED}),
+}
+
+Metrics = Mapping[str, Why]
+
+
+class Leases:
+    """The hosts that are ours. One thread uses it.
+
+    Before the platform has ever answered we watch all hosts, under a lease that nobody gave: such reports
+    count for the time before any agent held the host. While it does not answer we watch what was ours last. A
+    platform that shares no hosts refuses the question; then all hosts are ours, without leases.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        directory: Path,
+        *,
+        hostname: str,
+        version: str,
+        interval: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`hostname` and `version` are the agent's; `directory` keeps what is ours over a restart."""
+        self._client, self._path, self._clock = client, directory / FILE, clock
+        self._head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
+        self._interval = interval
+        self._instance, self._held = _read(self._path)
+        self._is_alone = False
+        self._alone_until = 0.0
+        self._failure = ""
+        self.has_answer = False
+        self.again: float | None = None
+        """In so many seconds a host may come free for us; None when the usual time will do."""
+        self._write()
+
+    def ask(
+        self,
+        candidates: Sequence[Address],
+        metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
+        together: Mapping[Address, str],
+    ) -> None:
+        """Ask which of these hosts are ours; those with the same text in `together` go to one agent.
+
+        `metrics` say what became of the metrics of hosts, by the role that is wanting where some are refused.
+        """
+        self.has_answer, self.again = False, None
+        if self._is_alone and self._clock() < self._alone_until:
+            return
+        mine = [(role, {one: of[one] for one in of if self.watches(one)}) for role, of in metrics]
+        sets, places = metric_sets(mine)
+        hosts = [
+            {
+                "hostname": one.hostname,
+                "port": one.port,
+                **({"together": together[one]} if one in together else {}),
+                **({"metricSet": places[one]} if one in places else {}),
+            }
+            for one in candidates[:MOST_HOSTS]
+        ]
+        answer = self._send({"hosts": hosts, "metricSets": sets})
+        if answer is not None:
+            self._take(answer)
+
+    def watches(self, host: Address) -> bool:
+        """Whether it is ours."""
+        return self._is_alone or self._held is None or host in self._held
+
+    def lease_of(self, host: Address) -> str | None:
+        """What a report of it bears."""
+        if self._is_alone:
+            return None
+        return self._instance if self._held is None else self._held.get(host)
+
+    def give_back(self) -> None:
+        """Let others have them, before the agent stops; what is kept for a restart stays."""
+        if self._held and not self._is_alone and not self._failure:
+            self._send({"stopping": True})
+
+    def _send(self, request: Mapping[str, Any]) -> Answer | None:
+        """The platform's answer; None when there is none."""
+        asked = {"instance": self._instance, "intervalSeconds": self._interval, **request}
+        body = json.dumps({**self._head, "leases": asked}, separators=(",", ":")).encode()
+        try:
+            return self._client.report(body)
+        except (Unreachable, NoChallenge) as error:
+            self._fails(f"the platform does not say which hosts are ours: {error}")
+            return None
+
+    def _take(self, answer: Answer) -> None:
+        if answer.status == 400 and "leases" in answer.bad_fields:
+            if not self._is_alone:
+                log.info("the platform shares no hosts among agents: all are ours")
+            self._is_alone, self._alone_until = True, self._clock() + ASK_ANEW
+            return
+        given = answer.document.get("leases")
+        if answer.status not in _TAKEN or not isinstance(given, dict):
+            self._fails(f"the platform does not say which hosts are ours: {answer.detail}")
+            return
+        self._is_alone, self._failure, self.has_answer = False, "", True
+        held = dict(_leases_in(given.get("hosts")))
+        if held.keys() != (self._held or {}).keys() or self._held is None:
+            log.info("%d hosts are ours to watch", len(held))
+        if held != self._held:
+            self._held = held
+            self._write()
+        again = given.get("askAgainInSeconds")
+        if isinstance(again, (int, float)) and isfinite(again):
+            self.again = max(SOONEST, float(again))
+
+    def _write(self) -> None:
+        held = None if self._held is None else [[*host, lease] for host, lease in self._held.items()]
+        unfinished = self._path.with_suffix(".tmp")
+        try:
+            descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                json.dump({"instance": self._instance, "held": held}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.rename(self._path)
+        except OSError as error:
+            log.error("%s: which hosts are ours is not kept: %s", FILE, error.strerror)
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+
+    def _fails(self, why: str) -> None:
+        if why != self._failure:
+            log.warning("%s; we go on with those we have", why)
+        self._failure = why
+
+
+def metric_sets(
+    metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
+) -> tuple[list[dict[str, Any]], Mapping[Address, int]]:
+    """The different sets of what became of metrics, as a report names them, and the place of each host's."""
+    sets: list[dict[str, Any]] = []
+    known: dict[str, int] = {}
+    places: dict[Address, int] = {}
+    for role, hosts in metrics:
+        for host, reasons in hosts.items():
+            named = {
+                state: sorted(metric for metric, why in reasons.items() if why in whys)
+                for state, whys in _STATES.items()
+            }
+            made: dict[str, Any] = {state: metrics for state, metrics in named.items() if metrics}
+            if "refused" in made:
+                made["role"] = role
+            text = json.dumps(made)
+            if made and text not in known and len(sets) < MOST_METRIC_SETS:
+                known[text] = len(sets)
+                sets.append(made)
+            if text in known:
+                places[host] = known[text]
+    return sets, places
+
+
+def _leases_in(document: object) -> Iterable[tuple[Address, str]]:
+    """The hosts of an answer with their leases; what cannot be read is none of ours."""
+    for one in document if isinstance(document, list) else ():
+        if isinstance(one, dict):
+            yield from _lease(one.get("hostname"), one.get("port"), one.get("lease"))
+
+
+def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[Address, str]]:
+    text = printable(lease, _LONGEST_LEASE)
+    if isinstance(hostname, str) and isinstance(port, int) and text:
+        address = address_of(hostname, port)
+        if address is not None:
+            yield address, text
+
+
+def _read(path: Path) -> tuple[str, Mapping[Address, str] | None]:
+    """By what name the platform knows us, and what was ours; a new name when nothing can be read."""
+    try:
+        kept = json.loads(path.read_bytes())
+        instance, held = kept["instance"], kept["held"]
+        known = None if held is None else dict(pair for one in held for pair in _lease(*one))
+    except (OSError, ValueError, KeyError, TypeError):
+        return uuid.uuid4().hex, None
+    text = printable(instance, _LONGEST_LEASE)
+    return (text, known) if text else (uuid.uuid4().hex, None)

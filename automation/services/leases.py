@@ -1,0 +1,213 @@
+"""Sharing hosts among the agents of a project (`automation.rules.leases`), and holding reports against it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from secrets import token_hex
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from automation.models import HostLease, Watcher
+from automation.reports import HostReport, LeaseRequest, Report, Samples
+from automation.rules import leases as rules
+from automation.rules.leases import Key, Lease, Shares, lease_end, share, shares_given_back
+from automation.selectors.leases import leases_named
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
+from opsapi.batches import ROWS_AT_ONCE
+from opsapi.clock import wire_time
+from opsapi.ids import new_id
+from opsapi.sql import update_from_arrays
+
+EARLIER_KEPT = timedelta(hours=2)
+"""So long it is known when a lease ended; samples are at most one hour old."""
+MOST_EARLIER = 50
+
+_LOCK_CLASS = 0x6C65  # "le": keeps these apart from other advisory locks
+_COLUMNS: Mapping[str, str] = {
+    "held_by": "text",
+    "free_from": "timestamptz",
+    "wanted_by": "text",
+    "together": "text",
+    "token": "text",
+    "since": "timestamptz",
+    "earlier": "jsonb",
+}
+_UPDATE = update_from_arrays("automation_hostlease", _COLUMNS)
+
+# --- giving out -----------------------------------------------------------------------------------
+
+
+def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> dict[str, Any]:
+    """Which hosts an agent watches, as the wire says it; in the transaction of the report that asks.
+
+    Asks of a project follow one another, so that no two watchers are given the same host.
+
+    Raises:
+        ApiError: LIMIT_REACHED, when more hosts are named than a project may have.
+    """
+    _one_at_a_time(group_id)
+    watchers = {one.id: one for one in Watcher.objects.filter(group_id=group_id).defer("metrics")}
+    rows = {(one.hostname, one.port): one for one in HostLease.objects.filter(group_id=group_id)}
+    known = {key: _lease(row) for key, row in rows.items()}
+    me = next((one for one in watchers.values() if _is_of(one, agent_id, request)), None)
+    _forget_watchers([one for one in watchers.values() if one is not me], now)
+    if request.stops:
+        if me is not None:
+            _write(group_id, rows, shares_given_back(me.id, leases=known, now=now), frozenset(), now)
+            Watcher.objects.filter(id=me.id).update(until=now)
+        return {"hosts": []}
+    me_id = me.id if me else new_id()
+    named = {address.key: address for address in request.hosts}
+    together = {one.key: text for one, text in zip(request.hosts, request.together, strict=True)}
+    shares = share(
+        me_id,
+        candidates=together,
+        leases=known,
+        watchers={one.id: rules.Watcher(one.asked, one.interval, one.until) for one in watchers.values()},
+        interval=request.interval,
+        now=now,
+    )
+    fresh = shares.changed.keys() - known.keys()
+    if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
+        most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."
+        raise ApiError(ErrorCode.LIMIT_REACHED, "hosts", most, note=note)
+    beat = _beat(request, me, now)
+    if me is None:
+        owner = {"group_id": group_id, "agent_id": agent_id, "instance": request.instance}
+        Watcher.objects.create(id=me_id, **owner, **beat)
+    else:
+        Watcher.objects.filter(id=me_id).update(**beat)
+    HostLease.objects.filter(id__in=[rows[key].id for key in shares.forgotten]).delete()
+    tokens = _write(group_id, rows, shares.changed, shares.gained, now)
+    held = {key: tokens.get(key) or rows[key].token for key in shares.held}
+    return _answer(shares, {key: (named[key].hostname, held[key]) for key in sorted(held)}, now)
+
+
+def _lease(row: HostLease) -> Lease:
+    return Lease(row.held_by, row.free_from, row.wanted_by, row.together)
+
+
+def _one_at_a_time(group_id: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
+
+
+def _is_of(watcher: Watcher, agent_id: str, request: LeaseRequest) -> bool:
+    return (watcher.agent_id, watcher.instance) == (agent_id, request.instance)
+
+
+def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
+    gone = [one.id for one in watchers if one.until < now - rules.FORGOTTEN_AFTER]
+    if gone:
+        Watcher.objects.filter(id__in=gone).delete()
+
+
+def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> dict[str, Any]:
+    """What an ask changes of its watcher; what it says of metrics only where that is new."""
+    digest = hashlib.sha256(json.dumps(request.metrics, sort_keys=True).encode()).hexdigest()
+    beat: dict[str, Any] = {
+        "interval": request.interval,
+        "asked": now,
+        "until": lease_end(now, request.interval),
+    }
+    if known is None or known.metrics_digest != digest:
+        beat |= {"metrics": request.metrics, "metrics_digest": digest}
+    return beat
+
+
+def _write(
+    group_id: str,
+    rows: Mapping[Key, HostLease],
+    changed: Mapping[Key, Lease],
+    gained: frozenset[Key],
+    now: datetime,
+) -> Mapping[Key, str]:
+    """Write the leases that changed; the tokens of those that began."""
+    token = token_hex(8)  # of all that begin now: a host has one of them only
+    fresh, updated = [], []
+    for key, lease in changed.items():
+        row = rows.get(key)
+        if row is None:
+            row = HostLease(group_id=group_id, hostname=key[0], port=key[1], since=now, created=now)
+            fresh.append(row)
+        else:
+            updated.append(row)
+        if key in gained:
+            row.earlier = _earlier(row, now)
+            row.token, row.since = token, now
+        row.held_by, row.free_from, row.wanted_by = lease.watcher, lease.free_from, lease.wanted_by
+        row.together = lease.together
+    HostLease.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
+    if updated:
+        columns = {name: [getattr(row, name) for row in updated] for name in ("id", *_COLUMNS)}
+        columns["earlier"] = [json.dumps(row.earlier) for row in updated]
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE, columns)
+    return dict.fromkeys(gained, token)
+
+
+def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
+    """Tokens of leases that ended, the newest last, each with the moment at which another began."""
+    ended = {**row.earlier, row.token: now.isoformat()} if row.token else row.earlier
+    limit = now - EARLIER_KEPT
+    kept = [(token, end) for token, end in ended.items() if datetime.fromisoformat(end) > limit]
+    return dict(sorted(kept, key=lambda one: one[1])[-MOST_EARLIER:])
+
+
+def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> dict[str, Any]:
+    hosts = [
+        {"hostname": hostname, "port": key[1], "lease": token, "until": wire_time(shares.held[key])}
+        for key, (hostname, token) in held.items()
+    ]
+    if shares.ask_again is None:
+        return {"hosts": hosts}
+    seconds = round((shares.ask_again - now).total_seconds(), 3)
+    return {"hosts": hosts, "askAgainInSeconds": seconds}
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+def as_leased(*, group_id: str, report: Report) -> tuple[Report, Sequence[HostReport]]:
+    """The report of hosts that are its agent's to report, and what it measured of others while they were.
+
+    A host that another agent has by now is left out: only samples from before that count. So a report that
+    comes late leaves no gap, and nothing is stored twice, whatever an agent slept through. To be called when
+    the hosts of the report are locked: who gets a lease after that writes after that.
+    """
+    fenced = [one for one in report.hosts if one.lease is not None]
+    if not fenced:
+        return report, ()
+    rows = leases_named(group_id, {one.address.key for one in fenced})
+    over = {
+        one.address.key: end
+        for one in fenced
+        if (row := rows.get(one.address.key)) and (end := _end_of(str(one.lease), row))
+    }
+    if not over:
+        return report, ()
+    late = [_until(one, over[one.address.key]) for one in fenced if one.address.key in over]
+    return replace(report, hosts=[one for one in report.hosts if one.address.key not in over]), late
+
+
+def _end_of(token: str, row: HostLease) -> datetime | None:
+    """When another lease of the host began; None when this one is the newest."""
+    if token == row.token:
+        return None
+    end = row.earlier.get(token)
+    # Of a lease that is not known, what was measured before there was any.
+    return datetime.fromisoformat(end) if end else row.created
+
+
+def _until(report: HostReport, end: datetime) -> HostReport:
+    def before(samples: Samples) -> Samples:
+        kept = {metric: [one for one in taken if one[0] < end] for metric, taken in samples.items()}
+        return {metric: taken for metric, taken in kept.items() if taken}
+
+    databases = {name: before(samples) for name, samples in (report.databases or {}).items()}
+    return replace(report, samples=before(report.samples), databases=databases)

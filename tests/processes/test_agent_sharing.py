@@ -1,0 +1,227 @@
+"""Two agents of one project, real PostgreSQL servers and the real platform: each host is watched by one."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from opsapi.embedded.layout import Layout
+from tests.eventually import eventually
+from tests.integration.embedded.sql import ask
+from tests.processes.agent import Agent
+from tests.processes.conftest import Caller, make_first_user
+from tests.processes.platform import prepared_installation
+from tests.processes.postgresql import MONITOR, STRANGER, Server, separate_servers
+
+pytestmark = pytest.mark.processes
+
+INTERVAL, LEASE = timedelta(seconds=2), timedelta(seconds=5)
+ROLES = {"agent1": MONITOR, "agent2": STRANGER}
+"""Their roles tell who measured: only the first one may see the connections."""
+
+_SAMPLES = """
+SELECT coalesce(jsonb_agg(jsonb_build_array(
+           host.hostname || ':' || host.port, sample->>0, metrics ? 'CONNECTIONS'
+       ) ORDER BY sample->>0), '[]')::text
+  FROM automation_measurement JOIN automation_host AS host ON host.id = host_id,
+       jsonb_array_elements(metrics->'PG_XID_AGE') AS sample
+ WHERE host.group_id = '{group}'
+"""
+
+
+class Sample(NamedTuple):
+    """When something was measured, and by which agent."""
+
+    taken: datetime
+    agent: str
+
+
+class Site:
+    """A platform and a project with two agents, which watch two servers by two names each."""
+
+    def __init__(self, owner: Caller, watched: Sequence[Server], directory: Path) -> None:
+        """The agents are not started."""
+        self._owner, platform = owner, owner.platform
+        self.group: str = owner.post("/groups", {"name": directory.name})["id"]
+        key = owner.post(f"/groups/{self.group}/apiKeys", {"desc": "agents", "roles": ["GROUP_AGENT"]})
+        caller = owner.with_key(key)
+        self.addresses = {f"{name}:{one.port}" for one in watched for name in ("127.0.0.1", "localhost")}
+        self.agents = {}
+        for name, role in ROLES.items():
+            (directory / name).mkdir()
+            uris = [one.uri(role) for one in watched]
+            self.agents[name] = Agent(
+                directory / name,
+                URL=platform.base_url,
+                GROUP_ID=self.group,
+                PUBLIC_KEY=caller.public_key,
+                PRIVATE_KEY=caller.private_key,
+                POSTGRESQL=" ".join([*uris, *(uri.replace("@127.0.0.1:", "@localhost:") for uri in uris)]),
+                HOSTNAME=name,
+            )
+
+    def shown(self, name: str) -> Mapping[str, Any]:
+        """An agent as the API shows it."""
+        found: Mapping[str, Any] = self._owner.get(f"/groups/{self.group}/agents/MONITORING/{name}")
+        return found
+
+    def watched(self, name: str) -> set[str]:
+        """The hosts that an agent watches; none before its first report."""
+        known = self._owner.get(f"/groups/{self.group}/agents")["results"]
+        shown = [self.shown(one["hostname"]) for one in known if one["hostname"] == name]
+        return {host["hostnamePort"] for found in shown for host in found["hosts"]}
+
+    def wait_until_shared(self) -> None:
+        """Until each agent watches two hosts, and all are measured by who watches them."""
+        self.wait(lambda: {len(self.watched(name)) for name in ROLES} == {2}, "the hosts are shared")
+        for name in ROLES:
+            self.wait_until_measured(name, self.watched(name))
+
+    def wait_until_measured(self, name: str, hosts: set[str]) -> None:
+        """Until this agent was the last to measure all of these hosts."""
+
+        def is_measured() -> bool:
+            found = self.samples()
+            return all(host in found and found[host][-1].agent == name for host in hosts)
+
+        self.wait(is_measured, f"{name} measures {sorted(hosts)}")
+
+    def wait(self, condition: Callable[[], bool], message: str) -> None:
+        """Until it holds; or else the logs of the agents say why."""
+        try:
+            eventually(condition, message=message)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+
+    def samples(self) -> dict[str, list[Sample]]:
+        """What is stored, by host, in order of time."""
+        text = ask(Layout(self._owner.platform.data_dir), _SAMPLES.format(group=self.group))
+        found: dict[str, list[Sample]] = {}
+        for host, taken, is_first in json.loads(text):
+            agent = "agent1" if is_first else "agent2"
+            found.setdefault(host, []).append(Sample(datetime.fromisoformat(taken), agent))
+        return found
+
+    def turns(self) -> dict[str, list[str]]:
+        """Which agents measured each host, one after another; where two measure at a time these are many."""
+        return {
+            host: [agent for agent, _ in groupby(samples, lambda one: one.agent)]
+            for host, samples in self.samples().items()
+        }
+
+    def logs(self) -> str:
+        """What both agents wrote."""
+        return "\n".join(agent.log for agent in self.agents.values())
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Server, Server]]:
+    """The servers to watch."""
+    with separate_servers(18) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def owner() -> Iterator[Caller]:
+    """The first user of a platform."""
+    with prepared_installation() as platform:
+        platform.start()
+        yield make_first_user(platform)
+        platform.stop()
+
+
+@pytest.fixture
+def site(owner: Caller, pair: tuple[Server, Server], tmp_path: Path) -> Iterator[Site]:
+    """Both agents run and share the hosts."""
+    with ExitStack() as stack:
+        made = Site(owner, pair, tmp_path)
+        for agent in made.agents.values():
+            agent.start()
+            stack.callback(_end, agent)
+        made.wait_until_shared()
+        yield made
+
+
+def _end(agent: Agent) -> None:
+    if agent.process is not None and agent.process.poll() is None:
+        agent.process.kill()
+        agent.process.wait()
+
+
+def gaps(samples: Sequence[Sample]) -> list[timedelta]:
+    """The times between samples."""
+    return [later.taken - earlier.taken for earlier, later in pairwise(samples)]
+
+
+def with_part_again(site: Site, turns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
+    """These turns, when the second agent measured all hosts, and then the first one those it watches now."""
+    part = site.watched("agent1")
+    return {host: [*turns[host], "agent1"] if host in part else turns[host] for host in turns}
+
+
+def test_when_an_agent_is_killed_the_other_takes_over_within_a_lease_and_no_host_is_watched_by_both(
+    site: Site,
+) -> None:
+    lost, kept = site.watched("agent1"), site.watched("agent2")
+    assert lost | kept == site.addresses
+    assert lost.isdisjoint(kept)
+    victim = site.agents["agent1"].process
+    assert victim is not None
+    victim.kill()
+    victim.wait()
+    site.wait_until_measured("agent2", site.addresses)
+    assert site.watched("agent2") == site.addresses
+    found = site.samples()
+    turns = site.turns()
+    assert all(turns[host].count("agent1") == 1 for host in lost), turns
+    assert all(turns[host].count("agent2") == 1 for host in kept), turns
+    # Samples are of whole seconds. A busy machine delays rounds of the agent that lives as well.
+    slack = max(gap for host in kept for gap in gaps(found[host])) + timedelta(seconds=1)
+    assert all(gap <= LEASE + slack for host in lost for gap in gaps(found[host])), site.logs()
+
+
+def test_an_agent_that_sleeps_past_its_lease_tells_nothing_of_hosts_that_another_has(site: Site) -> None:
+    sleeper = site.agents["agent1"].process
+    assert sleeper is not None
+    sleeper.send_signal(signal.SIGSTOP)
+    try:
+        site.wait_until_measured("agent2", site.addresses)
+        before = site.turns()
+    finally:
+        sleeper.send_signal(signal.SIGCONT)
+    site.wait_until_shared()
+    assert site.turns() == with_part_again(site, before)
+
+
+def test_an_agent_that_stops_gives_its_hosts_back_and_has_a_part_again_when_it_starts(site: Site) -> None:
+    stopped = site.agents["agent1"]
+    assert stopped.stop() == 0
+    assert site.watched("agent1") == set()  # at once: nobody waits for the end of its lease
+    site.wait_until_measured("agent2", site.addresses)
+    before = site.turns()
+    stopped.start()
+    site.wait_until_shared()
+    assert site.turns() == with_part_again(site, before)
+    assert not list(stopped.spool.glob("*.json"))
+
+
+def test_an_agent_is_shown_with_what_its_role_may_not_see(site: Site) -> None:
+    shown = {name: site.shown(name) for name in ROLES}
+    states = {
+        name: {
+            (metric["metricName"], metric["stateName"], metric.get("roleName"))
+            for one in found["metricSets"]
+            for metric in one["metrics"]
+        }
+        for name, found in shown.items()
+    }
+    assert ("CONNECTIONS", "REPORTED", None) in states["agent1"]
+    assert ("CONNECTIONS", "REFUSED", "pg_monitor") in states["agent2"]
+    assert ("PG_XID_AGE", "REPORTED", None) in states["agent2"]
+    assert not any(state == "REFUSED" for _, state, _ in states["agent1"])
