@@ -2,8 +2,6 @@
 
 from enum import StrEnum
 
-from integrations.choices import ChannelType
-
 
 class AlertStatus(StrEnum):
     """An alert's state."""
@@ -63,25 +61,11 @@ class WaitReason(StrEnum):
     ACKNOWLEDGED = "the alert is acknowledged"
 
 
-class ConfigNotificationType(StrEnum):
-    """Kinds of notification that a configuration can have."""
+class PeopleType(StrEnum):
+    """Types of notifications to people; the other types are the channels."""
 
     ADMIN = "ADMIN"
     GROUP = "GROUP"
     ORG = "ORG"
     USER = "USER"
     TEAM = "TEAM"
-    EMAIL = "EMAIL"
-    SMS = "SMS"
-    PAGER_SERVICE = "PAGER_SERVICE"
-    CHAT_SERVICE = "CHAT_SERVICE"
-    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
-    METRICS_SERVICE = "METRICS_SERVICE"
-    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
-    ON_CALL_SERVICE = "ON_CALL_SERVICE"
-    WEBHOOK = "WEBHOOK"
-    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
-
-
-ADDRESSED = frozenset({ChannelType.EMAIL, ChannelType.SMS})
-"""Channels to an address, which is no secret: the log has it whole, and the end goes where the rest went."""

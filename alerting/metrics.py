@@ -10,7 +10,7 @@ from alerting.choices import ACTIVE, AlertStatus, DestinationState, Notification
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
 from alerting.selectors.workers import workers_seen
-from integrations.choices import ChannelType
+from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
 
@@ -85,10 +85,10 @@ def _queue(now: datetime) -> Iterator[Metric]:
     yield _DUE.of(sum(row["due_count"] for row in counted.values()))
     yield _OLDEST.of(max((_age(row["due_since"], now) for row in counted.values()), default=0.0))
     waiting, oldest = _WAITING.family(), _OLDEST_WAITING.family()
-    for channel in ChannelType:
-        row = counted.get(channel.value)
-        waiting.add_metric([channel.value], row["waiting_count"] if row else 0)
-        oldest.add_metric([channel.value], _age(row["waiting_since"], now) if row else 0)
+    for channel in CHANNELS:
+        row = counted.get(channel)
+        waiting.add_metric([channel], row["waiting_count"] if row else 0)
+        oldest.add_metric([channel], _age(row["waiting_since"], now) if row else 0)
     yield waiting
     yield oldest
 

@@ -17,10 +17,11 @@ from alerting.rules.observations import (
 )
 from alerting.selectors.scopes import is_concerned
 from automation.choices import AgentType
-from automation.models import Agent, Host, Measurement
-from automation.reports import Address
+from automation.models import Agent, Host
+from automation.reports import Address, Samples
 from automation.selectors.agents import agent_state, known_agents
-from automation.selectors.hosts import host_state, newest_measurements
+from automation.selectors.hosts import host_state
+from automation.selectors.measurements import Measured, measurements_of_reports, newest_measurements
 from automation.selectors.replica_sets import replica_set_state, replica_sets_there
 from events.choices import SignalKind
 from events.models import Signal
@@ -28,7 +29,6 @@ from events.types import EventType, Target
 from opsapi.fields import Among
 
 Payload = Mapping[str, Any]
-Samples = Mapping[str, Sequence[float]]
 
 
 def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
@@ -55,7 +55,7 @@ class _Known:
 
     hosts: Mapping[str, tuple[str, int]]
     agents: Set[tuple[str, str]]
-    measured: Mapping[int, Measurement]
+    measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
         """Not one deleted or moved since then: nothing would end an alert about it."""
@@ -72,16 +72,16 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
     ]
     about_agents = [one for one in events if _names_agent(one)]
     host_ids = {one["hostId"] for one in (*states, *events) if one.get("hostId") is not None}
-    measurements = {state["measurementId"] for state in states if state["measurementId"] is not None}
-    if not measurements or not _metrics_matter(group_id):
-        measurements = set()
+    measured = {
+        (state["hostId"], state["measurementId"]) for state in states if state["measurementId"] is not None
+    }
     hosts = (
         Host.objects.filter(Among("id", host_ids)).values_list("id", "hostname", "port") if host_ids else ()
     )
     return _Known(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
         agents=known_agents(group_id, {_agent_of(one) for one in about_agents}),
-        measured=Measurement.objects.in_bulk(measurements) if measurements else {},
+        measured=measurements_of_reports(measured) if measured and _metrics_matter(group_id) else {},
     )
 
 
@@ -110,7 +110,9 @@ def _is_gone(payload: Payload, known: _Known) -> bool:
 
 def _of_report(payload: Payload, known: _Known) -> list[Observation]:
     states = [state for state in payload["hosts"] if known.has_host(state)]
-    seen = _of_states((state, known.measured.get(state["measurementId"])) for state in states)
+    seen = _of_states(
+        (state, known.measured.get((state["hostId"], state["measurementId"]))) for state in states
+    )
     # Signals written by an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
@@ -125,7 +127,7 @@ def _of_fleet(group_id: str) -> list[Observation]:
     newest = newest_measurements(host.id for host in hosts)
     agents = Agent.objects.filter(group_id=group_id).order_by("id")
     return [
-        *_of_states((host_state(host), newest.get(host.id)) for host in hosts),
+        *_of_states((host_state(host), _samples_of(newest.get(host.id))) for host in hosts),
         *_of_each(of_agent, map(agent_state, agents)),
         *_of_each(of_replica_set, map(replica_set_state, replica_sets_there(group_id))),
         *_of_people(group_id),
@@ -146,11 +148,13 @@ def _of_each(
     return [one for state in states for one in say(state)]
 
 
-def _of_states(states: Iterable[tuple[Mapping[str, Any], Measurement | None]]) -> list[Observation]:
-    return [one for state, measured in states for one in of_host(state, _samples(measured))]
+def _of_states(states: Iterable[tuple[Mapping[str, Any], Samples | None]]) -> list[Observation]:
+    return [one for state, samples in states for one in of_host(state, _numbers(samples or {}))]
 
 
-def _samples(measured: Measurement | None) -> Samples:
-    if measured is None:
-        return {}
-    return {metric: [number for _, number in taken] for metric, taken in measured.metrics.items()}
+def _samples_of(measured: Measured | None) -> Samples | None:
+    return measured.samples if measured else None
+
+
+def _numbers(samples: Samples) -> Mapping[str, Sequence[float]]:
+    return {metric.value: [number for _, number in taken] for metric, taken in samples.items()}

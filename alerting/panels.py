@@ -16,7 +16,7 @@ from alerting.models import (
     Notification,
     WorkerHeartbeat,
 )
-from alerting.rules.recipients import recipient_words
+from alerting.notification_types.sentences import recipient_words
 from alerting.rules.wording import target_words
 from alerting.selectors.alert_search import Age
 from alerting.selectors.destinations import destinations_failing

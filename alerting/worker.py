@@ -27,8 +27,10 @@ from alerting.services.retention import alerts_trim, events_trim, failed_signals
 from alerting.services.second_factors import second_factors_sweep
 from alerting.services.settings import removed_settings_purge
 from alerting.services.workers import worker_seen
+from automation.services.days import days_prepare
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
+from automation.services.old_measurements import old_measurements_move
 from automation.services.repeats import report_answers_trim
 from automation.services.silence import silence_sweep
 from events.choices import Work
@@ -236,6 +238,7 @@ def _keep_house() -> bool:
     traces_trim(now=now)
     deleted_config_secrets_purge(now=now)
     destinations_trim(now=now)
+    days_prepare(now=now)
     return (
         deleted_project_purge(now=now)
         or deleted_host_purge()
@@ -245,6 +248,7 @@ def _keep_house() -> bool:
         or alerts_trim(now=now)
         or events_trim(now=now)
         or failed_signals_trim(now=now)
+        or old_measurements_move() > 0
     )
 
 

@@ -14,7 +14,9 @@ class AutomationConfig(AppConfig):
     root_links = {"metricNames": "/metricNames"}
 
     def ready(self) -> None:
-        """Panels need the models, which are there only now."""
+        """Panels and metrics need the models, which are there only now."""
         from automation.panels import fleet_parts  # noqa: PLC0415 - see above
+        from automation.platform_metrics import fleet_metrics  # noqa: PLC0415
 
+        self.metrics = [fleet_metrics]
         self.overview = [fleet_parts]

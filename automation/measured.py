@@ -10,7 +10,7 @@ from automation.measurement_query import SeriesQuery
 from automation.metrics import Metric, base_unit
 from automation.models import Host
 from automation.quantities import best_unit, quantity_of, unit_words
-from automation.selectors.hosts import newest_measurements
+from automation.selectors.measurements import newest_measurements
 from automation.series import measured_series
 from automation.units import convert
 from opsapi.clock import parse_time
@@ -46,19 +46,18 @@ class Measured:
 def measured_of(host: Host, wanted: str, *, now: datetime) -> Measured:
     """The measurements of a host; `wanted` names the metric that is plotted, or else the first there is."""
     last = newest_measurements([host.id]).get(host.id)
-    taken = {Metric(name): samples for name, samples in (last.metrics if last else {}).items() if samples}
+    taken = last.samples if last else {}
     last_of = {metric: taken[metric][-1][1] for metric in Metric if metric in taken}
     newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
     metric = _chosen(wanted, [one.metric for one in newest])
-    if metric is None:
-        why = "Its newest report measured nothing." if last else "Nothing has been measured on it yet."
-        return Measured(newest, None, None, why)
+    if last is None or metric is None:
+        return Measured(newest, None, None, "Nothing has been measured on it yet.")
     points = _points(host, metric, now)
     if not points:
         words = f"{metric} was not measured in the last day."
-        return Measured(newest, metric, None, words, last.reported if last else None)
+        return Measured(newest, metric, None, words, last.at.reported)
     plot, words = _plot(metric, points, now), _told(metric, points)
-    return Measured(newest, metric, plot, words, last.reported if last else None)
+    return Measured(newest, metric, plot, words, last.at.reported)
 
 
 def _chosen(wanted: str, there: Sequence[Metric]) -> Metric | None:

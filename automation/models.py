@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Lower
@@ -189,6 +190,54 @@ class Agent(models.Model):
         return f"{self.agent_type} {self.hostname}"
 
 
+class Source(models.Model):
+    """What readings are of, under a short number: a host, or one of its databases.
+
+    Added by who has locked the host. That of a database stays while it has readings, whatever the host's list
+    says by then.
+    """
+
+    # Four bytes: it stands in each row of readings.
+    id = models.AutoField(primary_key=True)
+    # No index of its own: that of the constraint begins with the host.
+    host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="sources", db_index=False)
+    database = models.CharField(max_length=200, default="", help_text="Empty: the host itself.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="source_once", fields=["host", "database"])]
+
+    def __str__(self) -> str:
+        return f"{self.host_id} {self.database}".rstrip()
+
+
+class Reading(models.Model):
+    """What one report measured of one source at one moment.
+
+    The table is partitioned by the day (UTC) of `reported`; `automation/services/days.py` makes and drops the
+    partitions. There are no constraints: `report` tells apart the reports of one microsecond, and rows that
+    are alike are two measurements. In this order the columns leave no gap.
+    """
+
+    pk = models.CompositePrimaryKey("source", "reported", "report", "age")
+    source = models.ForeignKey(
+        Source, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="readings"
+    )
+    reported = models.DateTimeField()
+    report = models.SmallIntegerField()
+    age = models.SmallIntegerField(
+        help_text="Seconds from the measurement to `reported`, fractions of both cut."
+    )
+    # By the number of the metric (automation/metric_numbers.py), in its base unit.
+    numbers = ArrayField(models.FloatField(null=True))
+
+    class Meta:
+        # The readings of a source in a range of time, newest first.
+        indexes = [models.Index(fields=["source", "reported"], name="reading_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {time_words(self.reported)}"
+
+
 class Watcher(models.Model):
     """An agent that shares hosts with others, as it asked last; two of one hostname differ by their instance.
 
@@ -254,10 +303,10 @@ class HostLease(models.Model):
 
 
 class Measurement(models.Model):
-    """What one report measured on one host: one row, never one per metric.
+    """What one report measured on one host, as earlier versions stored it: becomes rows of `Reading`.
 
     `metrics` is metric → samples as [ISO time, number] in the metric's base unit; `databases` the
-    same below each database's name.
+    same below each database's name. `automation/old_measurements.py` is what still reads it.
     """
 
     id = models.BigAutoField(primary_key=True)

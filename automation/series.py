@@ -2,37 +2,54 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
 
+from automation.days import READINGS
 from automation.durations import span_of
 from automation.measurement_query import SeriesQuery
+from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
+from automation.old_measurements import OLD_SAMPLES_OF_DATABASE, OLD_SAMPLES_OF_HOST
 
-# Samples may be an hour older and five minutes newer than the report they came with (decisions 8). The
-# mean is taken of numerics: the sum of two great doubles may be none. Times are formatted here: per value
-# far cheaper than in Python.
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+_OLDEST = timedelta(hours=1, seconds=1)
+_NEWEST = timedelta(minutes=5)
+"""So much older and newer than the report that they came with samples may be (decisions 8)."""
+
+_SAMPLES = f"""
+SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * interval '1 second',
+       reading.numbers[wanted.number]
+  FROM automation_source AS source
+  JOIN {READINGS} AS reading ON reading.source_id = source.id
+ CROSS JOIN unnest(%(metrics)s::text[], %(numbers)s::int[]) AS wanted (metric, number)
+ WHERE source.host_id = %(host)s AND source.database = {{database}}
+   AND reading.reported >= %(since)s AND reading.reported < %(until)s
+   AND reading.numbers[wanted.number] IS NOT NULL
+ UNION ALL {{old}}
+"""  # noqa: S608 - made of our own names
+SAMPLES_OF_HOST = _SAMPLES.format(database="''", old=OLD_SAMPLES_OF_HOST)
+"""Metric, moment and number of each sample of a host; its parameters are `sample_parameters`."""
+_SAMPLES_OF_DATABASE = _SAMPLES.format(database="%(database)s", old=OLD_SAMPLES_OF_DATABASE)
+
+# The mean is taken of numerics: the sum of two great doubles may be none. A mean that is nearer to 0 than any
+# double is 0. Times are formatted here: per value far cheaper than in Python.
 _SERIES = """
-SELECT metric, to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), mean
-  FROM (SELECT measured.metric, date_bin(%(span)s, taken.moment, '2000-01-01T00:00:00Z') AS bucket,
-               avg(taken.number)::float8 AS mean
-          FROM automation_measurement AS report
-         CROSS JOIN LATERAL jsonb_each({samples}) AS measured (metric, samples)
-         CROSS JOIN LATERAL jsonb_array_elements(measured.samples) AS one (sample)
-         CROSS JOIN LATERAL (SELECT (one.sample ->> 0)::timestamptz, (one.sample -> 1)::numeric)
-               AS taken (moment, number)
-         WHERE report.host_id = %(host)s
-           AND report.reported >= %(start)s::timestamptz - interval '5 minutes'
-           AND report.reported < %(end)s::timestamptz + interval '1 hour 1 second'
-           AND measured.metric = ANY(%(metrics)s)
-           AND taken.moment >= %(start)s::timestamptz
-           AND taken.moment < date_trunc('second', %(end)s::timestamptz) + interval '1 second'
-         GROUP BY measured.metric, bucket) AS series
+SELECT metric, to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+       CASE WHEN abs(mean) < 2.5e-324 THEN 0 ELSE mean::float8 END
+  FROM (SELECT metric, date_bin(%(span)s, moment, '2000-01-01T00:00:00Z') AS bucket,
+               avg(number::text::numeric) AS mean
+          FROM ({samples}) AS taken (metric, moment, number)
+         WHERE moment >= %(start)s::timestamptz
+           AND moment < date_trunc('second', %(end)s::timestamptz) + interval '1 second'
+         GROUP BY metric, bucket) AS series
  ORDER BY metric, bucket
 """
-_OF_HOST = _SERIES.format(samples="report.metrics")
-_OF_DATABASE = _SERIES.format(samples="report.databases -> %(database)s::text")
+_OF_HOST = _SERIES.format(samples=SAMPLES_OF_HOST)
+_OF_DATABASE = _SERIES.format(samples=_SAMPLES_OF_DATABASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +66,12 @@ def measured_series(host_id: str, query: SeriesQuery, *, database: str | None = 
     Those asked for by name are there even when nothing was measured.
     """
     wanted = query.metrics or list(Metric)
-    parameters: dict[str, Any] = {
-        "host": host_id,
+    parameters = {
+        **sample_parameters(host_id, wanted, query.start, query.end),
         "database": database,
         "span": span_of(query.granularity),
         "start": query.start,
         "end": query.end,
-        "metrics": [metric.value for metric in wanted],
     }
     series = {metric.value: Series(metric) for metric in wanted}
     with connection.cursor() as cursor:
@@ -63,3 +79,19 @@ def measured_series(host_id: str, query: SeriesQuery, *, database: str | None = 
         for metric, bucket, mean in cursor.fetchall():
             series[metric].points.append((bucket, mean))
     return [one for one in series.values() if one.points or query.metrics]
+
+
+def sample_parameters(
+    host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime
+) -> dict[str, Any]:
+    """Which samples are read: those of the reports that may hold any from `start` to `end`.
+
+    The bounds are plain times, so that PostgreSQL opens no partition of another day.
+    """
+    return {
+        "host": host_id,
+        "metrics": [metric.value for metric in metrics],
+        "numbers": [NUMBERS[metric] for metric in metrics],
+        "since": start - min(_NEWEST, start - _FIRST_MOMENT),
+        "until": end + min(_OLDEST, _LAST_MOMENT - end),
+    }

@@ -1,27 +1,25 @@
 """Integrations in the console."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from integrations.choices import IntegrationType
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
-from integrations.labels import SERVICES
 from integrations.models import Integration
-from integrations.selectors import integration_facts
 from integrations.services.integrations import integration_create, integration_delete, integration_put
+from integrations.types import INTEGRATION_TYPES
 from integrations.views.integrations import IntegrationViewSet
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import project
-from opsapi.console.filters import RelatedFilter
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 
-def _make(call: Call) -> Outcome:
+def _create(call: Call) -> Outcome:
     values = call.values
     integration_create(
         group_id=values["group_id"],
@@ -30,31 +28,41 @@ def _make(call: Call) -> Outcome:
         actor=call.actor,
         now=call.now,
     )
-    made = Integration.objects.get(group_id=values["group_id"], type=values["type"].value)
-    return Outcome(row=made)
+    created = Integration.objects.get(group_id=values["group_id"], type=values["type"])
+    return Outcome(row=created)
 
 
 def _change(call: Call) -> None:
-    integration_type = IntegrationType(call.row.type)
     integration_put(
         group_id=call.row.group_id,
-        integration_type=integration_type,
-        read=partial(read_integration, integration_type, call.values),
+        integration_type=call.row.type,
+        read=partial(read_integration, call.row.type, call.values),
         actor=call.actor,
         now=call.now,
     )
 
 
 def _delete(call: Call) -> None:
-    integration_type = IntegrationType(call.row.type)
     integration_delete(
-        group_id=call.row.group_id, integration_type=integration_type, actor=call.actor, now=call.now
+        group_id=call.row.group_id, integration_type=call.row.type, actor=call.actor, now=call.now
     )
+
+
+class ServiceFilter(ChoiceFilter):
+    """By the service."""
+
+    title = "service"
+    parameter_name = "type__exact"
+    offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())
+
+    def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """Integrations with the service."""
+        return rows.filter(type=value)
 
 
 @admin.register(Integration)
 class IntegrationAdmin(ConsoleAdmin):
-    """Integrations of all projects; secrets stand redacted among the fields."""
+    """Integrations of all projects; secrets are shown redacted."""
 
     section = Section.ALERTING
     icon = "extension"
@@ -62,9 +70,10 @@ class IntegrationAdmin(ConsoleAdmin):
     group_path = "group_id"
     add_action = Action(
         label="New integration",
-        done="Made",
-        text="Of each type a project has one. Notifications that name no credentials take them from it.",
-        run=_make,
+        done="Created",
+        text="A project has one integration of each type. Notifications without credentials use those of the "
+        "integration.",
+        run=_create,
         access=IntegrationViewSet.access["create"],
         form=NewIntegrationForm,
     )
@@ -80,7 +89,7 @@ class IntegrationAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Its secrets go with it. Notifications that took their credentials from it will fail.",
+            text="Its secrets are deleted too. Notifications that use its credentials will fail.",
             run=_delete,
             access=IntegrationViewSet.access["destroy"],
             icon="delete",
@@ -88,24 +97,26 @@ class IntegrationAdmin(ConsoleAdmin):
         ),
     }
     list_display = ["service", project, "created", "updated"]
-    list_filter = ["type", ("group", RelatedFilter)]
+    list_filter = [ServiceFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "id__exact", "group__id__exact"]
-    search_help_text = "Part of a project's name, or a whole id of a project or an integration."
+    search_help_text = "Part of a project's name, or the whole ID of a project or an integration."
     ordering = ["group__name", "created", "id"]
     fields = ["service", "type", "group", "settings", "id", "created", "updated"]
-    empty_text = "No integration yet. With one the alerts of a project reach a pager, a chat or a webhook."
+    empty_text = (
+        "No integrations yet. Create one to send the alerts of a project to Slack, PagerDuty and others."
+    )
 
     @admin.display(description="service", ordering="type")
     def service(self, integration: Integration) -> str:
         """The service people know."""
-        return SERVICES[integration.type]
+        return INTEGRATION_TYPES[integration.type].label
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:
-        """Its fields as answers of the API show them."""
-        row = {"type": integration.type, "fields": integration.fields}
-        facts: Mapping[str, Any] = integration_facts(row)
-        words = {True: "yes", False: "no"}
-        shown = [(name, words.get(value, value)) for name, value in facts.items() if name != "type"]
-        return format_html_join("", "<div><strong>{}</strong> {}</div>", shown)
+        """Its fields, secrets redacted."""
+        stored, words = integration.fields, {True: "yes", False: "no"}
+        kind = INTEGRATION_TYPES[integration.type]
+        shown = [(one.label, stored[one.name]) for one in kind.fields if one.name in stored]
+        rows = [(label, words.get(value, value)) for label, value in shown]
+        return format_html_join("", "<div><strong>{}</strong> {}</div>", rows)

@@ -13,9 +13,9 @@ from rest_framework.request import Request
 
 from accesslist.authentication import DigestAuthentication, refused
 from accesslist.metrics import FailedAuthentication
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.principal import ScraperPrincipal
+from integrations.scraper import SCRAPER
 from integrations.selectors import integration_values, live_integration
 from opsapi import clock
 from opsapi.api.addresses import client_address
@@ -68,7 +68,7 @@ def _scraper(group_id: str | None) -> Integration | None:
     """The enabled SCRAPER integration of the path's project."""
     if group_id is None or not is_id(group_id):
         return None
-    found = live_integration(group_id, IntegrationType.SCRAPER)
+    found = live_integration(group_id, SCRAPER.type)
     return found if found and found.fields["enabled"] else None
 
 

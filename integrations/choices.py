@@ -1,35 +1,10 @@
-"""Closed sets of the outside; the values are the wire values."""
+"""Closed sets of the outside, whose values are the wire values; and the name of a channel."""
 
 from enum import StrEnum
+from typing import NewType
 
-
-class ChannelType(StrEnum):
-    """The ways a notification can leave (decisions 5 "notifications.typeName", less the groups of people)."""
-
-    EMAIL = "EMAIL"
-    SMS = "SMS"
-    PAGER_SERVICE = "PAGER_SERVICE"
-    CHAT_SERVICE = "CHAT_SERVICE"
-    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
-    METRICS_SERVICE = "METRICS_SERVICE"
-    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
-    ON_CALL_SERVICE = "ON_CALL_SERVICE"
-    WEBHOOK = "WEBHOOK"
-    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
-
-
-class IntegrationType(StrEnum):
-    """The kinds of outside services a project can be integrated with (decisions 7)."""
-
-    PAGER_SERVICE = "PAGER_SERVICE"
-    CHAT_SERVICE = "CHAT_SERVICE"
-    METRICS_SERVICE = "METRICS_SERVICE"
-    GROUP_CHAT_SERVICE = "GROUP_CHAT_SERVICE"
-    OPS_ALERT_SERVICE = "OPS_ALERT_SERVICE"
-    ON_CALL_SERVICE = "ON_CALL_SERVICE"
-    WEBHOOK = "WEBHOOK"
-    TEAM_CHAT_SERVICE = "TEAM_CHAT_SERVICE"
-    SCRAPER = "SCRAPER"
+ChannelType = NewType("ChannelType", str)
+"""The wire name of a channel: a key of `integrations.channels.CHANNELS`."""
 
 
 class Region(StrEnum):
@@ -40,7 +15,7 @@ class Region(StrEnum):
 
 
 class MessageKind(StrEnum):
-    """What a message tells; the values stand in `X-Ops-Event` (decisions 7)."""
+    """What a message says; the values are those of the header `X-Ops-Event`."""
 
     OPEN = "alert.open"
     UPDATE = "alert.update"
@@ -51,13 +26,13 @@ class MessageKind(StrEnum):
 
 
 TELLING = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
-"""They say that an alert is open; whoever was told one of them is told of its end."""
+"""They say that an alert is open; whoever was notified by one of them is notified of its end."""
 ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
-"""They are told to those who were told, whatever became of the configuration."""
+"""They go to whoever was notified before, whatever became of the configuration."""
 
 
 class SecretKind(StrEnum):
-    """How a config field looks on the way out (decisions 5 "redaction")."""
+    """How a field is redacted on the way out."""
 
     PLAIN = "plain"
     TOKEN = "token"  # noqa: S105 - the name of a kind, not a token
@@ -66,12 +41,12 @@ class SecretKind(StrEnum):
 
 
 class Fault(StrEnum):
-    """Where an attempt failed, which decides what else waits for it (delivery, "destinations")."""
+    """Where an attempt failed, which decides what else waits (delivery, "destinations")."""
 
     MESSAGE = "message"
-    """The receiver refused this one message, or it could not be made: other messages may fare better."""
+    """The receiver refused this message, or it could not be built: other messages may be delivered."""
     DESTINATION = "destination"
-    """The receiver was reached and did not take it: its other messages wait."""
+    """The receiver was reached and did not accept the message: its other messages wait."""
     HOST = "host"
     """No connection could be made: messages to every destination on that host wait."""
 

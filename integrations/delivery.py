@@ -42,8 +42,8 @@ def deliver(
     failure = _attempt(channel_type, config, message, now)
     seconds = time.monotonic() - started
     outcome = _outcome(failure, round(seconds * 1000))
-    _ATTEMPTS.labels(channel_type.value, outcome.status.value).inc()
-    _SECONDS.labels(channel_type.value).observe(seconds)
+    _ATTEMPTS.labels(channel_type, outcome.status.value).inc()
+    _SECONDS.labels(channel_type).observe(seconds)
     return outcome
 
 

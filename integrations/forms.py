@@ -1,7 +1,7 @@
-"""The forms that make and change an integration: the fields of its type, as the registry declares them.
+"""The forms that create and change an integration: the fields of its type, as the registry declares them.
 
-What is typed is checked by the API's own document. A secret is never shown: on changing, a field that
-stays empty keeps what is stored.
+The API's own document checks what is typed. A secret is never shown: in a change, an empty field keeps the
+stored secret.
 """
 
 from collections.abc import Mapping
@@ -11,34 +11,33 @@ from django import forms
 from rest_framework import serializers
 
 from accesslist.forms import InProjectForm
-from integrations.choices import IntegrationType, SecretKind
-from integrations.labels import LABELS, SERVICES
+from integrations.choices import SecretKind
+from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
-from integrations.types.base import IntegrationField, IntegrationKind
 from opsapi.console.fields import CLEAR, SecretField
 from opsapi.console.forms import ConsoleForm, themed
 from opsapi.roles import Scope
 
 _ASKED_FOR = "asked_for"
-_TYPES = [(one.value, SERVICES[one.value]) for one in IntegrationType]
+_TYPES = [(name, kind.label) for name, kind in INTEGRATION_TYPES.items()]
 
 
 class _TypedForm(ConsoleForm):
     """A form with the fields of one type."""
 
-    def add_fields(self, kind: IntegrationKind, stored: Mapping[str, Any]) -> None:
-        """The fields of the type; `stored` is what is there of it, secrets redacted."""
+    def add_fields(self, kind: FieldSet, stored: Mapping[str, Any]) -> None:
+        """Add the fields of the type; `stored` are the stored values, secrets redacted."""
         for field in kind.fields:
-            asked = _form_field(field, stored.get(field.name))
+            asked = _form_field(field, kind, stored.get(field.name))
             self.fields[field.name] = asked
             if isinstance(asked, SecretField) and field.name in stored and not field.form.required:
                 self.fields[field.name + CLEAR] = asked.removal()
         for shown in self.fields.values():
             themed(shown)
 
-    def body_of(self, kind: IntegrationKind, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
         """The document as a client would send it: secrets that stay, redacted."""
         typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
         kept = {name: stored[name] for name in kind.secret_fields if name in stored and self._stays(name)}
@@ -49,7 +48,7 @@ class _TypedForm(ConsoleForm):
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):
-    """To make one: which type and where, then the fields of that type."""
+    """Creates an integration: asks for its project and type, then for the fields of that type."""
 
     from_address = frozenset({"group", "type"})
 
@@ -61,11 +60,11 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
             # Its fields were not shown yet: the answer to this page is the page with them.
             initial, data = data.dict(), None
         super().__init__(data, **{**options, "initial": initial})
-        self.kind = _kind_of((initial if data is None else data).get("type"))
+        self.kind = INTEGRATION_TYPES.get((initial if data is None else data).get("type", ""))
         if self.kind:
-            asked_for = forms.CharField(widget=forms.HiddenInput, initial=self.kind.type.value)
+            asked_for = forms.CharField(widget=forms.HiddenInput, initial=self.kind.type)
             self.fields[_ASKED_FOR] = asked_for
-            self.initial[_ASKED_FOR] = self.kind.type.value
+            self.initial[_ASKED_FOR] = self.kind.type
             self.add_fields(self.kind, {})
 
     def scope(self) -> Scope:
@@ -75,7 +74,7 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
     @property
     def values(self) -> Mapping[str, Any]:
         """The project, the type, and the values of its document."""
-        kind = INTEGRATION_TYPES[IntegrationType(self.cleaned_data["type"])]
+        kind = INTEGRATION_TYPES[self.cleaned_data["type"]]
         return {
             "group_id": self.cleaned_data["group"].id,
             "type": kind.type,
@@ -84,22 +83,20 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
 
 
 class IntegrationForm(_TypedForm):
-    """To change one."""
+    """Changes an integration."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.kind = INTEGRATION_TYPES[IntegrationType(self.row.type)]
+        self.kind = INTEGRATION_TYPES[self.row.type]
         self.add_fields(self.kind, self.row.fields)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The document as it is sent; it is read once nobody else writes the integration."""
+        """The document as it is sent; it is checked once the integration is locked."""
         return self.body_of(self.kind, self.row.fields)
 
 
-def read_integration(
-    integration_type: IntegrationType, body: Mapping[str, Any], secrets: Secrets
-) -> Mapping[str, Any]:
+def read_integration(integration_type: str, body: Mapping[str, Any], secrets: Secrets) -> Mapping[str, Any]:
     """The checked values of a document, given the stored secrets.
 
     Raises:
@@ -108,25 +105,21 @@ def read_integration(
     return IntegrationDocument(context={"type": integration_type, "secrets": secrets}).read(body)
 
 
-def _kind_of(name: Any) -> IntegrationKind | None:
-    return next((kind for kind in INTEGRATION_TYPES.values() if kind.type.value == name), None)
-
-
-def _form_field(field: IntegrationField, stored: Any) -> forms.Field:
-    """How people type it: `stored` is what stands there now, redacted where it is secret."""
-    form, label = field.form, LABELS[field.name]
+def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
+    """The console's form field; `stored` is the stored value, redacted where it is secret."""
+    form, label = field.form, field.label
     if field.secret is not SecretKind.PLAIN:
-        return _secret(field, label, stored)
+        return SecretField(required=form.required, label=label, stored=stored, note=_note(field, kind))
     default = None if form.default is serializers.empty else form.default
     initial = default if stored is None else stored
     if isinstance(form, serializers.BooleanField):
         return forms.BooleanField(required=False, label=label, initial=initial)
     if isinstance(form, serializers.ChoiceField):
-        choices = [(one, one) for one in form.choices]
+        choices = [(choice, choice) for choice in form.choices]
         return forms.ChoiceField(choices=choices, required=form.required, label=label, initial=initial)
     return forms.CharField(required=form.required, label=label, initial=initial)
 
 
-def _secret(field: IntegrationField, label: str, stored: Any) -> SecretField:
-    note = f" With another {LABELS[field.goes_with]} it has to be typed anew." if field.goes_with else ""
-    return SecretField(required=field.form.required, label=label, stored=stored, note=note)
+def _note(field: Field, kind: FieldSet) -> str:
+    url = next((other.label for other in kind.fields if other.name == field.goes_with), None)
+    return f" If you change the {url}, type it again." if url else ""

@@ -1,4 +1,4 @@
-"""What is told to the outside: one frozen message, the same for every channel. Pure."""
+"""What channels send: one frozen message, the same for every channel. Pure."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ _LABELS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "OPEN",
     MessageKind.UPDATE: "STILL OPEN",
     MessageKind.ACKNOWLEDGE: "ACKNOWLEDGED",
-    MessageKind.CLOSE: "RESOLVED",
+    MessageKind.CLOSE: "CLOSED",
     MessageKind.CANCEL: "CANCELLED",
     MessageKind.INFORM: "EVENT",
 }
@@ -19,11 +19,11 @@ _STATES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "Open",
     MessageKind.UPDATE: "Still open",
     MessageKind.ACKNOWLEDGE: "Acknowledged",
-    MessageKind.CLOSE: "Resolved",
+    MessageKind.CLOSE: "Closed",
     MessageKind.CANCEL: "Cancelled",
-    MessageKind.INFORM: "One-time event: nothing to resolve",
+    MessageKind.INFORM: "One-time event: no alert is open",
 }
-_TEST_STATE = "Test: nothing happened, no action is needed"
+_TEST_STATE = "Test: nothing happened, and there is nothing to do"
 _NAME_LIMIT = 120
 _FACT_LIMIT = 300
 # Control, format, surrogate, private and unassigned characters, line and paragraph separators.
@@ -32,13 +32,13 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message to one receiver. Channels know of alerts only what stands here.
+    """One message to one receiver: all that channels know of an alert or an event.
 
-    `delivery_id` is the same on every retry; `thread_key` the same for all messages of one alert.
+    `delivery_id` is the same on every retry; `thread_key` is the same for all messages of one alert.
     `document` is the alert or event document as the API shows it; the rest is for people to read:
-    `headline` says what happened, `target` on what, `known` everything else, label → text. `link` opens the
+    `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
-    `is_test`: nothing happened, somebody tries whether messages arrive.
+    `is_test`: nothing happened; somebody checks whether messages arrive.
     """
 
     delivery_id: str
@@ -72,7 +72,7 @@ class Message:
 
     @property
     def where(self) -> str:
-        """On what: `db1.example.com:27017 (project payments)`."""
+        """Where: `db1.example.com:27017 (project payments)`."""
         project = f"(project {printable(self.project_name)})" if self.project_name else ""
         return f"{printable(self.target or '')} {project}".strip()
 
@@ -84,7 +84,7 @@ class Message:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a person wants to know, label → one printable line; without those that have no value."""
+        """What a person wants to know, label → one printable line; without facts that have no value."""
         facts = {"State": self.state, **self.known}
         lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
         return {label: line for label, line in lines.items() if line}
@@ -96,14 +96,14 @@ class Message:
 
     @property
     def links(self) -> Mapping[str, str]:
-        """Where the console has more, label → URL; the first is the most important."""
+        """The pages of the console with more, label → URL; the first is the most important."""
         what = "event" if self.kind is MessageKind.INFORM else "alert"
         links = {f"Open the {what}": self.link, "Alert configuration": self.config_link}
         return {label: url for label, url in links.items() if url}
 
 
 def printable(text: str, limit: int = _NAME_LIMIT) -> str:
-    """One line of at most `limit` characters: runs of blanks and unprintable ones become one blank."""
+    """One line of at most `limit` characters: runs of blanks and unprintable characters become one blank."""
     clean = "".join(" " if unicodedata.category(char) in _UNPRINTABLE else char for char in text)
     line = " ".join(clean.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

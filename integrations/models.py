@@ -3,7 +3,6 @@
 from django.db import models
 
 from accesslist.models import Project
-from integrations.choices import IntegrationType
 from opsapi.fields import PrimaryIdField, SealedField
 
 
@@ -17,7 +16,7 @@ class Integration(models.Model):
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="integrations", verbose_name="project"
     )
-    type = models.CharField(max_length=30, choices=[(one.value, one.value) for one in IntegrationType])
+    type = models.CharField(max_length=30)
     fields = models.JSONField(default=dict)
     secrets = SealedField(null=True)
     created = models.DateTimeField()

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.redaction import Secrets
 from integrations.types import INTEGRATION_TYPES
@@ -21,33 +20,33 @@ def integration_rows(group_id: str) -> QuerySet[Integration, Any]:
     return rows.values("group_id", "type", "fields")
 
 
-def integration_row(group_id: str, integration_type: IntegrationType) -> IntegrationRow | None:
+def integration_row(group_id: str, integration_type: str) -> IntegrationRow | None:
     """The project's integration of that type; None when there is none."""
-    return integration_rows(group_id).filter(type=integration_type.value).first()
+    return integration_rows(group_id).filter(type=integration_type).first()
 
 
 def integration_facts(row: IntegrationRow) -> dict[str, Any]:
     """An integration without its links, secrets redacted: what answers show and diffs compare."""
-    kind = INTEGRATION_TYPES[IntegrationType(row["type"])]
+    kind = INTEGRATION_TYPES[row["type"]]
     stored = row["fields"]
     shown = {field.name: stored[field.name] for field in kind.fields if field.name in stored}
     return {"type": row["type"], **shown}
 
 
-def live_integration(group_id: str, integration_type: IntegrationType) -> Integration | None:
+def live_integration(group_id: str, integration_type: str) -> Integration | None:
     """The integration with its project, for use: None when there is none or the project was deleted."""
     live = Integration.objects.filter(group__deleted=None).select_related("group")
-    return live.filter(group_id=group_id, type=integration_type.value).first()
+    return live.filter(group_id=group_id, type=integration_type).first()
 
 
-def stored_integration(group_id: str, integration_type: IntegrationType) -> Integration | None:
+def stored_integration(group_id: str, integration_type: str) -> Integration | None:
     """The integration, also of a deleted project: those it told of something are told the end by it."""
-    return Integration.objects.filter(group_id=group_id, type=integration_type.value).first()
+    return Integration.objects.filter(group_id=group_id, type=integration_type).first()
 
 
 def integration_secrets(integration: Integration) -> Secrets:
     """The secrets in full, by field; None where the key that sealed them is not configured any more."""
-    names = INTEGRATION_TYPES[IntegrationType(integration.type)].secret_fields
+    names = INTEGRATION_TYPES[integration.type].secret_fields
     return readable(names, integration.fields, lambda: _opened(integration))
 
 

@@ -4,12 +4,28 @@ from collections.abc import Iterator
 
 import pytest
 from django.test import override_settings
+from hypothesis import settings as hypothesis
+from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
+from tests.database import emptied_quickly, use_own_database
 from tests.factories.accesslist import ProjectFactory, make_key
+from tests.hostile.budget import EXAMPLES, tries
 from tests.middlewares import loaded_once
+
+hypothesis.register_profile("ours", tries(EXAMPLES))
+hypothesis.load_profile("ours")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A migrated database of this process: pytest-django's own would migrate one for each."""
+    with django_db_blocker.unblock():
+        use_own_database()
+    with emptied_quickly():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,12 +2,12 @@
 
 import copy
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema_rs import Draft202012Validator, ValidationError
 
 from opsapi.api.components import ERROR_SCHEMA
 from opsapi.api.schema import openapi_document
@@ -16,12 +16,10 @@ UNDECLARED = frozenset({405})
 """What any path can answer to a method it does not have: it is no operation's answer."""
 
 _WIRE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-_FORMATS = FormatChecker(formats=())
 
 
-@_FORMATS.checks("date-time")
-def _is_wire_time(value: object) -> bool:
-    return not isinstance(value, str) or _WIRE_TIME.fullmatch(value) is not None
+def _is_wire_time(value: str) -> bool:
+    return _WIRE_TIME.fullmatch(value) is not None
 
 
 def check_answer(method: str, target: str, response: Any) -> None:
@@ -31,8 +29,12 @@ def check_answer(method: str, target: str, response: Any) -> None:
     elif response.headers["Content-Type"].startswith("application/json"):
         path, document = unquote(target.partition("?")[0]), _content(response.json())
         name = _schema_name(method, path, response.status_code, document)
-        faults = sorted(_validator(name).iter_errors(document), key=str) if name else []
-        assert not faults, f"{method} {target}: {faults[0].json_path}: {faults[0].message}"
+        faults = [f"{fault.instance_path}: {fault.message}" for fault in _faults(name, document)]
+        assert not faults, f"{method} {target}: {min(faults)}"
+
+
+def _faults(name: str | None, document: Any) -> Iterator[ValidationError]:
+    return _validator(name).iter_errors(document) if name else iter(())
 
 
 def _content(answer: Any) -> Any:
@@ -63,16 +65,21 @@ def _schema_name(method: str, path: str, status: int, document: Any) -> str | No
 
 def _operation(method: str, path: str) -> Mapping[str, Any] | None:
     """The operation of the path that names it most literally."""
-    found = [
-        (template, operations[method.lower()])
-        for template, operations in openapi_document()["paths"].items()
-        if method.lower() in operations and _pattern(template).fullmatch(path.removesuffix("/"))
-    ]
+    bare = path.removesuffix("/")
+    return next((one for pattern, one in _operations(method.lower()) if pattern.fullmatch(bare)), None)
+
+
+@cache
+def _operations(method: str) -> list[tuple[re.Pattern[str], Mapping[str, Any]]]:
+    """Those of a method, the most literal first."""
+    paths = openapi_document()["paths"]
     # What is literal sorts before a brace, where two differ first, and what goes on before what ends.
-    return min(found, key=lambda one: one[0] + "~")[1] if found else None
+    templates = sorted(
+        (template for template in paths if method in paths[template]), key=lambda one: one + "~"
+    )
+    return [(_pattern(template), paths[template][method]) for template in templates]
 
 
-@lru_cache
 def _pattern(template: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", _value, re.escape(template)))
 
@@ -82,11 +89,15 @@ def _value(parameter: re.Match[str]) -> str:
     return "[^/]+" if parameter[1].endswith(("_id", "agent_type")) else ".+"
 
 
-@lru_cache
+@cache
+def _components() -> Any:
+    return _closed(copy.deepcopy(openapi_document()["components"]))
+
+
+@cache
 def _validator(reference: str) -> Draft202012Validator:
-    components = _closed(copy.deepcopy(openapi_document()["components"]))
-    schema = {"$ref": reference, "components": components}
-    return Draft202012Validator(schema, format_checker=_FORMATS)
+    schema = {"$ref": reference, "components": _components()}
+    return Draft202012Validator(schema, formats={"date-time": _is_wire_time}, validate_formats=True)
 
 
 def _closed(schema: Any) -> Any:

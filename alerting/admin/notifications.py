@@ -15,9 +15,9 @@ from unfold.decorators import display
 from alerting.choices import NotificationStatus
 from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
+from alerting.notification_types.sentences import recipient_words
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.notification_state import NotificationState
-from alerting.rules.recipients import TYPE_LABELS, recipient_words
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import of_own_configs, scheduled
@@ -27,6 +27,7 @@ from alerting.services.resending import notification_resend
 from alerting.views.resending import ResendingViewSet
 from events.models import Event
 from events.wording import in_words
+from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
 from opsapi.api.principal import Reach
@@ -95,7 +96,7 @@ class ChannelFilter(ChoiceFilter):
 
     title = "channel"
     parameter_name = "channel__exact"
-    offered = tuple((one.value, TYPE_LABELS[one.value]) for one in ChannelType)
+    offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
         """Those by the channel."""

@@ -7,7 +7,6 @@ its script read it from here.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from alerting.choices import ConfigNotificationType
 from alerting.config_form.inputs import Input, InputKind, inputs_of
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
@@ -59,7 +58,7 @@ class NotificationKind:
     @property
     def kept(self) -> frozenset[str]:
         """Fields the API keeps and the form does not ask for: they stay as they are stored."""
-        declared = NOTIFICATION_TYPES[ConfigNotificationType(self.name)].fields
+        declared = NOTIFICATION_TYPES[self.name].fields
         return frozenset(field.name for field in declared) - {one.name for one in self.inputs}
 
 
@@ -98,7 +97,7 @@ def event_kinds(*, is_global: bool) -> tuple[EventKind, ...]:
 def notification_kinds(*, is_global: bool) -> tuple[NotificationKind, ...]:
     """The types of notification a project's configuration can have, or a global one."""
     offered = (kind for kind in NOTIFICATION_TYPES.values() if is_global or not kind.global_only)
-    return tuple(KINDS[kind.type.value] for kind in offered)
+    return tuple(KINDS[kind.type] for kind in offered)
 
 
 def _event_kind(spec: EventTypeSpec) -> EventKind:
@@ -108,15 +107,15 @@ def _event_kind(spec: EventTypeSpec) -> EventKind:
 
 
 def _notification_kind(kind: NotificationType) -> NotificationKind:
-    document = DOCUMENTS[kind.type.value]()
+    document = DOCUMENTS[kind.type]()
     inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_BESIDE)
     # With one channel only there is nothing to choose: such a flag is kept, and has no effect.
     chosen = tuple(one for one in inputs if kind.for_people or one.kind is not InputKind.FLAG)
-    return NotificationKind(kind.type.value, chosen, kind.default_interval_min, kind.integration is not None)
+    return NotificationKind(kind.type, chosen, kind.default_interval_min, kind.integration is not None)
 
 
 KINDS: Mapping[str, NotificationKind] = {
-    kind.type.value: _notification_kind(kind) for kind in NOTIFICATION_TYPES.values()
+    name: _notification_kind(kind) for name, kind in NOTIFICATION_TYPES.items()
 }
 """What the form asks for a notification, by its type."""
 

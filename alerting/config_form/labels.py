@@ -1,12 +1,12 @@
-"""How the console calls the fields of an alert configuration; any other by its name on the wire."""
+"""What the console calls the fields of an alert configuration; other fields go by their names on the wire."""
 
 from collections.abc import Mapping
 
-from integrations.labels import LABELS as OF_INTEGRATIONS
+from alerting.notification_types import NOTIFICATION_TYPES
 
 LABELS: Mapping[str, str] = {
-    **OF_INTEGRATIONS,
     "eventTypeName": "Event type",
+    "enabled": "Enabled",
     "forAllGroups": "All projects",
     "groupIds": "Projects",
     "tags": "Only projects with one of these tags, one a line",
@@ -23,19 +23,7 @@ LABELS: Mapping[str, str] = {
     "typeName": "Type",
     "delayMin": "Delay in minutes",
     "intervalMin": "Minutes between repeats",
-    "roles": "Roles",
-    "emailEnabled": "By e-mail",
-    "smsEnabled": "By SMS",
-    "teamId": "Team",
-    "emailAddress": "E-mail address",
-    "mobileNumber": "Mobile number",
-    "metricsServiceApiKey": "API key of the metrics service",
-    "opsAlertApiKey": "API key of the ops alert service",
-    "opsAlertRegion": "Region",
-    "onCallApiKey": "API key of the on-call service",
-    "onCallRoutingKey": "Routing key",
-    "webhookSecret": "Secret for signing",
-    "teamChatWebhookUrl": "URL of the team chat",
+    **{field.name: field.label for kind in NOTIFICATION_TYPES.values() for field in kind.fields},
 }
 
 

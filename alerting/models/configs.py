@@ -9,7 +9,6 @@ from django.db import models
 from django.db.models import Q
 
 from accesslist.models import Project
-from alerting.choices import ConfigNotificationType
 from events.wording import in_words
 from opsapi.fields import IdField, PrimaryIdField, SealedField
 
@@ -106,9 +105,7 @@ class NotificationSetting(models.Model):
     id = PrimaryIdField()
     config = models.ForeignKey(AlertConfig, on_delete=models.CASCADE, related_name="settings")
     position = models.PositiveSmallIntegerField()
-    type_name = models.CharField(
-        "type", max_length=30, choices=[(one.value, one.value) for one in ConfigNotificationType]
-    )
+    type_name = models.CharField("type", max_length=30)
     delay_min = models.PositiveIntegerField(default=0)
     interval_min = models.PositiveIntegerField(null=True, help_text="None: told once per change of state.")
     fields = models.JSONField(default=dict)

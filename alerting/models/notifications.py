@@ -6,7 +6,7 @@ from django.db.models import Func, Q, Value
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.models.alerts import Alert
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
 _NEXT = Func(
@@ -46,7 +46,6 @@ class Notification(models.Model):
     channel = models.CharField(
         max_length=30,
         null=True,
-        choices=[(one.value, one.value) for one in ChannelType],
         help_text="How it goes out; none yet while it stands for people.",
     )
     kind = models.CharField(max_length=20, choices=[(one.value, one.value) for one in MessageKind])

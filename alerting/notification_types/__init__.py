@@ -1,38 +1,38 @@
-"""The types of notifications a configuration can have. One more is one entry in its module and one here."""
+"""The types of notifications: those to people, and one for each channel."""
 
 from collections.abc import Mapping
 
-from alerting.choices import ConfigNotificationType
-from alerting.notification_types.base import NotificationType
-from alerting.notification_types.people import ADMIN, EMAIL, GROUP, ORG, SMS, TEAM, USER
-from alerting.notification_types.services import (
-    CHAT_SERVICE,
-    GROUP_CHAT_SERVICE,
-    METRICS_SERVICE,
-    ON_CALL_SERVICE,
-    OPS_ALERT_SERVICE,
-    PAGER_SERVICE,
-    TEAM_CHAT_SERVICE,
-    WEBHOOK,
-)
+from alerting.notification_types.base import NotificationField, NotificationType
+from alerting.notification_types.people import PEOPLE
+from integrations.channels import CHANNELS
+from integrations.channels.base import Channel, ChannelField
 
-NOTIFICATION_TYPES: Mapping[ConfigNotificationType, NotificationType] = {
-    kind.type: kind
-    for kind in (
-        ADMIN,
-        GROUP,
-        ORG,
-        USER,
-        TEAM,
-        EMAIL,
-        SMS,
-        PAGER_SERVICE,
-        CHAT_SERVICE,
-        GROUP_CHAT_SERVICE,
-        METRICS_SERVICE,
-        OPS_ALERT_SERVICE,
-        ON_CALL_SERVICE,
-        WEBHOOK,
-        TEAM_CHAT_SERVICE,
+
+def _of_channel(channel: Channel) -> NotificationType:
+    names = {field.name: field.notification_name or field.name for field in channel.fields}
+
+    def of_field(field: ChannelField) -> NotificationField:
+        return NotificationField(
+            names[field.name],
+            # In the form of a configuration the fields of all types have to be told apart.
+            field.label if channel.has_address else f"{field.label} ({channel.label})",
+            field.form,
+            example=field.example,
+            secret=field.secret,
+            goes_with=names[field.goes_with] if field.goes_with else None,
+            config_name=field.name if field.in_config else None,
+        )
+
+    return NotificationType(
+        channel.type,
+        channel.label,
+        fields=tuple(of_field(field) for field in channel.fields if field.in_notification),
+        channels=(channel.type,),
+        integration=None if channel.has_address else channel.type,
+        missing_code=channel.missing_code,
     )
+
+
+NOTIFICATION_TYPES: Mapping[str, NotificationType] = {
+    kind.type: kind for kind in (*PEOPLE, *(_of_channel(channel) for channel in CHANNELS.values()))
 }

@@ -1,94 +1,87 @@
-"""A type of notification: its fields, its channels, and where its credentials come from."""
+"""What a type of notification is: its fields, its channels, and where its credentials come from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from alerting.choices import ConfigNotificationType
 from integrations.channels import CHANNELS
-from integrations.choices import ChannelType, IntegrationType, SecretKind
-from integrations.types.base import IntegrationField
+from integrations.choices import ChannelType
+from integrations.fields import Field, FieldSet
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import ListOf
 
 DEFAULT_INTERVAL_MIN = 60
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationField(IntegrationField):
+class NotificationField(Field):
     """One field of a notification.
 
-    `config_name` is its name among what the channel and an integration know; None: it is no business of
-    theirs.
+    `config_name` is its name in the config of a channel and in an integration; None: it is in neither.
     """
 
+    _: KW_ONLY
     config_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NotificationType:
-    """One type of notification; `example` is one as it is sent, without what goes with every type.
+class NotificationType(FieldSet):
+    """One type of notification; its example leaves out the fields that every type has.
 
-    `channels` are the ways it goes out. Those of `integration` can take what a notification leaves out
-    from a project's integration; its first field is then the credential that decides which of the two
-    it is. `most` of them can stand in one configuration; `global_only`: in global ones alone.
+    `channels` are the channels it is sent by. `integration` is the type of the project's integration that
+    supplies what a notification leaves out; the first field is then the credential that decides whether the
+    notification or the integration has the credentials. `missing_code` refuses a notification that lacks a
+    required field. A configuration has at most `most` notifications of the type; `global_only`: only global
+    configurations have any.
     """
 
-    type: ConfigNotificationType
-    channels: tuple[ChannelType, ...]
     fields: tuple[NotificationField, ...]
-    example: Mapping[str, Any]
-    integration: IntegrationType | None = None
+    _: KW_ONLY
+    channels: tuple[ChannelType, ...]
+    integration: str | None = None
+    missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE
     most: int | None = None
     global_only: bool = False
 
     @property
-    def secret_fields(self) -> Mapping[str, NotificationField]:
-        """The fields that are shown redacted, by name."""
-        return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
-
-    @property
     def arrays(self) -> frozenset[str]:
-        """The array fields. Answers always have them, empty if nothing was sent."""
+        """The fields that answers always have, empty where nothing was sent."""
         return frozenset(field.name for field in self.fields if isinstance(field.form, ListOf))
 
     @property
     def for_people(self) -> bool:
-        """Whether it names people, whose addresses are found when it is due."""
+        """Whether it names people, whose addresses are looked up when it is due."""
         return len(self.channels) > 1
 
     @property
     def default_interval_min(self) -> int | None:
-        """Minutes between repeats where none are given; services that keep state need no repeats."""
+        """Minutes between reminders where none are given; services that keep state need no reminders."""
         stateful = any(CHANNELS[channel].keeps_state for channel in self.channels)
         return None if stateful else DEFAULT_INTERVAL_MIN
 
-    def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The values as answers show them, secrets redacted."""
-        return {field.name: field.shown(values[field.name]) for field in self.fields if field.name in values}
-
     def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """The values that are kept sealed, by the names that channels know."""
+        """The values that are stored encrypted, by their names in the channel's config."""
         return {
-            field.config_name: values[name]
-            for name, field in self.secret_fields.items()
-            if name in values and field.config_name
+            field.config_name: values[field.name]
+            for field in self.fields
+            if field.config_name and field.name in self.secret_fields and field.name in values
         }
 
     def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
-        """The values in full again, of what `shown` and `secrets` made of them; no secret that is gone."""
-        fields = {field.config_name: name for name, field in self.secret_fields.items()}
+        """The values in full again, from the results of `shown` and `secrets`; without lost secrets."""
         plain = {name: value for name, value in shown.items() if name not in self.secret_fields}
-        return {**plain, **{fields[config_name]: value for config_name, value in secrets.items()}}
+        names = {field.config_name: field.name for field in self.fields}
+        return plain | {names[config_name]: value for config_name, value in secrets.items()}
 
     def has_credentials(self, values: Mapping[str, Any]) -> bool:
         """Whether it is complete without an integration; true where there could be none."""
         return self.integration is None or self.fields[0].name in values
 
     def channel_config(self, values: Mapping[str, Any], integration: Mapping[str, Any]) -> dict[str, str]:
-        """What a channel needs to send, by its own names; `values` in full.
+        """The config of its channel; `values` are in full.
 
-        Without credentials of its own it is the integration's, but for what the notification says
-        itself: nobody's secret goes where another's URL leads.
+        Without credentials of its own it is the integration's, except for what the notification itself says.
+        The two are never mixed otherwise: no secret goes to a URL that it was not given for.
         """
         own = {
             field.config_name: str(values[field.name])

@@ -1,78 +1,69 @@
-"""Types that name people, who are notified by e-mail, SMS, or both."""
+"""The types of notifications to people, who are notified by e-mail, SMS, or both."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from alerting.choices import ConfigNotificationType
+from alerting.choices import PeopleType
 from alerting.notification_types.base import NotificationField, NotificationType
-from integrations.choices import ChannelType
-from opsapi.api.fields import EmailAddress, Flag, Identifier, ListOf, MobileNumber, OneOf, Text
+from integrations.channels.email import EMAIL
+from integrations.channels.sms import SMS
+from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.roles import Role
 
-_EMAIL_AND_SMS = (ChannelType.EMAIL, ChannelType.SMS)
-_CHOSEN = (
-    NotificationField("emailEnabled", Flag(required=False)),
-    NotificationField("smsEnabled", Flag(required=False)),
-)
-_BY_EMAIL = (
-    NotificationField("emailEnabled", Flag(required=False, default=True)),
-    NotificationField("smsEnabled", Flag(required=False, default=False)),
-)
-
-
+_CHANNELS = (EMAIL.type, SMS.type)
 GROUP_ROLES = [role.value for role in Role if role.is_group]
 ORG_ROLES = [role.value for role in Role if role.is_org]
+_EMAIL = NotificationField("emailEnabled", "By e-mail", Flag(required=False), example=True)
+_SMS = NotificationField("smsEnabled", "By SMS", Flag(required=False), example=False)
+_EMAIL_BY_DEFAULT = replace(_EMAIL, form=Flag(required=False, default=True))
+_NO_SMS_BY_DEFAULT = replace(_SMS, form=Flag(required=False, default=False))
 
 
-def _roles(names: Sequence[str]) -> NotificationField:
+def _roles(names: Sequence[str], example: Role) -> NotificationField:
     form = ListOf(OneOf(names), max_length=len(names), unique=True, required=False)
-    return NotificationField("roles", form)
+    return NotificationField("roles", "Roles", form, example=[example.value])
 
 
-ADMIN = NotificationType(
-    type=ConfigNotificationType.ADMIN,
-    channels=_EMAIL_AND_SMS,
-    fields=_BY_EMAIL,
-    example={"emailEnabled": True, "smsEnabled": False},
-    global_only=True,
-)
-GROUP = NotificationType(
-    type=ConfigNotificationType.GROUP,
-    channels=_EMAIL_AND_SMS,
-    fields=(_roles(GROUP_ROLES), *_CHOSEN),
-    example={"roles": [Role.GROUP_OWNER.value], "emailEnabled": True, "smsEnabled": False},
-    most=1,
-)
-ORG = NotificationType(
-    type=ConfigNotificationType.ORG,
-    channels=_EMAIL_AND_SMS,
-    fields=(_roles(ORG_ROLES), *_CHOSEN),
-    example={"roles": [Role.ORG_OWNER.value], "emailEnabled": True, "smsEnabled": False},
-    most=1,
-)
-USER = NotificationType(
-    type=ConfigNotificationType.USER,
-    channels=_EMAIL_AND_SMS,
-    fields=(NotificationField("username", Text(max_length=254)), *_BY_EMAIL),
-    example={"username": "ada@example.com", "emailEnabled": True, "smsEnabled": False},
-)
-TEAM = NotificationType(
-    type=ConfigNotificationType.TEAM,
-    channels=_EMAIL_AND_SMS,
-    fields=(NotificationField("teamId", Identifier()), *_BY_EMAIL),
-    example={"teamId": "69201a2b3c4d5e6f70819207", "emailEnabled": True, "smsEnabled": True},
-)
-EMAIL = NotificationType(
-    type=ConfigNotificationType.EMAIL,
-    channels=(ChannelType.EMAIL,),
-    fields=(
-        NotificationField("emailAddress", EmailAddress(), config_name="emailAddress"),
-        NotificationField("emailEnabled", Flag(required=False)),
+PEOPLE = (
+    NotificationType(
+        PeopleType.ADMIN.value,
+        "Administrators",
+        fields=(_EMAIL_BY_DEFAULT, _NO_SMS_BY_DEFAULT),
+        channels=_CHANNELS,
+        global_only=True,
     ),
-    example={"emailAddress": "oncall@example.com"},
-)
-SMS = NotificationType(
-    type=ConfigNotificationType.SMS,
-    channels=(ChannelType.SMS,),
-    fields=(NotificationField("mobileNumber", MobileNumber(), config_name="mobileNumber"),),
-    example={"mobileNumber": "+12025550100"},
+    NotificationType(
+        PeopleType.GROUP.value,
+        "Project members",
+        fields=(_roles(GROUP_ROLES, Role.GROUP_OWNER), _EMAIL, _SMS),
+        channels=_CHANNELS,
+        most=1,
+    ),
+    NotificationType(
+        PeopleType.ORG.value,
+        "Organization members",
+        fields=(_roles(ORG_ROLES, Role.ORG_OWNER), _EMAIL, _SMS),
+        channels=_CHANNELS,
+        most=1,
+    ),
+    NotificationType(
+        PeopleType.USER.value,
+        "User",
+        fields=(
+            NotificationField("username", "Username", Text(max_length=254), example="ada@example.com"),
+            _EMAIL_BY_DEFAULT,
+            _NO_SMS_BY_DEFAULT,
+        ),
+        channels=_CHANNELS,
+    ),
+    NotificationType(
+        PeopleType.TEAM.value,
+        "Team",
+        fields=(
+            NotificationField("teamId", "Team", Identifier(), example="69201a2b3c4d5e6f70819207"),
+            _EMAIL_BY_DEFAULT,
+            replace(_NO_SMS_BY_DEFAULT, example=True),
+        ),
+        channels=_CHANNELS,
+    ),
 )

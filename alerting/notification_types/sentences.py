@@ -1,36 +1,53 @@
-"""Sentences that say whom a notification of a configuration reaches, and when.
-
-They take notifications as answers show them, with secrets redacted.
-"""
+"""Whom a notification notifies, and when, in words."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.recipients import TYPE_LABELS
-from integrations.choices import SecretKind
+from integrations.channels import CHANNELS
+from integrations.channels.sms import SMS
+from integrations.choices import ChannelType, SecretKind
 
-_WAYS = {"emailEnabled": "e-mail", "smsEnabled": "SMS"}
+_WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 
 Part = Mapping[str, Any]
 
 
+def recipient_words(
+    *, type_name: str, channel: ChannelType | None, recipient: str | None, place: str = ""
+) -> str:
+    """The recipient of a message: `ada@example.com`, `Slack #oncall`, `Webhook hooks.example.com`.
+
+    `channel` is None until the addresses of people are looked up. `recipient` is as the log has it, without
+    secrets; None: not to be shown. `place` is the channel, the room or the team that is named.
+    """
+    label = CHANNELS[channel].label if channel else NOTIFICATION_TYPES[type_name].label
+    if recipient is None:
+        return f"{label} (recipient not shown)"
+    if channel:
+        return CHANNELS[channel].receiver_words(recipient, place)
+    named = place or recipient
+    return f"{label}: {named}" if named else label
+
+
 def receiver_sentence(notification: Part) -> str:
-    """Whom a notification tells and by which way, such as: User ada by e-mail and SMS."""
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(notification["typeName"])]
+    """Whom a notification notifies and how, such as: User ada by e-mail and SMS.
+
+    The notification is as answers show it: secrets redacted.
+    """
+    kind = NOTIFICATION_TYPES[notification["typeName"]]
+    plain = [field.name for field in kind.fields if field.secret is SecretKind.PLAIN]
     named = [
-        ", ".join(value) if isinstance(value, list) else str(value)
-        for value in _named(notification, (one.name for one in kind.fields if one.secret is SecretKind.PLAIN))
+        ", ".join(value) if isinstance(value, list) else str(value) for value in _named(notification, plain)
     ]
     ways = [way for flag, way in _WAYS.items() if kind.for_people and notification.get(flag)]
     own = [] if kind.has_credentials(notification) else ["with the project's integration"]
     by = [f"by {' and '.join(ways)}"] if ways else []
-    return " ".join([TYPE_LABELS[kind.type], *named, *by, *own])
+    return " ".join([kind.label, *named, *by, *own])
 
 
 def rhythm_sentence(notification: Part) -> str:
-    """When it tells: after which delay, and how often again; in minutes."""
+    """When it notifies: after which delay, and how often again; in minutes."""
     delay, interval = notification["delayMin"], notification.get("intervalMin")
     first = f"after {delay} min" if delay else "at once"
     again = f"again every {interval} min" if interval else "not again"
@@ -38,7 +55,7 @@ def rhythm_sentence(notification: Part) -> str:
 
 
 def _named(notification: Part, names: Iterable[str]) -> Iterable[Any]:
-    """The values that name somebody; a team by the name it has, where it is not gone."""
+    """The values that name somebody; a team by its name, unless it is gone."""
     for name in names:
         if name == "teamId" and "teamName" in notification:
             yield notification["teamName"]

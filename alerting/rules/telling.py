@@ -7,9 +7,8 @@ from itertools import groupby
 
 from alerting.choices import DropReason, NotificationStatus
 from alerting.rules.delivery_policy import Step, Verdict
-from alerting.rules.recipients import recipient_words
 from alerting.rules.story import Moment, MomentKind, settled_at
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.console.ages import time_words
 
 THAT: Mapping[MessageKind, str] = {
@@ -51,17 +50,13 @@ class Attempt:
 class Telling:
     """One notification of the alert, with its newest attempts, the oldest of them first.
 
-    `place` names the channel, room or team. `recipient` None: not to be shown; empty: those its type names.
-    `channel` None: it stands for people.
-    `latency_ms` is the last attempt's. `being_sent`: a worker has it in hand.
+    `whom` is the recipient in words. `latency_ms` is the last attempt's. `being_sent`: a worker has it.
     """
 
     id: str
     setting_id: str
     kind: MessageKind
-    type_name: str
-    channel: ChannelType | None
-    recipient: str | None
+    whom: str
     status: NotificationStatus
     reason: str | None
     created: datetime
@@ -70,15 +65,7 @@ class Telling:
     attempts: int
     being_sent: bool
     tries: tuple[Attempt, ...] = ()
-    place: str = ""
     silenced_by: str | None = None
-
-    @property
-    def whom(self) -> str:
-        """The receiver in words."""
-        return recipient_words(
-            type_name=self.type_name, channel=self.channel, recipient=self.recipient, place=self.place
-        )
 
     @property
     def that(self) -> str:

@@ -1,9 +1,8 @@
 """What was measured around an alert, read for its story."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from statistics import fmean
-from typing import Any
 
 from django.db import connection
 
@@ -11,24 +10,19 @@ from alerting.models import Alert
 from alerting.rules.around import Measured, Span, in_units, metric_shown, span_around
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
-from automation.models import Measurement
+from automation.selectors.measurements import newest_measurements
+from automation.series import SAMPLES_OF_HOST, sample_parameters
 
 # Of each bucket the lowest and the highest sample, as they were measured: a mean would hide the very
-# samples that left the threshold. Samples may be an hour older and five minutes newer than the report
-# they came with.
-_EXTREMES = """
-SELECT (array_agg(taken.moment ORDER BY taken.number, taken.moment))[1], min(taken.number),
-       (array_agg(taken.moment ORDER BY taken.number DESC, taken.moment))[1], max(taken.number)
-  FROM automation_measurement AS report
- CROSS JOIN LATERAL jsonb_array_elements(report.metrics -> %(metric)s::text) AS one (sample)
- CROSS JOIN LATERAL (SELECT (one.sample ->> 0)::timestamptz, (one.sample -> 1)::float8)
-       AS taken (moment, number)
- WHERE report.host_id = %(host)s
-   AND report.reported >= %(since)s::timestamptz - interval '5 minutes'
-   AND report.reported < %(until)s::timestamptz + interval '1 hour 1 second'
-   AND taken.moment BETWEEN %(since)s AND %(until)s
- GROUP BY date_bin(%(bucket)s, taken.moment, %(since)s)
-"""
+# samples that left the threshold.
+_EXTREMES = f"""
+SELECT (array_agg(moment ORDER BY number, moment))[1], min(number),
+       (array_agg(moment ORDER BY number DESC, moment))[1], max(number)
+  FROM ({SAMPLES_OF_HOST}) AS taken (metric, moment, number)
+ WHERE moment BETWEEN %(first)s AND %(last)s
+ GROUP BY date_bin(%(bucket)s, moment, %(first)s)
+"""  # noqa: S608 - made of our own names
+_MOMENT = timedelta(microseconds=1)
 
 
 def measured_around(alert: Alert, threshold: MetricThreshold | None, *, now: datetime) -> Measured | None:
@@ -51,25 +45,25 @@ def first_value(alert: Alert) -> tuple[float, datetime] | None:
 
     That was before the alert began, where it was a configuration that changed. None once it is gone.
     """
-    reports = Measurement.objects.filter(host_id=alert.facts.get("hostId"), reported__lte=alert.created)
-    newest = reports.order_by("-reported").values_list("metrics", "reported").first()
-    metrics, reported = newest or ({}, alert.created)
-    numbers = [number for _, number in metrics.get(alert.metric_name, ())]
-    return (fmean(numbers), reported) if numbers else None
+    host_id = alert.facts.get("hostId")
+    if host_id is None or alert.metric_name is None:
+        return None
+    newest = newest_measurements([host_id], until=alert.created + _MOMENT).get(host_id)
+    taken = newest.samples.get(Metric(alert.metric_name)) if newest else None
+    return (fmean(number for _, number in taken), newest.at.reported) if newest and taken else None
 
 
-def _names_measured(host_id: str, span: Span) -> Collection[str]:
+def _names_measured(host_id: str, span: Span) -> Collection[Metric]:
     """The metrics of the newest report of the span that has any: of a host that is down there are none."""
-    reports = Measurement.objects.filter(host_id=host_id, reported__range=(span.since, span.until))
-    return reports.exclude(metrics={}).order_by("-reported").values_list("metrics", flat=True).first() or {}
+    newest = newest_measurements([host_id], since=span.since, until=span.until + _MOMENT).get(host_id)
+    return newest.samples if newest else ()
 
 
 def _points(host_id: str, metric: Metric, span: Span) -> list[tuple[datetime, float]]:
-    parameters: dict[str, Any] = {
-        "host": host_id,
-        "metric": metric.value,
-        "since": span.since,
-        "until": span.until,
+    parameters = {
+        **sample_parameters(host_id, [metric], span.since, span.until),
+        "first": span.since,
+        "last": span.until,
         "bucket": span.bucket,
     }
     with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ from opsapi.api.errors import found
 from opsapi.fields import JsonRows, WireTime
 
 ConfigRow = dict[str, Any]
-_ARRAYS = {kind.type.value: kind.arrays for kind in NOTIFICATION_TYPES.values()}
+_ARRAYS = {name: kind.arrays for name, kind in NOTIFICATION_TYPES.items()}
 T = TypeVar("T")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from alerting.choices import ADDRESSED, DropReason
+from alerting.choices import DropReason
 from alerting.models import Notification, NotificationSetting
 from alerting.selectors.people import Address
 from alerting.selectors.settings import secrets_gone, setting_values, stands_for_people, type_of
@@ -86,7 +86,7 @@ def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -
     integration = _integration(setting, group_id)
     if integration is None and not kind.has_credentials(values):
         whose = "the project has" if group_id else "without a project there is"
-        raise NoCredentialsError(f"{whose} no {setting.type_name} integration")
+        raise NoCredentialsError(f"{whose} no {kind.full_name} integration")
     helping = {} if integration is None else integration_values(integration)
     return Credentials(kind.channel_config(values, helping), _shown(setting, integration))
 
@@ -115,4 +115,6 @@ def _shown(setting: NotificationSetting, integration: Integration | None) -> str
 def _keeps_its_address(notification: Notification) -> bool:
     """The end goes where the rest went, whatever address the configuration names by now."""
     fixed = notification.kind in ENDS or stands_for_people(notification)
-    return notification.channel in ADDRESSED and fixed
+    return (
+        fixed and notification.channel is not None and CHANNELS[ChannelType(notification.channel)].has_address
+    )

@@ -14,20 +14,22 @@ from accesslist.selectors.recipients import (
     team_recipients,
     user_recipient,
 )
-from alerting.choices import ConfigNotificationType, DropReason
+from alerting.choices import DropReason, PeopleType
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from events.models import Event
+from integrations.channels.email import EMAIL
+from integrations.channels.sms import SMS
 from integrations.choices import ChannelType
 
 MOST_PEOPLE = 1_000
 """So many are told by one notification at most."""
 
 _NOBODY = {
-    ConfigNotificationType.ADMIN: DropReason.NO_HOLDER,
-    ConfigNotificationType.GROUP: DropReason.NO_HOLDER,
-    ConfigNotificationType.ORG: DropReason.NO_HOLDER,
-    ConfigNotificationType.USER: DropReason.NO_USER,
-    ConfigNotificationType.TEAM: DropReason.NO_MEMBER,
+    PeopleType.ADMIN: DropReason.NO_HOLDER,
+    PeopleType.GROUP: DropReason.NO_HOLDER,
+    PeopleType.ORG: DropReason.NO_HOLDER,
+    PeopleType.USER: DropReason.NO_USER,
+    PeopleType.TEAM: DropReason.NO_MEMBER,
 }
 
 
@@ -64,7 +66,7 @@ def addresses_of(
         return Addresses((), DropReason.NO_PROJECT)
     people = list(recipients[: MOST_PEOPLE + 1])
     if not people:
-        return Addresses((), _NOBODY[ConfigNotificationType(setting.type_name)])
+        return Addresses((), _NOBODY[PeopleType(setting.type_name)])
     channels = _channels(setting.fields)
     found = tuple(_each_once(_reached(person, channels) for person in people[:MOST_PEOPLE]))
     return Addresses(found, None if found else DropReason.NO_ADDRESS, cut=len(people) > MOST_PEOPLE)
@@ -115,21 +117,20 @@ def people_label(setting: NotificationSetting) -> str:
 
 def _recipients(setting: NotificationSetting, group_id: str | None, org_id: str | None) -> Recipients | None:
     """The people as of now; None where a project is missing to say who they are."""
-    fields, kind = setting.fields, ConfigNotificationType(setting.type_name)
+    fields = setting.fields
     # Whom a project's configuration names has to be of its organization still.
     within = None if setting.config.group_id is None else group_id
-    match kind:
-        case ConfigNotificationType.ADMIN:
+    match PeopleType(setting.type_name):
+        case PeopleType.ADMIN:
             return administrators()
-        case ConfigNotificationType.GROUP:
+        case PeopleType.GROUP:
             return project_recipients(group_id, fields.get("roles", ())) if group_id else None
-        case ConfigNotificationType.ORG:
+        case PeopleType.ORG:
             return _of_organization(group_id, org_id, fields.get("roles", ()))
-        case ConfigNotificationType.USER:
+        case PeopleType.USER:
             return user_recipient(fields["username"], group_id=within)
-        case ConfigNotificationType.TEAM:
+        case PeopleType.TEAM:
             return team_recipients(fields["teamId"], group_id=within)
-    raise ValueError(f"{kind} stands for no people")
 
 
 def _of_organization(group_id: str | None, org_id: str | None, roles: Collection[str]) -> Recipients | None:
@@ -142,9 +143,9 @@ def _channels(fields: dict[str, Any]) -> list[tuple[ChannelType, str]]:
     """The channels by which people are told, each with the column of its address."""
     ways = []
     if fields.get("emailEnabled"):
-        ways.append((ChannelType.EMAIL, "email_address"))
+        ways.append((EMAIL.type, "email_address"))
     if fields.get("smsEnabled"):
-        ways.append((ChannelType.SMS, "mobile_number"))
+        ways.append((SMS.type, "mobile_number"))
     return ways
 
 

@@ -4,15 +4,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from accesslist.models import Team
-from alerting.choices import ConfigNotificationType
+from alerting.choices import PeopleType
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.selectors.settings import type_of
+from integrations.channels import CHANNELS
 from integrations.models import Integration
 
 _PLACES: Mapping[str, str] = {
-    ConfigNotificationType.CHAT_SERVICE: "channelName",
-    ConfigNotificationType.GROUP_CHAT_SERVICE: "roomName",
+    name: channel.place_field for name, channel in CHANNELS.items() if channel.place_field
 }
+"""The field that names a channel or a room, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def _origin(
 ) -> Origin:
     if setting is None:
         return Origin()
-    if setting.type_name == ConfigNotificationType.TEAM:
+    if setting.type_name == PeopleType.TEAM:
         return Origin(setting.config, teams.get(setting.fields["teamId"], ""))
     integration = integrations.get((notification.group_id, setting.type_name))
     return Origin(setting.config, _place(notification, setting, integration))
@@ -81,6 +82,6 @@ def _integrations(
 
 
 def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
-    team = ConfigNotificationType.TEAM
+    team = PeopleType.TEAM
     ids = {one.fields["teamId"] for one in settings.values() if one.type_name == team}
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}

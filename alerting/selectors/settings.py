@@ -6,11 +6,9 @@ from typing import Any
 
 from accesslist.models import Project, Team
 from accesslist.selectors.users import EVERYTHING, Sight, visible_user_named
-from alerting.choices import ConfigNotificationType
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
-from integrations.choices import IntegrationType
 from integrations.redaction import Secrets
 from integrations.selectors import integration_row, readable
 from opsapi.encryption import decrypt
@@ -18,12 +16,12 @@ from opsapi.encryption import decrypt
 
 def type_of(setting: NotificationSetting) -> NotificationType:
     """What its type says of it."""
-    return NOTIFICATION_TYPES[ConfigNotificationType(setting.type_name)]
+    return NOTIFICATION_TYPES[setting.type_name]
 
 
 def stands_for_people(notification: Notification) -> bool:
     """Whether it tells people, or by now one of their addresses."""
-    return NOTIFICATION_TYPES[ConfigNotificationType(notification.type_name)].for_people
+    return NOTIFICATION_TYPES[notification.type_name].for_people
 
 
 def secrets_gone(setting: NotificationSetting) -> bool:
@@ -74,7 +72,7 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
     return visible.values_list("name", flat=True).first()
 
 
-def has_integration(group_id: str, integration_type: IntegrationType) -> bool:
+def has_integration(group_id: str, integration_type: str) -> bool:
     """Whether the project has one of that type."""
     return integration_row(group_id, integration_type) is not None
 

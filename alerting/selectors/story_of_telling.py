@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
+from alerting.notification_types.sentences import recipient_words
 from alerting.rules.telling import Attempt, Telling
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.story_of_events import FIRST, NEWEST
@@ -63,9 +64,12 @@ def _telling(row: Any, origin: Origin | None, now: datetime) -> Telling:
         id=row.id,
         setting_id=row.setting_id,
         kind=MessageKind(row.kind),
-        type_name=row.type_name,
-        channel=ChannelType(row.channel) if row.channel else None,
-        recipient=row.recipient if origin else None,
+        whom=recipient_words(
+            type_name=row.type_name,
+            channel=ChannelType(row.channel) if row.channel else None,
+            recipient=row.recipient if origin else None,
+            place=origin.place if origin else "",
+        ),
         status=NotificationStatus(row.status),
         reason=row.reason,
         created=row.created,
@@ -74,7 +78,6 @@ def _telling(row: Any, origin: Origin | None, now: datetime) -> Telling:
         attempts=row.attempts,
         being_sent=row.lease_until is not None and row.lease_until > now,
         tries=tuple(_attempt(one) for one in reversed(row.tries_json)),
-        place=origin.place if origin else "",
         silenced_by=row.silenced_by,
     )
 

@@ -86,15 +86,18 @@ def silences_of(notifications: Collection[Notification], *, now: datetime) -> di
     What a global configuration notifies of without a project has no windows, and those of a deleted project
     hold nothing back.
     """
-    groups = {one.group_id for one in notifications if one.group_id}
+    categories = _categories(notifications)
+    groups = {one.group_id for one in notifications if one.id in categories and one.group_id}
     if not groups:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_ACTIVE, {"groups": sorted(groups), "now": now})
+        wanted: dict[str, Any] = {
+            "groups": sorted(groups),
+            "types": sorted(set(categories.values())),
+            "now": now,
+        }
+        cursor.execute(_ACTIVE, wanted)
         rows = cursor.fetchall()
-    if not rows:
-        return {}
-    categories = _categories(notifications)
     # Asked last, and without a lock: whoever deletes a project locks its windows first.
     live = set(Project.objects.filter(id__in={row[1] for row in rows}).values_list("id", flat=True))
     spans = _spans(row for row in rows if row[1] in live)
@@ -120,6 +123,7 @@ def _spans(
 _ACTIVE = """
 SELECT id, group_id, alert_types, start, "end" FROM alerting_maintenancewindow
  WHERE group_id = ANY(%(groups)s) AND start <= %(now)s AND "end" > %(now)s
+   AND alert_types && %(types)s::varchar[]
  ORDER BY id FOR SHARE
 """
 

@@ -10,6 +10,7 @@ from alerting.selectors.configs import ConfigRow, config_facts
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
+from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.errors import BadField
@@ -122,7 +123,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
         },
         "notifications": [
             {
-                "typeName": "EMAIL",
+                "typeName": EMAIL.type,
                 "emailAddress": "oncall@example.com",
                 "delayMin": 0,
                 "intervalMin": 60,

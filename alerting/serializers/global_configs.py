@@ -5,6 +5,7 @@ from typing import Any
 
 from alerting.serializers.configs import AnyAlertConfigDocument
 from events.types import EventType
+from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, self_link
@@ -39,7 +40,7 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "tags": ["prod"],
         "notifications": [
             {
-                "typeName": "EMAIL",
+                "typeName": EMAIL.type,
                 "emailAddress": "oncall@example.com",
                 "delayMin": 0,
                 "intervalMin": 60,

@@ -6,7 +6,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from alerting.choices import ConfigNotificationType
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
@@ -20,7 +19,7 @@ from alerting.selectors.settings import (
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 
-_PROJECT_TYPES = [kind.type.value for kind in NOTIFICATION_TYPES.values() if not kind.global_only]
+_PROJECT_TYPES = [name for name, kind in NOTIFICATION_TYPES.items() if not kind.global_only]
 _OF_ANYBODY, _OF_THE_ORG = "of this installation", "of the project's organization"
 
 
@@ -51,7 +50,7 @@ def faults_of(given: Given) -> Iterator[BadField]:
 
 def _wrong_kind(given: Given) -> Iterator[BadField]:
     if given.kind.global_only and given.group_id is not None:
-        message = f"{given.kind.type.value} is for global alert configurations only"
+        message = f"{given.kind.type} is for global alert configurations only"
         yield BadField("typeName", ErrorCode.NOTIFICATION_TYPE_IS_GLOBAL_ONLY, message, _PROJECT_TYPES)
 
 
@@ -97,20 +96,16 @@ def _missing_credentials(given: Given) -> Iterator[BadField]:
 def _integrated(given: Given, group_id: str) -> bool:
     """Whether the project has an integration for it; what is stored that way is not asked again."""
     kind = given.kind
-    if any(one.type_name == kind.type.value and not own_credentials(one) for one in given.stored):
+    if any(one.type_name == kind.type and not own_credentials(one) for one in given.stored):
         return True
     return kind.integration is not None and has_integration(group_id, kind.integration)
 
 
 def _missing(given: Given, name: str) -> BadField:
-    if given.kind.type is ConfigNotificationType.WEBHOOK:
-        code = ErrorCode.WEBHOOK_URL_NOT_SET
-    else:
-        code = ErrorCode.MISSING_ATTRIBUTE
-    first = given.kind.fields[0].name
+    code, first = given.kind.missing_code, given.kind.fields[0].name
     if name != first and given.has(first):
         return BadField(name, code, f"is required with {first}")
-    return BadField(name, code, f"is required: the project has no {given.kind.type.value} integration")
+    return BadField(name, code, f"is required: the project has no {given.kind.full_name} integration")
 
 
 def _secret_alone(given: Given) -> Iterator[BadField]:
@@ -127,5 +122,5 @@ def _wrong_id(given: Given) -> Iterator[BadField]:
     if named is not None and owner is None:
         message = "is of no notification of this configuration: a new one is given its id"
         yield BadField("id", ErrorCode.ATTRIBUTE_READ_ONLY, message)
-    if owner is not None and owner.type_name != given.kind.type.value:
+    if owner is not None and owner.type_name != given.kind.type:
         del given.values["id"]

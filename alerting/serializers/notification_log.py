@@ -4,9 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from alerting.choices import ConfigNotificationType, NotificationStatus
+from alerting.choices import NotificationStatus
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.selectors.notification_log import LoggedRow
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.channels import CHANNELS
+from integrations.channels.email import EMAIL
+from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
 
@@ -32,8 +35,8 @@ class LoggedNotificationDocument(Document):
         "id": AN_ID,
         "notificationId": ANOTHER_ID,
         "kind": MessageKind.OPEN.value,
-        "typeName": ConfigNotificationType.EMAIL.value,
-        "channel": ChannelType.EMAIL.value,
+        "typeName": EMAIL.type,
+        "channel": EMAIL.type,
         "recipient": "oncall@example.com",
         "status": NotificationStatus.DELIVERED.value,
         "created": A_TIME,
@@ -46,9 +49,9 @@ class LoggedNotificationDocument(Document):
     id = serializers.CharField(help_text="The delivery id, the same on every attempt.")
     notificationId = serializers.CharField(help_text="That of the configuration's notification.")
     kind = serializers.ChoiceField([kind.value for kind in MessageKind])
-    typeName = serializers.ChoiceField([kind.value for kind in ConfigNotificationType])
+    typeName = serializers.ChoiceField([*NOTIFICATION_TYPES])
     channel = serializers.ChoiceField(
-        [channel.value for channel in ChannelType],
+        [*CHANNELS],
         required=False,
         help_text="Absent where the people to be told are not known yet.",
     )

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, cast
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from alerting.choices import ConfigNotificationType
+from alerting.choices import PeopleType
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from alerting.selectors.settings import setting_secrets, team_name
 from alerting.serializers.notification_faults import Given, faults_of
+from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from opsapi.api.catalogue import ErrorCode
@@ -30,7 +31,7 @@ from opsapi.ids import is_id
 MOST_NOTIFICATIONS = 50
 MIN_INTERVAL = 5
 _LONGEST = 525_600  # a year of minutes
-_TYPE_NAMES = [kind.type.value for kind in NOTIFICATION_TYPES.values()]
+_TYPE_NAMES = [*NOTIFICATION_TYPES]
 _FIELDS = frozenset(field.name for kind in NOTIFICATION_TYPES.values() for field in kind.fields)
 
 
@@ -76,7 +77,7 @@ class TypedNotification(SecretDocument):
 
     def _unknown_name(self, name: str) -> BadField:
         fault = super()._unknown_name(name)
-        message = f"does not go with {self.kind.type.value}"
+        message = f"does not apply to {self.kind.full_name}"
         return BadField(fault.field, fault.code, message, fault.allowed)
 
 
@@ -90,7 +91,7 @@ class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-un
         """The document's schema; a team that is gone has no name."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedNotification, self.target).kind
-        schema["properties"]["typeName"] = {"type": "string", "const": kind.type.value}
+        schema["properties"]["typeName"] = {"type": "string", "const": kind.type}
         required = [name for name in schema["required"] if name != "teamName"]
         shown = ["delayMin", "id", *kind.arrays] if direction == "response" else []
         return {**schema, "required": sorted([*required, *shown])}
@@ -108,11 +109,11 @@ class UntypedNotification(Document):
 
 
 def _document(kind: NotificationType) -> type[TypedNotification]:
-    type_name = kind.type.value
+    type_name = kind.type
     own = [field.name for field in kind.fields]
     sent = {"typeName": type_name, "delayMin": 0, **kind.example}
     declared = {
-        "__doc__": f"A notification of type {type_name}.",
+        "__doc__": f"A notification of type {kind.full_name}.",
         "__module__": __name__,
         "kind": kind,
         "secret_fields": kind.secret_fields,
@@ -126,14 +127,14 @@ def _document(kind: NotificationType) -> type[TypedNotification]:
         **{field.name: field.form for field in kind.fields},
         "id": Identifier(required=False),
     }
-    if kind.type is ConfigNotificationType.TEAM:
+    if kind.type == PeopleType.TEAM:
         declared["teamName"] = serializers.CharField(read_only=True)
     name = f"{type_name.title().replace('_', '')}Notification"
     return cast("type[TypedNotification]", type(name, (TypedNotification,), declared))
 
 
 DOCUMENTS: Mapping[str, type[TypedNotification]] = {
-    kind.type.value: _document(kind) for kind in NOTIFICATION_TYPES.values()
+    name: _document(kind) for name, kind in NOTIFICATION_TYPES.items()
 }
 
 
@@ -151,8 +152,8 @@ class NotificationDocument(ShapedDocument):
         ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS,
         ErrorCode.WEBHOOK_URL_NOT_SET,
     )
-    example = DOCUMENTS[ConfigNotificationType.EMAIL].example
-    request_example = DOCUMENTS[ConfigNotificationType.EMAIL].request_example
+    example = DOCUMENTS[EMAIL.type].example
+    request_example = DOCUMENTS[EMAIL.type].request_example
 
     def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
         """The values by field name; secrets sent back redacted in full."""
@@ -212,11 +213,9 @@ def _among(data: Sequence[Any]) -> list[BadField]:
     sent = [one if isinstance(one, Mapping) else {} for one in data]
     types = Counter(str(one.get("typeName")) for one in sent)
     bad = [
-        BadField(
-            "", ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS, f"must hold at most {kind.most} {kind.type.value}"
-        )
+        BadField("", ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS, f"must hold at most {kind.most} {kind.type}")
         for kind in NOTIFICATION_TYPES.values()
-        if kind.most is not None and types[kind.type.value] > kind.most
+        if kind.most is not None and types[kind.type] > kind.most
     ]
     ids = [one.get("id") for one in sent]
     return bad + [

@@ -7,6 +7,7 @@ from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
 from alerting.testing import NotificationTest
+from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus
 from opsapi.api.documents import Document
 from opsapi.api.examples import AN_ID
@@ -19,7 +20,7 @@ class NotificationTestDocument(Document):
 
     example = {
         "notificationId": AN_ID,
-        "typeName": "WEBHOOK",
+        "typeName": WEBHOOK.type,
         "status": "FAILED",
         "reason": "the receiver could not be reached",
     }

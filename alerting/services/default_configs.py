@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from alerting.choices import ConfigNotificationType
+from alerting.choices import PeopleType
 from alerting.services.configs import config_add
 from events.types import EventType
 from opsapi.api.principal import Actor
@@ -17,7 +17,7 @@ DEFAULT_TYPES = (
     EventType.MONITORING_AGENT_DOWN,
 )
 GROUP_BY_MAIL: Mapping[str, Any] = {
-    "typeName": ConfigNotificationType.GROUP.value,
+    "typeName": PeopleType.GROUP.value,
     "emailEnabled": True,
     "smsEnabled": False,
     "delayMin": 0,

@@ -83,7 +83,7 @@ def destination_id(
     *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
 ) -> str:
     """The id of the destination with this configuration; nothing of it can be read from the id."""
-    text = json.dumps([group_id, is_global, channel.value, sorted(config.items())])
+    text = json.dumps([group_id, is_global, channel, sorted(config.items())])
     return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
 
 
@@ -121,7 +121,7 @@ def destinations_keep(places: Iterable[Place], *, now: datetime) -> None:
         "id": [place.id for place in kept],
         "group_id": [place.group_id for place in kept],
         "is_global": [place.is_global for place in kept],
-        "channel": [place.channel.value for place in kept],
+        "channel": [place.channel for place in kept],
         "recipient": [place.credentials.shown[:LONGEST_RECIPIENT] for place in kept],
         "host": [_host(place) for place in kept],
         "config": [encrypt(json.dumps(dict(place.credentials.config)), owner=place.id) for place in kept],

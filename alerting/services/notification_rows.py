@@ -70,7 +70,7 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
 def address_row(notification: Notification, address: Address, now: datetime) -> Notification:
     """Notifies one address, due at once, in the place of a notification that stands for people."""
     return Notification(
-        id=derived_id(notification.id, address.channel.value, address.recipient),
+        id=derived_id(notification.id, address.channel, address.recipient),
         sequence=notification.sequence,
         subject=notification.subject,
         group_id=notification.group_id,
@@ -78,7 +78,7 @@ def address_row(notification: Notification, address: Address, now: datetime) -> 
         event_id=notification.event_id,
         setting_id=notification.setting_id,
         type_name=notification.type_name,
-        channel=address.channel.value,
+        channel=address.channel,
         kind=notification.kind,
         recipient=address.recipient,
         created=notification.created,

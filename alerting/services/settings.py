@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from alerting.choices import ACTIVE, ConfigNotificationType, DropReason, NotificationStatus
+from alerting.choices import ACTIVE, DropReason, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.selectors.settings import setting_secrets
@@ -91,9 +91,9 @@ def _write(config: AlertConfig, values: Values, place: int, row: NotificationSet
 
 def _filled(row: NotificationSetting, place: int, values: Values) -> NotificationSetting:
     """The row with these values: secrets sealed, and redacted among the fields shown."""
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(values["typeName"])]
+    kind = NOTIFICATION_TYPES[values["typeName"]]
     secrets = kind.secrets(values)
-    row.position, row.type_name, row.delay_min = place, kind.type.value, values["delayMin"]
+    row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
     row.interval_min = values.get("intervalMin", kind.default_interval_min)
     row.fields = kind.shown(values)
     row.secrets = encrypt(json.dumps(secrets), owner=row.id) if secrets else None
@@ -108,9 +108,9 @@ def _says(row: NotificationSetting) -> Values:
 
 def _asked(values: Values) -> Values:
     """What a checked notification says, but for its id."""
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(values["typeName"])]
+    kind = NOTIFICATION_TYPES[values["typeName"]]
     interval = values.get("intervalMin", kind.default_interval_min)
-    beside = {"typeName": kind.type.value, "delayMin": values["delayMin"], "intervalMin": interval}
+    beside = {"typeName": kind.type, "delayMin": values["delayMin"], "intervalMin": interval}
     return {**beside, **{name: value for name, value in values.items() if name not in _BESIDE}}
 
 

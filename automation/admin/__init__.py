@@ -3,7 +3,6 @@
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin
 from automation.admin.leases import HostLeaseAdmin, WatcherAdmin
-from automation.admin.measurements import MeasurementAdmin
 from automation.admin.processes import ProcessStatusAdmin
 from automation.admin.revisions import AutomationRevisionAdmin
 from automation.admin.sets import ClusterAdmin, ReplicaSetAdmin
@@ -16,7 +15,6 @@ __all__ = [
     "FleetWatchAdmin",
     "HostAdmin",
     "HostLeaseAdmin",
-    "MeasurementAdmin",
     "ProcessStatusAdmin",
     "ReplicaSetAdmin",
     "ReportAnswerAdmin",

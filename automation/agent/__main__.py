@@ -18,6 +18,7 @@ from automation.agent.check import check
 from automation.agent.client import TIMEOUT_SECONDS, Client
 from automation.agent.engine import Engine
 from automation.agent.faults import log_unforeseen
+from automation.agent.files import allow_most_files
 from automation.agent.leases import Leases
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, Round
@@ -64,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SpoolInUse, OSError) as error:
         print(f"{PREFIX}SPOOL_DIR {settings.spool_dir}: {error}", file=sys.stderr)  # noqa: T201 - this is a program
         return FAILED
+    allow_most_files()
     return Agent(settings, engines, spool).run(once=options.once)
 
 
@@ -162,7 +164,7 @@ class Agent:
             sum(reading.reachable for reading in found.readings),
             found.late,
             found.others,
-            sum(measurements_in(body) for body in bodies),
+            measurements_in(found.readings, self._sender.unknown),
             found.seconds,
             sent,
             len(self._spool),

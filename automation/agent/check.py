@@ -17,11 +17,12 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from automation.agent.client import Answer, Client, Unreachable
+from automation.agent.client import Answer, Client, Unreachable, clock_told
 from automation.agent.digest import NoChallenge
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
+from automation.agent.spool import check_owner
 from automation.agent.steps import CONNECT_SECONDS, Step, reach
 
 MOST_SKEW = timedelta(minutes=5)
@@ -146,12 +147,10 @@ def _role_fault(answer: Answer) -> str:
 
 
 def _clock_step(date: datetime) -> Step:
-    ahead = datetime.now(timezone.utc) - date
-    if abs(ahead) <= MOST_SKEW:
+    if abs(datetime.now(timezone.utc) - date) <= MOST_SKEW:
         return Step("platform: clocks agree")
-    direction = "ahead of" if ahead > timedelta(0) else "behind"
-    fault = f"this machine's is {abs(ahead).total_seconds() / 60:.0f} minutes {direction} the platform's"
-    return Step("platform: clocks", f"{fault}: set it, for instance by NTP")
+    fault = f"this machine's clock is {clock_told(date)}: set it, for instance by NTP"
+    return Step("platform: clocks", fault)
 
 
 # --- the spool ------------------------------------------------------------------------------------
@@ -168,6 +167,10 @@ def _spool_step(directory: Path) -> Step:
         return Step(tried, f"{there} cannot be written: {todo}")
     if there != directory:
         return Step(f"{tried} can be made")
+    try:
+        check_owner(directory)
+    except OSError as error:
+        return Step(tried, f"the agent does not use it: {error}")
     try:
         with contextlib.closing(tempfile.TemporaryFile(dir=directory)) as file:
             file.write(_NO_REPORT)

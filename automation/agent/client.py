@@ -5,12 +5,15 @@ from __future__ import annotations
 import email.utils
 import http.client
 import json
+import socket
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,12 +25,13 @@ TIMEOUT_SECONDS = 30.0
 LONGEST_WAIT = 600.0
 """Seconds: a longer Retry-After is cut to this."""
 
-LONGEST_READING = 60.0
-"""Seconds for an answer as a whole: it may come an octet at a time."""
+LONGEST_REQUEST = 120.0
+"""Seconds for a request and its answer as a whole: it may come an octet at a time."""
 
 _LONGEST_ANSWER = 4_000_000  # a refusal lists the metrics there are, for each of 100 faults
 _PART = 65_536
 _LONGEST_SHOWN = 500
+_MINUTES_FROM = 180
 
 
 class Unreachable(Exception):  # noqa: N818 - what the platform is
@@ -65,11 +69,49 @@ class Answer:
         return [str(one.get("field", "")) for one in named if isinstance(one, dict)]
 
 
+def clock_told(date: datetime) -> str:
+    """How far this machine's clock is from that of an answer: `90 seconds ahead of the platform's`."""
+    ahead = datetime.now(timezone.utc) - date
+    seconds = abs(ahead).total_seconds()
+    amount = f"{seconds:.0f} seconds" if seconds < _MINUTES_FROM else f"{seconds / 60:.0f} minutes"
+    return f"{amount} {'ahead of' if ahead > timedelta(0) else 'behind'} the platform's"
+
+
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Credentials are of one URL: they follow nowhere."""
 
     def redirect_request(self, *arguments: Any, **named: Any) -> None:
         """No other request is made."""
+
+
+class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
+    """Opens connections of both kinds, and can cut the newest from another thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._newest: http.client.HTTPConnection | None = None
+
+    def cut(self) -> None:
+        """What waits for octets of the newest connection fails."""
+        found = self._newest.sock if self._newest is not None else None
+        if found is not None:
+            with suppress(OSError):  # it has ended
+                found.shutdown(socket.SHUT_RDWR)
+
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """Without TLS."""
+        return self.do_open(self._kept(http.client.HTTPConnection), request)
+
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        """With TLS."""
+        return self.do_open(self._kept(http.client.HTTPSConnection), request)
+
+    def _kept(self, kind: type[http.client.HTTPConnection]) -> Any:
+        def connection(*arguments: Any, **named: Any) -> http.client.HTTPConnection:
+            self._newest = kind(*arguments, **named)
+            return self._newest
+
+        return connection
 
 
 class Client:
@@ -84,7 +126,8 @@ class Client:
         self._public_key, self._private_key = public_key, private_key
         self._timeout = timeout
         self._challenge: Challenge | None = None
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._connections = _Connections()
+        self._opener = urllib.request.build_opener(_NoRedirects, self._connections)
 
     def report(self, body: bytes, idempotency_key: str | None = None) -> Answer:
         """Send a report, JSON, and return the platform's answer whatever its status.
@@ -118,15 +161,22 @@ class Client:
                 uri=self._uri,
             )
         request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - settings allow http and https alone
+        end = time.monotonic() + LONGEST_REQUEST
+        # The time-out of a socket is for each wait, and headers are read in many.
+        timer = threading.Timer(LONGEST_REQUEST, self._connections.cut)
+        timer.daemon = True
+        timer.start()
         try:
             try:
                 reply = self._opener.open(request, timeout=self._timeout)
             except urllib.error.HTTPError as error:
                 reply = error
             with reply:
-                octets = _read(reply, time.monotonic() + LONGEST_READING)
+                octets = _read(reply, end)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(_reason(error)) from None
+        finally:
+            timer.cancel()
         if reply.status == 401:
             self._challenge = None
             self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
@@ -141,11 +191,13 @@ class Client:
 def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) -> bytes:
     """The answer, cut at its greatest length. Raises OSError when it is not there at the end of the time."""
     octets = bytearray()
+    part = b" "
     # What is there already, so that the time is looked at between two parts.
-    while len(octets) < _LONGEST_ANSWER and (part := reply.read1(_PART)):
-        octets += part
+    while part and len(octets) < _LONGEST_ANSWER:
         if time.monotonic() > end:
             raise OSError("the answer does not end")
+        part = reply.read1(_PART)
+        octets += part
     length = reply.headers.get("Content-Length") or "0"
     if length.isascii() and length.isdigit() and len(octets) < min(int(length[:10]), _LONGEST_ANSWER):
         raise OSError("the answer breaks off")

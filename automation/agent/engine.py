@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Callable, Protocol
+from typing import Any, Callable, NamedTuple, Protocol
 
 from automation.agent.addresses import Address
 from automation.agent.rates import Why
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """A measured value, in the base unit of the metric; `metric` is a name of `GET /metricNames`."""
 
     metric: str
@@ -38,6 +37,28 @@ class Reading:
     uptime: int | None = None
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
+
+
+class Measured(Protocol):
+    """What has samples: of the server, and of its databases when these were asked."""
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """Of the server."""
+
+    @property
+    def databases(self) -> Mapping[str, Sequence[Sample]] | None:
+        """By database; None when they were not asked."""
+
+
+def joined(
+    earlier: Measured | None, later: Measured
+) -> tuple[Sequence[Sample], Mapping[str, Sequence[Sample]] | None]:
+    """The samples and databases of two answers of a server: a late one of the last round, and this one's."""
+    if earlier is None:
+        return later.samples, later.databases
+    databases = earlier.databases if later.databases is None else later.databases
+    return [*earlier.samples, *later.samples], databases
 
 
 class Target(Protocol):

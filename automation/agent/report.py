@@ -53,9 +53,14 @@ def bodies_of(
         yield _json({**head, "hosts": batch})
 
 
-def measurements_in(body: bytes) -> int:
-    """How many measurements a report holds."""
-    return sum(len(owner["measurements"]) for owner in _owners(json.loads(body)))
+def measurements_in(readings: Iterable[Reading], unknown: Collection[str] = ()) -> int:
+    """How many measurements the reports of a round hold."""
+    return sum(
+        one.metric not in unknown
+        for reading in readings
+        for samples in (reading.samples, *(reading.databases or {}).values())
+        for one in samples
+    )
 
 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:

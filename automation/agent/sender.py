@@ -7,9 +7,8 @@ import random
 import threading
 import time
 from collections.abc import Collection
-from datetime import datetime, timezone
 
-from automation.agent.client import Answer, Client, Unreachable
+from automation.agent.client import Answer, Client, Unreachable, clock_told
 from automation.agent.digest import NoChallenge
 from automation.agent.faults import log_unforeseen
 from automation.agent.report import without, without_measurements
@@ -147,8 +146,7 @@ class Sender:
 
     def _tell_clock(self, answer: Answer) -> None:
         if answer.date is not None:
-            ahead = (datetime.now(timezone.utc) - answer.date).total_seconds()
-            log.error("this machine's clock is %.0f seconds ahead of the platform's: set them right", ahead)
+            log.error("this machine's clock is %s: set it, for instance by NTP", clock_told(answer.date))
 
     def _fails(self, why: str) -> None:
         if why != self._failure:

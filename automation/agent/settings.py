@@ -8,7 +8,7 @@ import socket
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Callable
 from urllib.parse import urlsplit
@@ -36,132 +36,6 @@ class SettingsError(Exception):
         """Keep the lines. They name settings, and never quote a secret."""
         super().__init__("; ".join(faults))
         self.faults = faults
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Checked settings. Those that hold secrets are left out of the representation.
-
-    `mongodb` and `postgresql` name the servers to watch; at least one of them is not empty.
-    """
-
-    url: str
-    group_id: str
-    public_key: str
-    private_key: str = field(repr=False)
-    mongodb: Sequence[str] = field(repr=False)
-    postgresql: Sequence[str] = field(repr=False)
-    interval: int
-    spool_dir: Path
-    hostname: str
-
-
-def read_settings(environment: Mapping[str, str], config: Path | None = None) -> Settings:
-    """The settings; what the environment says overrides the file.
-
-    Raises:
-        SettingsError: with a line for each setting that is missing or wrong, and for a file that is not safe.
-    """
-    values = {**(_read_file(config) if config else {}), **_of_environment(environment)}
-    faults: list[str] = []
-
-    def take(name: str, read: Callable[[str], Any], default: str | None = None) -> Any:
-        text = values.get(PREFIX + name) or default
-        try:
-            return read(_given(text))
-        except ValueError as error:
-            faults.append(f"{PREFIX}{name} {error}")
-            return None
-
-    settings = Settings(
-        url=take("URL", _url),
-        group_id=take("GROUP_ID", _group_id),
-        public_key=take("PUBLIC_KEY", _key),
-        private_key=take("PRIVATE_KEY", _key),
-        mongodb=tuple(values.get(f"{PREFIX}MONGODB", "").split()),
-        postgresql=tuple(values.get(f"{PREFIX}POSTGRESQL", "").split()),
-        interval=take("INTERVAL", _interval, "60"),
-        spool_dir=take("SPOOL_DIR", _directory, _default_spool_dir(environment)),
-        hostname=take("HOSTNAME", _hostname, socket.gethostname()),
-    )
-    if not settings.mongodb and not settings.postgresql:
-        faults.append(f"{PREFIX}MONGODB is missing, or {PREFIX}POSTGRESQL: nothing is watched without either")
-    if faults:
-        raise SettingsError(faults)
-    return settings
-
-
-NAMES = frozenset(
-    PREFIX + name
-    for name in (
-        "URL",
-        "GROUP_ID",
-        "PUBLIC_KEY",
-        "PRIVATE_KEY",
-        "MONGODB",
-        "POSTGRESQL",
-        "INTERVAL",
-        "SPOOL_DIR",
-        "HOSTNAME",
-    )
-)
-"""The names of all settings."""
-
-
-def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
-
-
-def _read_file(path: Path) -> dict[str, str]:
-    try:
-        # Without O_NONBLOCK a pipe would hold the agent until somebody writes into it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
-    except OSError as error:
-        raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
-    with os.fdopen(descriptor, "rb") as file:
-        _check_owner(path, os.fstat(file.fileno()))
-        octets = file.read(_LARGEST_FILE + 1)
-    if len(octets) > _LARGEST_FILE:
-        raise SettingsError([f"--config {path} is too large: it may have {_LARGEST_FILE} bytes"])
-    try:
-        document = tomllib.loads(octets.decode())
-    except ValueError as error:
-        # The parser quotes no values, but its message may hold a key, and a secret may stand for one.
-        place = re.search(r"at line \d+, column \d+", str(error))
-        where = f" {place[0]}" if place else ""
-        raise SettingsError([f"--config {path} is not a TOML document{where}"]) from None
-    faults = [
-        f"--config {path}: {name} is no setting, allowed: {', '.join(sorted(NAMES))}"
-        for name in document
-        if name not in NAMES
-    ]
-    if faults:
-        raise SettingsError(faults)
-    return {name: _text(name, value) for name, value in document.items()}
-
-
-def _check_owner(path: Path, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise SettingsError([f"--config {path} is not a regular file"])
-    if status.st_uid not in {0, os.geteuid()}:
-        raise SettingsError([f"--config {path} belongs to another user: it must be yours or root's"])
-    if status.st_mode & 0o077:
-        mode = f"{stat.S_IMODE(status.st_mode):o}"
-        raise SettingsError([f"--config {path} can be read by others (mode {mode}): chmod 600 {path}"])
-
-
-def _text(name: str, value: object) -> str:
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return " ".join(value)
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise SettingsError([f"{name} must be a text, a whole number or a list of texts"])
-    return str(value).strip()
-
-
-def _given(text: str | None) -> str:
-    if not text:
-        raise ValueError("is missing")
-    return text
 
 
 def _url(text: str) -> str:
@@ -215,3 +89,120 @@ def _default_spool_dir(environment: Mapping[str, str]) -> str:
         return given
     home = environment.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
     return str(Path(home) / "opsapi-agent")
+
+
+def _words(text: str) -> Sequence[str]:
+    return tuple(text.split())
+
+
+def _nothing(_: Mapping[str, str]) -> str:
+    return ""
+
+
+def _setting(
+    read: Callable[[str], Any],
+    default: Callable[[Mapping[str, str]], str] | None = None,
+    *,
+    is_secret: bool = False,
+) -> Any:
+    """A field of `Settings`: `read` raises ValueError, `default` is made of the environment."""
+    return field(metadata={"read": read, "default": default}, repr=not is_secret)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Checked settings, named as they are given without OPSAPI_AGENT_. The representation leaves out secrets.
+
+    `mongodb` and `postgresql` name the servers to watch; at least one of them is not empty.
+    """
+
+    url: str = _setting(_url)
+    group_id: str = _setting(_group_id)
+    public_key: str = _setting(_key)
+    private_key: str = _setting(_key, is_secret=True)
+    mongodb: Sequence[str] = _setting(_words, _nothing, is_secret=True)
+    postgresql: Sequence[str] = _setting(_words, _nothing, is_secret=True)
+    interval: int = _setting(_interval, lambda _: "60")
+    spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
+    hostname: str = _setting(_hostname, lambda _: socket.gethostname())
+
+
+_FIELDS = {PREFIX + one.name.upper(): one for one in fields(Settings)}
+NAMES = frozenset(_FIELDS)
+"""The names of all settings."""
+
+
+def read_settings(environment: Mapping[str, str], config: Path | None = None) -> Settings:
+    """The settings; what the environment says overrides the file.
+
+    Raises:
+        SettingsError: with a line for each setting that is missing or wrong, and for a file that is not safe.
+    """
+    given = {**(_read_file(config) if config else {}), **_of_environment(environment)}
+    faults: list[str] = []
+    values: dict[str, Any] = {}
+    for name, one in _FIELDS.items():
+        read, default = one.metadata["read"], one.metadata["default"]
+        text = given.get(name) or (default(environment) if default else None)
+        if text is None:
+            faults.append(f"{name} is missing")
+            continue
+        try:
+            values[one.name] = read(text)
+        except ValueError as error:
+            faults.append(f"{name} {error}")
+    if values.get("mongodb") == values.get("postgresql") == ():
+        faults.append(f"{PREFIX}MONGODB is missing, or {PREFIX}POSTGRESQL: nothing is watched without either")
+    if faults:
+        raise SettingsError(faults)
+    return Settings(**values)
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        # Without O_NONBLOCK a pipe would hold the agent until somebody writes into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    except OSError as error:
+        raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
+    with os.fdopen(descriptor, "rb") as file:
+        _check_owner(path, os.fstat(file.fileno()))
+        octets = file.read(_LARGEST_FILE + 1)
+    if len(octets) > _LARGEST_FILE:
+        raise SettingsError([f"--config {path} is too large: it may have {_LARGEST_FILE} bytes"])
+    try:
+        document = tomllib.loads(octets.decode())
+    except ValueError as error:
+        # The parser quotes no values, but its message may hold a key, and a secret may stand for one.
+        place = re.search(r"at line \d+, column \d+", str(error))
+        where = f" {place[0]}" if place else ""
+        raise SettingsError([f"--config {path} is not a TOML document{where}"]) from None
+    faults = [
+        f"--config {path}: {name} is no setting, allowed: {', '.join(sorted(NAMES))}"
+        for name in document
+        if name not in NAMES
+    ]
+    if faults:
+        raise SettingsError(faults)
+    return {name: _text(name, value) for name, value in document.items()}
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise SettingsError([f"--config {path} is not a regular file"])
+    if status.st_uid not in {0, os.geteuid()}:
+        raise SettingsError([f"--config {path} belongs to another user: it must be yours or root's"])
+    if status.st_mode & 0o077:
+        mode = f"{stat.S_IMODE(status.st_mode):o}"
+        raise SettingsError([f"--config {path} can be read by others (mode {mode}): chmod 600 {path}"])
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return " ".join(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise SettingsError([f"{name} must be a text, a whole number or a list of texts"])
+    return str(value).strip()

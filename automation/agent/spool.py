@@ -67,7 +67,7 @@ class Spool:
             OSError: when the directory cannot be made or written, is not ours, or is open to others.
         """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_owner(directory)
+        check_owner(directory)
         self._directory, self._clock = directory, clock
         self._largest, self._oldest = largest, oldest
         self._guard = threading.Lock()
@@ -202,7 +202,7 @@ def _opened(directory: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _check_owner(directory: Path) -> None:
+def check_owner(directory: Path) -> None:
     """Raise OSError unless the directory is ours alone: others could read, add or take away reports."""
     status = directory.stat()
     if status.st_uid != os.geteuid():

@@ -1,16 +1,13 @@
-"""Reading hosts, and what was measured of them."""
+"""Reading hosts."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.db.models.functions import Lower
 
-from automation.models import (
-    Host,
-    Measurement,
-)
+from automation.models import Host
 from automation.reports import Address
 from events.facts import EventFacts
 from opsapi.fields import Among, WireTime
@@ -64,12 +61,6 @@ def hosts_locked(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
-def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
-    """The hosts of a project at these addresses, by them."""
-    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
-    return {host.address.key: host for host in named if host.address.key in keys}
-
-
 _COLUMNS = [field.attname for field in Host._meta.concrete_fields]
 # Read with every report, so written out: the ORM takes longer to compose it than PostgreSQL to answer.
 _LOCKED_IF_KNOWN = f"""
@@ -110,6 +101,12 @@ def hosts_locked_if_known(
     return {host.address.key: host for host in hosts if host.address.key in keys}
 
 
+def hosts_at(group_id: str, keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], Host]:
+    """The hosts of a project at these addresses, by them."""
+    named = _hosts_named(group_id, keys) if keys else Host.objects.none()
+    return {host.address.key: host for host in named if host.address.key in keys}
+
+
 def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[Host]:
     hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
     return hosts.filter(Among("key", {name for name, _ in keys}))
@@ -136,11 +133,3 @@ def host_state(host: Host) -> dict[str, Any]:
         "reachable": not host.down,
         "versionBehind": host.version_behind,
     }
-
-
-def newest_measurements(host_ids: Iterable[str]) -> dict[str, Measurement]:
-    """The newest measurement of each host that has one, by host id."""
-    # One look into the index per host; DISTINCT ON would read all that was ever measured.
-    of_host = Measurement.objects.filter(host=OuterRef("pk")).order_by("-reported", "-id")
-    newest = Host.objects.filter(Among("id", host_ids)).values(newest=Subquery(of_host.values("id")[:1]))
-    return {one.host_id: one for one in Measurement.objects.filter(id__in=newest)}

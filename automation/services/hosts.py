@@ -10,11 +10,12 @@ from django.db import IntegrityError, transaction
 from accesslist.services.locks import actor_hold, advisory_lock, project_alone, project_hold
 from accesslist.services.projects import project_hosts_counted
 from automation.hooks import host_deleting, host_moving
-from automation.models import Database, Host, Measurement
+from automation.models import Database, Host, Measurement, Source
 from automation.reports import Address
-from automation.selectors.hosts import facts_of_host, host_state, newest_measurements
+from automation.selectors.hosts import facts_of_host, host_state
+from automation.selectors.measurements import newest_measurements
 from automation.services.inventory import hosts_named
-from automation.services.measurements import MEASUREMENTS_AT_ONCE
+from automation.services.measurements import MEASUREMENTS_AT_ONCE, readings_delete
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
@@ -92,7 +93,7 @@ def host_change(
     if host.last_report is not None:
         # The alerts about its old address ended: what it was last seen to be begins them anew.
         newest = newest_measurements([host.id]).get(host.id)
-        state = host_signal_state(host, newest)
+        state = host_signal_state(host, newest.at if newest else None)
         hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
 
 
@@ -126,7 +127,11 @@ def deleted_host_purge() -> bool:
     host = deleted.select_for_update(skip_locked=True).first()
     if host is None:
         return False
-    if not delete_batch(Measurement.objects.filter(host=host), MEASUREMENTS_AT_ONCE):
+    sources = list(Source.objects.filter(host=host).values_list("id", flat=True))
+    if not (
+        delete_batch(Measurement.objects.filter(host=host), MEASUREMENTS_AT_ONCE)
+        or readings_delete(sources=sources, limit=MEASUREMENTS_AT_ONCE)
+    ):
         host.delete()
     return True
 

@@ -5,20 +5,21 @@ However much a report holds, the number of statements is the same.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 
 from accesslist.services.locks import actor_hold, project_hold
 from automation.choices import HostType
-from automation.models import Host, Measurement, ProcessStatus
+from automation.models import Host, ProcessStatus
 from automation.repeats import RepeatableReport
-from automation.reports import Address, EventReport, HostReport, Report, Samples
+from automation.reports import Address, EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.selectors.repeats import first_answer
 from automation.services.agents import agent_seen
+from automation.services.days import days_prepare
 from automation.services.inventory import (
     ClustersByName,
     HostsByKey,
@@ -29,6 +30,7 @@ from automation.services.inventory import (
     known_clusters,
 )
 from automation.services.leases import as_leased, leases_give
+from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import report_answer_keep
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
@@ -40,7 +42,6 @@ from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
 
 
-@transaction.atomic
 def report_ingest(
     *,
     group_id: str,
@@ -56,6 +57,19 @@ def report_ingest(
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; IDEMPOTENCY_KEY_REUSED.
     """
+    take = partial(_take_once, group_id, report, repeatable, actor, now)
+    try:
+        return take()
+    except NoDayError:
+        # No worker has been here for days. Not in a report's transaction: others would wait for its locks.
+        days_prepare(now=now)
+        return take()
+
+
+@transaction.atomic
+def _take_once(
+    group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
+) -> Mapping[str, Any]:
     answer = _answer(report)
     actor_hold(actor)
     project_hold(group_id=group_id)
@@ -100,13 +114,14 @@ def _take(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
     databases_replace(hosts=hosts, reports=report.hosts)
-    measurements = _insert_measurements(hosts, [*report.hosts, *late], now)
+    by_id = {hosts[one.address.key].id: one for one in (*report.hosts, *late)}
+    measured = measurements_write(reports=by_id, reported=now)
     _replace_processes(group_id, report, now)
     derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
     told = _reported(group_id, _as_they_happened(report.events, now), hosts)
     events_record(events=[*derived, *told], actor=actor, now=now, group_id=group_id)
     reported = [hosts[one.address.key] for one in report.hosts]
-    states = [host_signal_state(host, measurements.get(host.id)) for host in reported]
+    states = [host_signal_state(host, measured.get(host.id)) for host in reported]
     hosts_signal(
         group_id=group_id,
         hosts=states,
@@ -164,35 +179,6 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
         )
         for host, event_type in edges
     ]
-
-
-def _insert_measurements(
-    hosts: HostsByKey, reports: Sequence[HostReport], now: datetime
-) -> dict[str, Measurement]:
-    """One row per host that measured anything, by host id."""
-    rows = {
-        hosts[one.address.key].id: Measurement(
-            host=hosts[one.address.key],
-            reported=now,
-            metrics=_stored(one.samples),
-            databases={name: _stored(samples) for name, samples in (one.databases or {}).items() if samples},
-        )
-        for one in reports
-        if one.samples or any((one.databases or {}).values())
-    }
-    Measurement.objects.bulk_create(rows.values(), batch_size=ROWS_AT_ONCE)
-    return rows
-
-
-# Most of the samples of a report were taken at a few moments.
-_wire_time = lru_cache(maxsize=128)(wire_time)
-
-
-def _stored(samples: Samples) -> dict[str, list[list[Any]]]:
-    return {
-        metric.value: [[_wire_time(moment), number] for moment, number in taken]
-        for metric, taken in samples.items()
-    }
 
 
 def _replace_processes(group_id: str, report: Report, now: datetime) -> None:

@@ -1,21 +1,144 @@
-"""Keeping measurements as long as they are wanted."""
+"""Writing what was measured, keeping it as long as it is wanted, and taking it away."""
 
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
-from automation.models import Measurement
+from django.db import IntegrityError, connection, transaction
+
+from automation.days import READINGS, days_there, partition_name
+from automation.measured_at import MeasuredAt
+from automation.reading_rows import rows_of
+from automation.reports import HostReport
 from automation.retention import measurement_retention
-from opsapi.batches import delete_batch
+from automation.services.days import day_drop
+from automation.services.old_measurements import old_measurements_trim
 
 MEASUREMENTS_AT_ONCE = 5_000
 """So many rows go in one transaction: it stays short, however much there is."""
 
+# A source that is not there is added: whoever adds one holds the host, so that nobody adds it meanwhile.
+_WRITE = f"""
+WITH said AS (
+    SELECT *
+      FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
+           AS said (host_id, database, age, numbers)
+), fresh AS (
+    INSERT INTO automation_source (host_id, database)
+    SELECT DISTINCT host_id, database
+      FROM said
+     WHERE NOT EXISTS (SELECT FROM automation_source AS known
+                        WHERE known.host_id = said.host_id AND known.database = said.database)
+    RETURNING id, host_id, database
+), found AS (
+    SELECT known.id, said.age, said.numbers
+      FROM said JOIN automation_source AS known USING (host_id, database)
+     UNION ALL
+    SELECT fresh.id, said.age, said.numbers FROM said JOIN fresh USING (host_id, database)
+), this AS MATERIALIZED (
+    SELECT nextval('automation_reading_report') AS report
+)
+INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
+SELECT found.id, %(reported)s, this.report, found.age, found.numbers::float8[] FROM found, this
+RETURNING report
+"""  # noqa: S608 - made of our own names
+
+_DELETE = """
+DELETE FROM {partition}
+ WHERE ctid = ANY(ARRAY(SELECT ctid FROM {partition} WHERE source_id = ANY(%s) LIMIT %s))
+"""
+_IS_UNUSED = f"""
+       source.database <> ''
+   AND NOT EXISTS (SELECT FROM automation_database AS known
+                    WHERE known.host_id = source.host_id AND known.name = source.database)
+   AND NOT EXISTS (SELECT FROM {READINGS} AS reading WHERE reading.source_id = source.id)
+"""  # noqa: S608 - made of our own names
+# No report uses a source while its host is locked. A report may have ended just before: it is looked again.
+_LOCK_UNUSED = f"""
+SELECT source.id
+  FROM automation_source AS source JOIN automation_host AS host ON host.id = source.host_id
+ WHERE {_IS_UNUSED}
+ LIMIT %s
+   FOR UPDATE OF host SKIP LOCKED
+"""  # noqa: S608 - made of our own names
+_DELETE_UNUSED = f"DELETE FROM automation_source AS source WHERE id = ANY(%s) AND {_IS_UNUSED}"  # noqa: S608 - as above
+
+
+class NoDayError(Exception):
+    """There is no partition for a day."""
+
+
+def measurements_write(*, reports: Mapping[str, HostReport], reported: datetime) -> Mapping[str, MeasuredAt]:
+    """Store what a report measured, by the ids of its hosts, which the caller has locked.
+
+    Answers where the measurements are of those hosts on which anything was measured.
+
+    Raises:
+        NoDayError: when nobody has made the partition of the day; the transaction is spoilt.
+    """
+    rows = list(_rows(reports, reported))
+    if not rows:
+        return {}
+    names = ("hosts", "databases", "ages", "numbers")
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITE, {**columns, "reported": reported})
+            (report,) = cursor.fetchone()
+    except IntegrityError as error:
+        if _has_no_day(error):
+            raise NoDayError from None
+        raise
+    at = MeasuredAt(reported, report)
+    return {host_id: at for host_id, database, *_ in rows if not database}
+
+
+def _rows(reports: Mapping[str, HostReport], reported: datetime) -> Iterator[tuple[str, str, int, str]]:
+    """Host, database, age and numbers of each row."""
+    for host_id, report in reports.items():
+        for database, samples in (("", report.samples), *(report.databases or {}).items()):
+            for age, numbers in rows_of(samples, reported):
+                yield host_id, database, age, numbers
+
+
+def _has_no_day(error: IntegrityError) -> bool:
+    """The one constraint that the table has is that each row has a partition."""
+    return getattr(getattr(error.__cause__, "diag", None), "table_name", None) == READINGS
+
 
 def measurements_trim(*, now: datetime) -> bool:
-    """Delete one batch of the measurements older than OPSAPI_MEASUREMENT_RETENTION_DAYS, the oldest first.
+    """Drop one day of the measurements that are all older than OPSAPI_MEASUREMENT_RETENTION_DAYS, the oldest.
 
-    Answers whether there were any; of what is left over the next call takes its share.
+    Answers whether there was any; of what is left over the next call takes its share.
     """
     kept = measurement_retention()
     if kept is None:
         return False
-    return delete_batch(Measurement.objects.filter(reported__lt=now - kept), MEASUREMENTS_AT_ONCE) > 0
+    if old_measurements_trim(before=now - kept, limit=MEASUREMENTS_AT_ONCE):
+        return True
+    dropped = day_drop(before=now - kept)
+    if dropped:
+        _sources_trim()
+    return dropped
+
+
+def readings_delete(*, sources: Collection[int], limit: int) -> int:
+    """Delete at most so many readings of these sources; answers how many they were."""
+    deleted = 0
+    with connection.cursor() as cursor:
+        for day in days_there() if sources else ():
+            if deleted < limit:
+                statement = _DELETE.format(partition=partition_name(day))
+                cursor.execute(statement, [list(sources), limit - deleted])
+                deleted += cursor.rowcount
+    return deleted
+
+
+def _sources_trim() -> None:
+    """Delete the sources of databases that are gone, once all that was measured of them is."""
+    found = MEASUREMENTS_AT_ONCE
+    while found == MEASUREMENTS_AT_ONCE:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_LOCK_UNUSED, [MEASUREMENTS_AT_ONCE])
+            unused = [source for (source,) in cursor]
+            cursor.execute(_DELETE_UNUSED, [unused])
+            found = len(unused)

@@ -10,8 +10,10 @@ from automation.models import (
     Measurement,
     ProcessStatus,
     ReplicaSet,
+    Source,
     Watcher,
 )
+from automation.services.measurements import readings_delete
 from opsapi.batches import delete_batch
 
 
@@ -21,8 +23,11 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
     Children go first: deleting a host finds nothing left that hangs on it.
     """
     of_hosts = {"host__group_id": group_id}
+    sources = Source.objects.filter(**of_hosts)
     return (
         delete_batch(Measurement.objects.filter(**of_hosts), limit)
+        or readings_delete(sources=list(sources.values_list("id", flat=True)), limit=limit)
+        or delete_batch(sources, limit)
         or delete_batch(Database.objects.filter(**of_hosts), limit)
         or delete_batch(Host._base_manager.filter(group_id=group_id), limit)
         or delete_batch(ReplicaSet.objects.filter(group_id=group_id), limit)

@@ -5,7 +5,8 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from automation.models import Host, Measurement
+from automation.measured_at import MeasuredAt
+from automation.models import Host
 from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.services import signal_record, signals_record
@@ -40,6 +41,6 @@ def versions_signal(*, group_id: str, now: datetime) -> None:
     signal_record(group_id=group_id, kind=SignalKind.VERSIONS, payload={}, now=now)
 
 
-def host_signal_state(host: Host, measured: Measurement | None = None) -> dict[str, Any]:
+def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> dict[str, Any]:
     """What a signal says of one host: its state, and where its measurements are."""
-    return {**host_state(host), "measurementId": measured.pk if measured else None}
+    return {**host_state(host), "measurementId": measured.wire if measured else None}

@@ -38,7 +38,7 @@ class ReportViewSet(ApiViewSet):
         # Before the body is read: its times may be too old by now.
         if repeatable and (first := first_answer(repeatable, self.now)):
             return Response(first)
-        report = read_report(self.body(now=self.now), self.now)
+        report = read_report(self.body(now=self.now))
         answer = report_ingest(
             group_id=self.group.id, report=report, repeatable=repeatable, actor=self.actor, now=self.now
         )

@@ -1,17 +1,17 @@
-"""The channels. CONTRIBUTING tells how one is added."""
+"""The channels, in the order that people choose from. docs/how-to/add-a-channel.md says how to add one."""
 
 from collections.abc import Mapping
 
 from integrations.channels.base import Channel
-from integrations.channels.chat_service import CHAT_SERVICE
+from integrations.channels.datadog import DATADOG
 from integrations.channels.email import EMAIL
-from integrations.channels.group_chat_service import GROUP_CHAT_SERVICE
-from integrations.channels.metrics_service import METRICS_SERVICE
-from integrations.channels.on_call_service import ON_CALL_SERVICE
-from integrations.channels.ops_alert_service import OPS_ALERT_SERVICE
-from integrations.channels.pager_service import PAGER_SERVICE
+from integrations.channels.hipchat import HIPCHAT
+from integrations.channels.microsoft_teams import MICROSOFT_TEAMS
+from integrations.channels.opsgenie import OPSGENIE
+from integrations.channels.pagerduty import PAGERDUTY
+from integrations.channels.slack import SLACK
 from integrations.channels.sms import SMS
-from integrations.channels.team_chat_service import TEAM_CHAT_SERVICE
+from integrations.channels.splunk_on_call import SPLUNK_ON_CALL
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import ChannelType
 
@@ -20,13 +20,13 @@ CHANNELS: Mapping[ChannelType, Channel] = {
     for channel in (
         EMAIL,
         SMS,
-        PAGER_SERVICE,
-        CHAT_SERVICE,
-        GROUP_CHAT_SERVICE,
-        METRICS_SERVICE,
-        OPS_ALERT_SERVICE,
-        ON_CALL_SERVICE,
+        PAGERDUTY,
+        SLACK,
+        HIPCHAT,
+        DATADOG,
+        OPSGENIE,
+        SPLUNK_ON_CALL,
         WEBHOOK,
-        TEAM_CHAT_SERVICE,
+        MICROSOFT_TEAMS,
     )
 }

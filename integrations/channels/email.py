@@ -1,4 +1,4 @@
-"""EMAIL: one recipient, text and HTML, threaded by alert (decisions 6, 7; RFC 5322, RFC 3834)."""
+"""E-mail (EMAIL): text and HTML to one address, threaded by alert (RFC 5322, RFC 3834)."""
 
 import logging
 import smtplib
@@ -14,17 +14,18 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.choices import ChannelType, Fault, MessageKind
 from integrations.messages import Message
+from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 20.0
-"""For one mail from connecting to the last reply: well below a notification's lease of 30 s."""
+"""For one mail, from connecting to the last reply: well below a notification's lease of 30 s."""
 _CLOSING = 421
-"""The server goes away, whatever it was asked (RFC 5321 3.8)."""
+"""The server closes the connection, whatever the command was (RFC 5321 3.8)."""
 _OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
 _COLOURS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "#c62828",
@@ -33,17 +34,17 @@ _COLOURS: Mapping[MessageKind, str] = {
     MessageKind.INFORM: "#1565c0",
 }
 _TEST_COLOUR = "#5f6368"
-"""Of a band and a button: white text is readable on each, light and dark."""
+"""The colour of a band and a button: white text is readable on it, light and dark."""
 _INVALID_ADDRESS = "the e-mail address is not valid"
 
 
 def build_email(
     config: Mapping[str, str], message: Message, *, sender: str, now: datetime
 ) -> EmailMultiAlternatives:
-    """The mail as it will be sent at `now`.
+    """The mail as it is sent at `now`.
 
-    Message-ID is the same on every retry. All mails of an alert name the same root, which was never
-    itself sent: mail programs then show them as one thread, whichever of them arrive.
+    Message-ID is the same on every retry. All mails of an alert refer to the same root, which is never
+    sent: mail programs show them as one thread, whichever of them arrive.
     """
     colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
     context = {"message": message, "facts": message.facts, "links": message.links, "colour": colour}
@@ -72,14 +73,14 @@ def _headers(message: Message, sender: str, now: datetime) -> dict[str, str]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Hand it to the mail server of the settings.
+    """Send the message by the mail server of the settings.
 
     Raises:
-        DeliveryError: retryable when the server is away or answers 4xx; for good on 5xx and where the
-            address cannot stand in a mail (a line break in it, say).
+        DeliveryError: retryable when the server is away or answers 4xx; for good on 5xx, and when the address
+            cannot be part of a mail (because of a line break, for example).
     """
     if "@" not in config["emailAddress"]:
-        # Django would count a mail to nobody as sent.
+        # Django counts a mail without recipients as sent.
         raise DeliveryError(_INVALID_ADDRESS, retryable=False)
     is_open = False
     try:
@@ -91,7 +92,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     except OSError as error:  # smtplib's own exceptions are among them
         failure = _explain(error, is_open=is_open)
     except ValueError:
-        # Django refuses addresses that are none, and header values with line breaks.
+        # Django refuses invalid addresses, and header values with line breaks.
         failure = DeliveryError(_INVALID_ADDRESS, retryable=False)
     else:
         return
@@ -100,7 +101,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 @contextmanager
 def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
-    """Hang up on a server that is slow with every reply; each alone would be within EMAIL_TIMEOUT."""
+    """Hang up on a server that is slow with every reply, each of them within EMAIL_TIMEOUT."""
     timer = threading.Timer(seconds, _hang_up, [connection])
     timer.daemon = True
     timer.start()
@@ -113,20 +114,20 @@ def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]
 def _hang_up(connection: BaseEmailBackend) -> None:
     sock = getattr(getattr(connection, "connection", None), "sock", None)
     if sock is not None:
-        with suppress(OSError):  # it has gone already
+        with suppress(OSError):  # it is closed already
             # Below TLS: its own shutdown would disturb the thread that reads.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
     code = _smtp_code(error)
-    # The server's own text may quote the address or more: class and code will do.
+    # The text of the server may quote the address: log the class and the code.
     logger.warning("mail server %s: %s %s", settings.EMAIL_HOST, type(error).__name__, code or error.strerror)
     if isinstance(error, smtplib.SMTPNotSupportedError):
-        return DeliveryError("the mail server lacks what this mail needs", retryable=False)
+        return DeliveryError("the mail server does not support what the mail needs", retryable=False)
     if code is None:
         reason = NO_ANSWER if is_open else "the mail server could not be reached"
-        # A server that took the connection may be slow with this one address: others do not wait for it.
+        # A server that accepted the connection may be slow with this address alone: others do not wait.
         fault = Fault.DESTINATION if is_open else Fault.HOST
         return DeliveryError(reason, retryable=True, fault=fault, perhaps_received=is_open, reached=is_open)
     retryable = not 500 <= code <= 599
@@ -147,9 +148,13 @@ def _smtp_code(error: OSError) -> int | None:
 
 
 EMAIL = Channel(
-    type=ChannelType.EMAIL,
-    fields=(ConfigField("emailAddress"),),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    ChannelType("EMAIL"),
+    "E-mail",
+    fields=(
+        ChannelField("emailAddress", "E-mail address", EmailAddress(), example="oncall@example.com"),
+        # Without effect: clients of the API send it.
+        ChannelField("emailEnabled", "By e-mail", Flag(required=False), in_config=False),
+    ),
     send=send,
     origin=lambda _: f"smtp://{settings.EMAIL_HOST}:{settings.EMAIL_PORT}",
 )

@@ -1,4 +1,4 @@
-"""What all channels over HTTP share: an answer, or a `DeliveryError` that says why there was none."""
+"""What all channels over HTTP share: an answer, or a `DeliveryError` that says why there is none."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -23,8 +23,8 @@ _owner: ContextVar[str | None] = ContextVar("owner of connections", default=None
 
 @contextmanager
 def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
-    """Requests within use the connections of one destination: a project's channel and configuration."""
-    named = [channel_type.value, message.document.get("groupId"), sorted(config.items())]
+    """Within, requests use the connections of one destination: a project's channel and configuration."""
+    named = [channel_type, message.document.get("groupId"), sorted(config.items())]
     token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
     try:
         yield
@@ -41,7 +41,7 @@ def deliver_over_http(
     body_limit: int = 0,
     total_timeout: float = TOTAL_SECONDS,
 ) -> OutboundResponse:
-    """POST it and return the answer of a receiver that took it (2xx).
+    """POST the body and return the answer of a receiver that accepted it (2xx).
 
     `body_limit` is how many bytes of the answer are read; 0 for receivers whose status says it all.
     `total_timeout` is in seconds.
@@ -87,13 +87,13 @@ def origin_of(url: str) -> str:
 
 
 def in_header(credential: str) -> str:
-    """A key or token as it stands in a header: printable ASCII (RFC 9110 5.5).
+    """A key or token for a header: printable ASCII (RFC 9110 5.5).
 
     Raises:
-        DeliveryError: for good, where it holds anything else.
+        DeliveryError: for good, when it has any other character.
     """
     if not (credential.isascii() and credential.isprintable()):
-        raise DeliveryError("the credential holds characters that no header can carry", retryable=False)
+        raise DeliveryError("the credential has characters that a header cannot carry", retryable=False)
     return credential
 
 

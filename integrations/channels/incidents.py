@@ -1,4 +1,4 @@
-"""What the channels share whose service keeps an alert's state itself (decisions 6 "told of what")."""
+"""What is shared by the channels to services that keep an alert's state themselves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ from integrations.choices import MessageKind
 from integrations.messages import Message, printable
 from opsapi.wire_json import write_json
 
-KINDS = frozenset(MessageKind)
 SOURCE = "Ops API"
 
 
@@ -24,12 +23,12 @@ class ServiceRequest:
 
 
 def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
-    """Send what `build` makes of the message; a test is closed again at once, so that nothing stays open.
+    """Send the request that `build` makes of the message; close a test again at once, so nothing stays open.
 
-    Both requests of a test together have the time of one.
+    Both requests of a test together have the time of one request.
 
     Raises:
-        DeliveryError: when the service did not take it, or took a test and not its end.
+        DeliveryError: when the service did not accept the message, or accepted a test and not its end.
     """
     if not message.is_test:
         deliver_json(build(message), now=now)
@@ -51,7 +50,7 @@ def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest
 
 
 def deliver_json(request: ServiceRequest, *, now: datetime, total_timeout: float = TOTAL_SECONDS) -> None:
-    """POST it.
+    """POST the request.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -62,12 +61,12 @@ def deliver_json(request: ServiceRequest, *, now: datetime, total_timeout: float
 
 
 def place(message: Message) -> str:
-    """What is affected, in a line that is never empty: its target, else its project, else what happened."""
+    """What is affected, in a line that is never empty: the target, else the project, else the event type."""
     candidates = (message.target, message.project_name, message.event_type_name)
     return next((line for text in candidates if (line := printable(text or "", 255))), SOURCE)
 
 
 def document_text(message: Message, name: str, limit: int) -> str | None:
-    """A text of the message's document as one line of at most `limit` characters; None where it has none."""
+    """A text of the message's document as one line of at most `limit` characters; None when it is missing."""
     value = message.document.get(name)
     return printable(value, limit) or None if isinstance(value, str) else None

@@ -1,8 +1,8 @@
-"""SMS: a text to a mobile phone, by a provider that speaks Twilio's Messages API (decisions 5).
+"""SMS: a text to a mobile phone, by a provider that speaks Twilio's Messages API.
 
 https://www.twilio.com/docs/messaging/api/message-resource: From, To and Body as a form, with HTTP Basic;
-201 when taken. https://www.twilio.com/docs/usage/twilios-response: what the other statuses mean.
-The provider has no key for repeats: one that took a message and lost its answer is sent it again.
+201 for an accepted message. https://www.twilio.com/docs/usage/twilios-response: what the other statuses mean.
+The API has no key for repeats: when an answer is lost, the message is sent again.
 """
 
 import re
@@ -14,10 +14,11 @@ from urllib.parse import quote, urlencode
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ConfigField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError
 from integrations.channels.http import deliver_over_http, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType
 from integrations.messages import Message, joined, printable
+from opsapi.api.fields import MobileNumber
 
 TEXT_LIMIT = 320
 """Characters; a phone joins the three texts that so many letters take."""
@@ -27,7 +28,7 @@ _NUMBER = re.compile(r"\+?[0-9]{3,15}")
 
 @dataclass(frozen=True, slots=True)
 class SmsProvider:
-    """Where texts go out, and from which number or name."""
+    """Where texts are sent, and from which number or name."""
 
     base_url: str
     account: str
@@ -36,7 +37,7 @@ class SmsProvider:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a provider at all."""
+        """Whether there is a provider."""
         return bool(self.account and self.token and self.sender)
 
 
@@ -46,7 +47,7 @@ def build_request(
     """URL, form and headers.
 
     Raises:
-        DeliveryError: when the mobile number is none.
+        DeliveryError: when the mobile number is not valid.
     """
     form = {"From": provider.sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
     credentials = b64encode(f"{provider.account}:{provider.token}".encode()).decode()
@@ -60,28 +61,28 @@ def build_request(
 
 
 def _dialled(number: str) -> str:
-    """The digits, as E.164 wants them; a number that people wrote may hold blanks and the like."""
+    """The digits, as in E.164, of a number as people write it."""
     digits = number.translate(_SEPARATORS)
     if not _NUMBER.fullmatch(digits):
         raise DeliveryError("the mobile number is not valid", retryable=False)
     return digits
 
 
-_TOLD = ("Metric", "Replica set", "Cluster", "Since")
+_FACTS = ("Metric", "Replica set", "Cluster", "Since")
 
 
 def _text(message: Message) -> str:
-    """The title, then what else people want to know first, as far as there is room; the link is the last."""
-    facts = [f"{label}: {value}" for label in _TOLD if (value := message.facts.get(label))]
+    """The title, the most important facts and the link, as far as there is room."""
+    facts = [f"{label}: {value}" for label in _FACTS if (value := message.facts.get(label))]
     link = [message.link] if message.link else []
     return joined([printable(message.title, TEXT_LIMIT), *facts, *link], TEXT_LIMIT, ". ")
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Hand it to the provider of the settings.
+    """Send the message by the provider of the settings.
 
     Raises:
-        DeliveryError: on anything but a 2xx; for good when there is no provider or no number.
+        DeliveryError: on anything but a 2xx; for good when there is no provider or no valid number.
     """
     provider = SmsProvider(
         settings.OPSAPI_SMS_BASE_URL,
@@ -96,9 +97,10 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 SMS = Channel(
-    type=ChannelType.SMS,
-    fields=(ConfigField("mobileNumber"),),
-    kinds=frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}),
+    ChannelType("SMS"),
+    "SMS",
+    fields=(ChannelField("mobileNumber", "Mobile number", MobileNumber(), example="+12025550100"),),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_SMS_BASE_URL),
+    base_url_settings=("OPSAPI_SMS_BASE_URL",),
 )

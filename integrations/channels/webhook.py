@@ -1,4 +1,4 @@
-"""WEBHOOK: the document itself, POSTed to a URL and signed where there is a secret (decisions 7)."""
+"""Webhook (WEBHOOK): POSTs the document itself to a URL, signed where there is a secret."""
 
 import hashlib
 import hmac
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import cast
 
-from integrations.channels.base import Channel, ConfigField
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField
 from integrations.channels.http import deliver_over_http, origin_of
-from integrations.choices import ChannelType, MessageKind
+from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.fields import Text, WebUrl
 from opsapi.api.links import link
 from opsapi.wire_json import write_json
 
@@ -30,7 +32,7 @@ def build_request(
 
 
 def _document(message: Message) -> dict[str, object]:
-    """As the API shows it; its links lead to the console as well."""
+    """The document as the API shows it, with a link to the console."""
     if message.link is None:
         return dict(message.document)
     links = cast("list[dict[str, str]]", message.document.get("links", []))
@@ -45,7 +47,7 @@ def sign(body: bytes, secret: str, *, now: datetime) -> str:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the document to `config["url"]`; what the receiver answers besides its status is not read.
+    """POST the document to `config["url"]`; only the status of the answer is read.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -55,12 +57,29 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 WEBHOOK = Channel(
-    type=ChannelType.WEBHOOK,
+    ChannelType("WEBHOOK"),
+    "Webhook",
     fields=(
-        ConfigField("url"),
-        ConfigField("secret", required=False),
+        ChannelField(
+            "url",
+            "URL",
+            WebUrl(),
+            example="https://hooks.example.com/in/0123456789",
+            secret=SecretKind.URL,
+            notification_name="webhookUrl",
+        ),
+        ChannelField(
+            "secret",
+            "Secret for signing",
+            Text(required=False),
+            example="a long enough secret",
+            secret=SecretKind.SECRET,
+            goes_with="url",
+            notification_name="webhookSecret",
+        ),
     ),
-    kinds=frozenset(MessageKind),
     send=send,
     origin=lambda config: origin_of(config["url"]),
+    kinds=EVERY_KIND,
+    missing_code=ErrorCode.WEBHOOK_URL_NOT_SET,
 )

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, cast
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from integrations.choices import IntegrationType
+from integrations.channels.slack import SLACK
+from integrations.fields import FieldSet
 from integrations.selectors import IntegrationRow, integration_facts
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from integrations.types import INTEGRATION_TYPES
-from integrations.types.base import IntegrationKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import LinkDocument
 from opsapi.api.examples import AN_ID, self_link
@@ -19,9 +19,9 @@ from opsapi.api.shapes import Reference, ShapedDocument
 
 
 class TypedIntegration(SecretDocument):
-    """An integration of one type: what stands beside `type` is the business of its `kind`."""
+    """An integration of one type: `kind` has its fields next to `type`."""
 
-    kind: ClassVar[IntegrationKind]
+    kind: ClassVar[FieldSet]
     of_others = frozenset(field.name for kind in INTEGRATION_TYPES.values() for field in kind.fields)
 
     type = serializers.CharField(read_only=True)
@@ -37,14 +37,14 @@ class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-unt
         """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedIntegration, self.target).kind
-        schema["properties"]["type"] = {"type": "string", "const": kind.type.value}
+        schema["properties"]["type"] = {"type": "string", "const": kind.type}
         return schema
 
 
-def _document(kind: IntegrationKind) -> type[TypedIntegration]:
-    type_name = kind.type.value
+def _document(kind: FieldSet) -> type[TypedIntegration]:
+    type_name = kind.type
     declared = {
-        "__doc__": f"An integration of type {type_name}.",
+        "__doc__": f"An integration of type {kind.full_name}.",
         "__module__": __name__,
         "kind": kind,
         "secret_fields": kind.secret_fields,
@@ -61,7 +61,7 @@ def _document(kind: IntegrationKind) -> type[TypedIntegration]:
     return cast("type[TypedIntegration]", type(name, (TypedIntegration,), declared))
 
 
-DOCUMENTS: Mapping[IntegrationType, type[TypedIntegration]] = {
+DOCUMENTS: Mapping[str, type[TypedIntegration]] = {
     integration_type: _document(kind) for integration_type, kind in INTEGRATION_TYPES.items()
 }
 
@@ -77,13 +77,13 @@ class IntegrationDocument(ShapedDocument):
         ErrorCode.INVALID_ENUM_VALUE,
         ErrorCode.REDACTED_VALUE_UNKNOWN,
     )
-    example = DOCUMENTS[IntegrationType.CHAT_SERVICE].example
-    request_example = DOCUMENTS[IntegrationType.CHAT_SERVICE].request_example
+    example = DOCUMENTS[SLACK.type].example
+    request_example = DOCUMENTS[SLACK.type].request_example
 
     def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
         """The values by field name, as the document of its type reads them."""
-        integration_type = IntegrationType(self.context.get("type") or data["type"])
-        context = {**self.context, "stored": {"type": integration_type.value}}
+        integration_type = self.context.get("type") or data["type"]
+        context = {**self.context, "stored": {"type": integration_type}}
         return DOCUMENTS[integration_type](context=context).run_validation(data)
 
     @classmethod

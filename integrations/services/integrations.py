@@ -13,7 +13,6 @@ from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
 from events.types import EventType
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.redaction import Secrets, replaced_alike
 from integrations.selectors import (
@@ -34,7 +33,7 @@ Read = Callable[[Secrets], Values]
 
 @transaction.atomic
 def integration_create(
-    *, group_id: str, integration_type: IntegrationType, values: Values, actor: Actor, now: datetime
+    *, group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime
 ) -> IntegrationRow:
     """Make an integration from a checked document.
 
@@ -43,13 +42,13 @@ def integration_create(
     """
     actor_hold(actor)
     if _locked(group_id, integration_type):
-        raise ApiError(ErrorCode.INTEGRATION_ALREADY_CONFIGURED, integration_type.value, group_id)
+        raise ApiError(ErrorCode.INTEGRATION_ALREADY_CONFIGURED, integration_type, group_id)
     return _create(group_id, integration_type, values, actor, now)
 
 
 @transaction.atomic
 def integration_put(
-    *, group_id: str, integration_type: IntegrationType, read: Read, actor: Actor, now: datetime
+    *, group_id: str, integration_type: str, read: Read, actor: Actor, now: datetime
 ) -> IntegrationRow:
     """Make the integration, or replace the one there is; nothing happens when it is so already.
 
@@ -71,9 +70,7 @@ def integration_put(
 
 
 @transaction.atomic
-def integration_delete(
-    *, group_id: str, integration_type: IntegrationType, actor: Actor, now: datetime
-) -> None:
+def integration_delete(*, group_id: str, integration_type: str, actor: Actor, now: datetime) -> None:
     """Delete an integration and its secrets.
 
     Raises:
@@ -81,24 +78,24 @@ def integration_delete(
     """
     actor_hold(actor)
     stored = _locked(group_id, integration_type)
-    integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type.value, group_id)
+    integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, group_id)
     facts = integration_facts(_row(integration))
     _record(integration, EventType.INTEGRATION_DELETED_AUDIT, actor, now, old=facts)
     integration.delete()
 
 
-def _locked(group_id: str, integration_type: IntegrationType) -> Integration | None:
+def _locked(group_id: str, integration_type: str) -> Integration | None:
     """The integration, once nobody else writes one of the project; None when there is none."""
     # The weaker lock: reports go on meanwhile. There may be no row of the integration's own to lock.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
     found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
-    return Integration.objects.filter(group_id=group_id, type=integration_type.value).first()
+    return Integration.objects.filter(group_id=group_id, type=integration_type).first()
 
 
 def _create(
-    group_id: str, integration_type: IntegrationType, values: Values, actor: Actor, now: datetime
+    group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime
 ) -> IntegrationRow:
-    integration = Integration(group_id=group_id, type=integration_type.value, created=now)
+    integration = Integration(group_id=group_id, type=integration_type, created=now)
     _write(integration, values, now)
     facts = integration_facts(_row(integration))
     _record(integration, EventType.INTEGRATION_ADDED_AUDIT, actor, now, new=facts)
@@ -115,7 +112,7 @@ def _change(integration: Integration, values: Values, actor: Actor, now: datetim
 
 def _write(integration: Integration, values: Values, now: datetime) -> None:
     """Keep the values: secrets sealed, and redacted among the fields shown."""
-    kind = INTEGRATION_TYPES[IntegrationType(integration.type)]
+    kind = INTEGRATION_TYPES[integration.type]
     integration.fields = kind.shown(values)
     integration.secrets = encrypt(json.dumps(kind.secrets(values)), owner=integration.id)
     integration.updated = now

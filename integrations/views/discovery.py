@@ -10,11 +10,10 @@ from rest_framework.response import Response
 from automation.reports import Address
 from automation.selectors.hosts import host_rows
 from integrations.authentication import DiscoveryAuthentication
-from integrations.choices import IntegrationType
 from integrations.discovery import Process, target_groups
+from integrations.scraper import DEFAULT_LISTEN_ADDRESS, SCRAPER, exporter_port
 from integrations.selectors import integration_row
 from integrations.serializers.discovery import DiscoveryDocument
-from integrations.types.scraper import DEFAULT_LISTEN_ADDRESS, exporter_port
 from opsapi.api.permissions import in_group
 from opsapi.api.query import ITEMS_PER_PAGE, PAGE_NUM, Parameter
 from opsapi.api.views import ApiViewSet
@@ -52,7 +51,7 @@ class DiscoveryViewSet(ApiViewSet):
         return [Process(Address(hostname, port), *names) for hostname, port, *names in rows]
 
     def _exporter_port(self) -> int:
-        row = integration_row(self.group.id, IntegrationType.SCRAPER)
+        row = integration_row(self.group.id, SCRAPER.type)
         return exporter_port(row["fields"]["listenAddress"] if row else DEFAULT_LISTEN_ADDRESS)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from integrations.choices import IntegrationType
 from integrations.redaction import Secrets
 from integrations.selectors import IntegrationRow, integration_row, integration_rows
 from integrations.serializers.integrations import IntegrationDocument, present_integration
 from integrations.services.integrations import integration_create, integration_delete, integration_put
+from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import in_group
@@ -19,7 +19,6 @@ from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
 
 _READ, _WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_MONITORING_ADMIN)
-_TYPES = {one.value: one for one in IntegrationType}
 _OF_TYPE = (ErrorCode.INVALID_INTEGRATION_TYPE,)
 _OF_ONE = (*_OF_TYPE, ErrorCode.INTEGRATION_NOT_CONFIGURED)
 
@@ -48,8 +47,8 @@ class IntegrationViewSet(ApiViewSet):
 
     def check_permissions(self, request: Request) -> None:
         """What is no type is refused where a malformed id is: before any role."""
-        named = self.kwargs.get("integration_type", IntegrationType.SCRAPER.value)
-        if named not in _TYPES:
+        named = self.kwargs.get("integration_type")
+        if named is not None and named not in INTEGRATION_TYPES:
             raise ApiError(ErrorCode.INVALID_INTEGRATION_TYPE, named)
         super().check_permissions(request)
 
@@ -57,9 +56,7 @@ class IntegrationViewSet(ApiViewSet):
         """The integration of the path, where one has to be there."""
         if self.action in {"retrieve", "destroy"}:
             row = integration_row(self.group.id, self._type)
-            self.integration = found(
-                row, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type.value, self.group.id
-            )
+            self.integration = found(row, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's integrations, in the order they were made."""
@@ -99,8 +96,8 @@ class IntegrationViewSet(ApiViewSet):
         return Response()
 
     @property
-    def _type(self) -> IntegrationType:
-        return _TYPES[self.kwargs["integration_type"]]
+    def _type(self) -> str:
+        return str(self.kwargs["integration_type"])
 
     def _read(self, secrets: Secrets) -> Mapping[str, Any]:
         return self.body(type=self._type, secrets=secrets)

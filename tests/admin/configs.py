@@ -11,7 +11,7 @@ from tests.admin.writing import confirm
 
 CONFIGS = "/admin/alerting/alertconfig/"
 ADD = f"{CONFIGS}add/"
-TYPES = [name.value for name in NOTIFICATION_TYPES]
+TYPES = list(NOTIFICATION_TYPES)
 HOSTILE = '<script>alert("x")</script>'
 
 
@@ -48,7 +48,7 @@ def every_type(*, is_global: bool, team_id: str, username: str) -> list[dict[str
     named = {"teamId": team_id, "username": username}
     return [
         {
-            "typeName": kind.type.value,
+            "typeName": kind.type,
             "delayMin": 1,
             **kind.example,
             **{name: value for name, value in named.items() if name in kind.example},

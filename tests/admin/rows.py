@@ -31,7 +31,7 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
-from automation.models import AutomationRevision, Host, ReportAnswer
+from automation.models import AutomationRevision, Host, Measurement, Reading, ReportAnswer, Source
 from automation.reports import Address, LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
@@ -39,7 +39,7 @@ from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record, signal_record
 from events.types import EventType
-from integrations.choices import DeliveryStatus, IntegrationType, SecretKind
+from integrations.choices import DeliveryStatus, SecretKind
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -76,6 +76,11 @@ def our_models() -> list[type[models.Model]]:
         model for config in apps.get_app_configs() for model in config.get_models()
     )
     return [model for model in found if model._meta.app_config and model.__module__.split(".")[0] in APPS]
+
+
+def shown_models() -> list[type[models.Model]]:
+    """Those that have pages: what was measured is shown on the pages of hosts and alerts."""
+    return [model for model in our_models() if model not in {Source, Reading, Measurement}]
 
 
 def make_operator(**changes: Any) -> User:
@@ -115,7 +120,7 @@ def fill(project: Project) -> None:
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
     _fill_alerting(project, host)
-    make_integration(project, IntegrationType.SCRAPER, password=SCRAPER_PASSWORD)
+    make_integration(project, "SCRAPER", password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
@@ -199,7 +204,7 @@ def _service_notifications() -> Iterator[dict[str, Any]]:
             for name, field in kind.secret_fields.items()
         }
         if secrets:
-            yield {"typeName": kind.type.value, "delayMin": 0, **kind.example, **secrets}
+            yield {"typeName": kind.type, "delayMin": 0, **kind.example, **secrets}
 
 
 def record_event(project: Project, hostname: str = "db1") -> Event:

@@ -17,6 +17,7 @@ from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import Grant, Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import make_entry, make_key
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +68,7 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
     assert events[0].details["targetPublicKey"] == key.public_key
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "told"),
     [
         ({"ranges": "", "description": "x"}, "This field is required"),
@@ -90,7 +91,7 @@ def test_a_wrong_entry_is_told_and_adds_nothing(
     assert blocks() == ["192.0.2.64/26"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [(Role.GLOBAL_OWNER, True), (Role.GLOBAL_USER_ADMIN, False), (Role.GLOBAL_READ_ONLY, False)],
 )
@@ -105,9 +106,7 @@ def test_who_writes_the_global_list(role: Role, may: bool) -> None:
     assert bool(blocks()) is True
 
 
-@pytest.mark.parametrize(
-    ("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_AUTOMATION_ADMIN, False)]
-)
+@each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_AUTOMATION_ADMIN, False)])
 def test_who_writes_the_list_of_a_projects_key(role: Role, may: bool, project: Project) -> None:
     key = a_key(Grant(Role.GROUP_AGENT, group_id=project.id))
     entry = make_entry(OWN, key.id)
@@ -237,7 +236,7 @@ def test_callers_are_looked_for_among_the_newest_events_only(
     assert [one.address for one in callers.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "told"),
     [
         ("192.0.2.7", "Let in"),

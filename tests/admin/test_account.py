@@ -29,6 +29,7 @@ from tests.admin.logging_in import (
 from tests.admin.moments import NOON
 from tests.admin.reading import is_in, text_of
 from tests.admin.writing import leaves_events, post
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team
 from tests.factories.second_factors import begin_second_factor, code_at, make_second_factor
 
@@ -183,7 +184,7 @@ def test_changing_the_password(console: Client, operator: User) -> None:
     assert type_password(Client(), PASSWORD).status_code == 403
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "field", "told"),
     [
         ({"oldPassword": "wrong"}, "oldPassword", "This is not your password."),

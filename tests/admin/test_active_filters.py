@@ -14,6 +14,7 @@ from opsapi.console.places import list_url
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown, text_of
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def test_the_last_one_leads_to_the_whole_list(console: Client) -> None:
     assert _chips(console, f"{ALERTS}?status=&type=") == {}
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "words"),
     [
         ("/admin/automation/host/?down__exact=1", "Down: Yes"),

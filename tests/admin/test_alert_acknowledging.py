@@ -13,6 +13,7 @@ from opsapi.clock import wire_time
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.reading import shown
 from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
 from tests.factories.alerting import make_alert
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +22,7 @@ HOUR = timedelta(hours=1)
 HOSTILE = "<script>alert(1)</script>"
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "length"),
     [
         ({"until": "1h"}, HOUR),
@@ -50,7 +51,7 @@ def test_an_alert_is_acknowledged(
         assert before + length <= alert.acknowledged_until <= clock.now() + length
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "told"),
     [
         ({}, "This field is required"),

@@ -13,6 +13,7 @@ from opsapi import clock
 from tests.admin.alert_pages import ALERTS, alert_page, window_values
 from tests.admin.reading import shown
 from tests.admin.writing import confirm
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 
@@ -28,7 +29,7 @@ ACTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@each("action", ACTIONS)
 def test_the_lowest_role_may(monitor: Client, project: Project, action: str) -> None:
     alert = make_alert(project, acknowledged_until=clock.now() + 9 * HOUR)
     assert alert_page(alert, action) in shown(monitor, alert_page(alert))
@@ -38,7 +39,7 @@ def test_the_lowest_role_may(monitor: Client, project: Project, action: str) -> 
     assert event.details["remoteAddress"] == "192.0.2.1"
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@each("action", ACTIONS)
 def test_the_highest_role_that_may_not_is_refused(automator: Client, project: Project, action: str) -> None:
     alert = make_alert(project, acknowledged_until=clock.now() + HOUR)
     before = Event.objects.count()
@@ -49,7 +50,7 @@ def test_the_highest_role_that_may_not_is_refused(automator: Client, project: Pr
     assert not MaintenanceWindow.objects.exists()
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@each("action", ACTIONS)
 def test_alerts_of_other_projects_are_not_found(monitor: Client, action: str) -> None:
     alert = make_alert(ProjectFactory.create())
     assert confirm(monitor, alert_page(alert, action), **ACTIONS[action]).status_code in {302, 404}

@@ -13,6 +13,7 @@ from opsapi import clock
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.operators import page_of
 from tests.admin.reading import shown
+from tests.each import each
 from tests.factories.alerting import make_alert, make_config
 from tests.factories.automation import make_host
 
@@ -41,7 +42,7 @@ def states(page: str) -> list[str]:
     return re.findall(r">\s*(Pending|Open|Acknowledged|Muted|Closed|Cancelled)\s*</span>", page)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "muted", "word"),
     [
         ({"status": "TRACKING"}, False, "Pending"),

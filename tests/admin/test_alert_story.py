@@ -8,15 +8,13 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import NotificationAttempt
-from automation.models import Measurement
 from integrations.choices import DeliveryStatus
 from opsapi import clock
-from opsapi.clock import wire_time
 from opsapi.outbound.errors import UNREACHABLE
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.reading import shown
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config, make_notification
-from tests.factories.automation import make_host
+from tests.factories.automation import make_host, measure
 
 pytestmark = pytest.mark.django_db
 
@@ -60,8 +58,7 @@ def test_where_nobody_was_reached_the_console_tells_when_that_began(
 def test_the_measurements_are_there_for_the_script_and_in_words(console: Client, project: Project) -> None:
     host = make_host(project)
     alert = make_alert(project, facts={"hostId": host.id, "hostname": HOSTILE, "port": 1})
-    taken = [wire_time(clock.now()), 5.5]
-    Measurement.objects.create(host=host, reported=clock.now(), metrics={"CONNECTIONS": [taken]})
+    measure(host, clock.now(), CONNECTIONS=5.5)
     text = shown(console, alert_page(alert))
     assert '<script id="plot-data" type="application/json">' in text
     assert "CONNECTIONS: lowest 5.5, highest 5.5, last 5.5." in text

@@ -13,6 +13,7 @@ from events.types import EventType
 from tests.admin.alert_pages import alert_page, window_values
 from tests.admin.reading import shown
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.alerting import (
     make_alert,
 )
@@ -45,7 +46,7 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
     assert "holds notifications back" in shown(console, alert_page(alert))
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "told"),
     [
         ({"endDate": "2020-01-01T00:00"}, "must be later than startDate"),

@@ -16,6 +16,7 @@ from opsapi.roles import Role
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 
@@ -45,7 +46,7 @@ def three(project: Project) -> list[Alert]:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("question", "names"),
     [
         ({}, ["alpha", "beta", "gamma"]),
@@ -89,7 +90,7 @@ def test_it_says_who_acknowledged_it_and_how_old_it_is(console: Client, three: l
     assert ">9 d</span> ago</time>" in text
 
 
-@pytest.mark.parametrize("lookup", ["acknowledging_username", "facts__hostname", "target_key__startswith"])
+@each("lookup", ["acknowledging_username", "facts__hostname", "target_key__startswith"])
 def test_nothing_else_can_be_guessed_at(console: Client, three: list[Alert], lookup: str) -> None:
     assert console.get(f"{ALERTS}?{lookup}=a").status_code in {302, 400}
 
@@ -124,7 +125,7 @@ def test_an_operator_without_a_role_there_sees_nothing(project: Project, three: 
     assert found(elsewhere, q=three[0].id) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "words"),
     [
         ({}, "Host down"),

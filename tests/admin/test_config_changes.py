@@ -16,6 +16,7 @@ from tests.admin.operators import browser_with
 from tests.admin.reading import shown
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 from tests.factories.alerting import WEBHOOK, make_config, make_global_config
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db
 class TestChanging:
     """PUT, by a form."""
 
-    @pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+    @each("is_global", [False, True], ids=["project", "global"])
     def test_what_is_shown_changes_nothing(
         self, is_global: bool, console: Client, operator: User, project: Project
     ) -> None:
@@ -147,7 +148,7 @@ class TestChanging:
         with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
             send(console, do(config, "change"), typed_in(page))
 
-    @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "delete"])
+    @each("action", ["change", "test", "enable", "disable", "delete"])
     def test_who_may_only_read_can_do_nothing(self, action: str, project: Project) -> None:
         browser = browser_with(Role.GROUP_READ_ONLY, project=project)
         config = make_config(project)
@@ -156,13 +157,13 @@ class TestChanging:
         assert send(browser, do(config, action), {}).status_code == 403
         assert Event.objects.count() == before
 
-    @pytest.mark.parametrize("action", ["change", "test", "enable", "disable", "copy", "delete"])
+    @each("action", ["change", "test", "enable", "disable", "copy", "delete"])
     def test_who_writes_a_project_does_not_find_global_ones(self, action: str, project: Project) -> None:
         browser = browser_with(Role.GROUP_OWNER, project=project)
         assert send(browser, do(make_global_config(), action), {}).status_code == 404
         assert not Event.objects.exclude(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
 
-    @pytest.mark.parametrize("action", ["change", "test", "disable", "delete"])
+    @each("action", ["change", "test", "disable", "delete"])
     def test_who_reads_everything_can_do_nothing_to_global_ones(self, action: str, project: Project) -> None:
         browser = browser_with(Role.GLOBAL_READ_ONLY)
         assert send(browser, do(make_global_config(), action), {}).status_code == 403

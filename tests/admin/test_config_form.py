@@ -14,6 +14,7 @@ from tests.admin.operators import browser_with
 from tests.admin.reading import shown, text_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 class TestMaking:
     """POST, by a form."""
 
-    @pytest.mark.parametrize("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_OWNER])
+    @each("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_OWNER])
     def test_who_may_write_a_project_makes_one_there(self, role: Role, project: Project) -> None:
         browser = browser_with(role, project=project)
         answer = send(browser, ADD, typed_config(project.id))
@@ -34,15 +35,13 @@ class TestMaking:
         assert event.details["remoteAddress"] == "192.0.2.1"
         assert event.details["userId"] == User.objects.get().id
 
-    @pytest.mark.parametrize(
-        "role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN]
-    )
+    @each("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
     def test_who_may_only_read_is_refused(self, role: Role, project: Project) -> None:
         answer = send(browser_with(role, project=project), ADD, typed_config(project.id))
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
 
-    @pytest.mark.parametrize("target", ["other project", "global", "nonsense"])
+    @each("target", ["other project", "global", "nonsense"])
     def test_nobody_makes_one_where_they_may_not(self, target: str, project: Project) -> None:
         browser = browser_with(Role.GROUP_OWNER, project=project)
         group = ProjectFactory.create().id if target == "other project" else target
@@ -55,13 +54,13 @@ class TestMaking:
         assert not AlertConfig.objects.exists()
         assert not Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
+    @each("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
     def test_a_global_one_is_made_by_who_may(self, role: Role, project: Project) -> None:
         answer = send(browser_with(role), ADD, typed_config("global", groupIds=[project.id]))
         assert answer.status_code == 302
         assert facts(AlertConfig.objects.get())["groupIds"] == [project.id]
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_AUTOMATION_ADMIN])
+    @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_AUTOMATION_ADMIN])
     def test_a_global_one_is_not_made_by_others(self, role: Role, project: Project) -> None:
         answer = send(browser_with(role), ADD, typed_config("global", forAllGroups="on"))
         assert answer.status_code == 403
@@ -103,7 +102,7 @@ class TestMaking:
             },
         ]
 
-    @pytest.mark.parametrize(
+    @each(
         ("changes", "told"),
         [
             ({"eventTypeName": ""}, "Is required."),
@@ -112,7 +111,10 @@ class TestMaking:
             ({"notifications[0].intervalMin": "4"}, "Must be from 5 to 525600."),
             ({"notifications[0].intervalMin": "often"}, "Must be an integer."),
             ({"notifications[0].emailAddress": "nobody"}, "Is not an e-mail address."),
-            ({"notifications[0].typeName": "PAGER_SERVICE"}, "Is required: the project has no PAGER_SERVICE"),
+            (
+                {"notifications[0].typeName": "PAGER_SERVICE"},
+                "Is required: the project has no PagerDuty (PAGER_SERVICE)",
+            ),
             ({"notifications[0].typeName": "ADMIN"}, "ADMIN is for global alert configurations only."),
             ({"notifications[0].typeName": ""}, "Is required."),
             ({"matchers[0].value": HOSTILE}, "Is required."),
@@ -142,7 +144,7 @@ class TestMaking:
         assert list(form.errors) == ["notifications[1].mobileNumber"]
         assert typed_in(answer.content.decode())["notifications[1].mobileNumber"] == ["12"]
 
-    @pytest.mark.parametrize("button", [{}, {"add": "notifications"}], ids=["sent", "added"])
+    @each("button", [{}, {"add": "notifications"}], ids=["sent", "added"])
     def test_of_too_many_rows_one_more_is_shown_than_may_be(
         self, console: Client, project: Project, button: dict[str, str]
     ) -> None:
@@ -165,11 +167,11 @@ class TestMaking:
             matched = send(console, ADD, typed_config(project.id, add="matchers"))
         assert typed_in(matched.content.decode())["matchers[0].fieldName"] == [""]
 
-    @pytest.mark.parametrize("type_name", [name for name in TYPES if name not in {"USER", "TEAM"}])
+    @each("type_name", [name for name in TYPES if name not in {"USER", "TEAM"}])
     def test_without_script_the_fields_of_other_types_are_no_hindrance(
         self, type_name: str, console: Client, project: Project
     ) -> None:
-        kind = NOTIFICATION_TYPES[type_name]  # type: ignore[index]  # a StrEnum's value is its member
+        kind = NOTIFICATION_TYPES[type_name]
         typed = typed_in(shown(console, f"{ADD}?group=global"))
         typed |= {
             "eventTypeName": ["HOST_DOWN"],

@@ -20,6 +20,7 @@ from tests.admin.reading import shown
 from tests.admin.rows import fill, secrets_of_rows
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config
 from tests.receivers import HttpReceiver
@@ -142,7 +143,7 @@ class TestPages:
         assert closed.id not in page
         assert Event.objects.get(event_type="ALERT_CONFIG_ADDED_AUDIT").id in page
 
-    @pytest.mark.parametrize(
+    @each(
         ("query", "found"),
         [
             ("category=HOST", {"HOST_DOWN"}),

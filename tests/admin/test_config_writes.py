@@ -11,6 +11,7 @@ from alerting.models import Alert, AlertConfig
 from events.types import EventType
 from tests.admin.rows import fill
 from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
 from tests.factories.alerting import make_config, make_global_config
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def test_configurations_are_enabled_in_bulk(console: Client, operator: User, pro
     assert AlertConfig.objects.filter(enabled=True).count() == 2
 
 
-@pytest.mark.parametrize("action", ["enable", "disable", "delete"])
+@each("action", ["enable", "disable", "delete"])
 def test_a_bulk_action_asks_first(action: str, console: Client, operator: User, project: Project) -> None:
     config = make_config(project)
     with leaves_events(operator):
@@ -84,7 +85,7 @@ def test_a_global_configuration_is_written_like_any_other(console: Client, opera
     assert AlertConfig.objects.get().deleted is not None
 
 
-@pytest.mark.parametrize(
+@each(
     ("scope", "shown"),
     [
         ({}, "global: all<"),

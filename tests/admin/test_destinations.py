@@ -20,6 +20,7 @@ from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with, operator_with, page_of
 from tests.admin.reading import shown
 from tests.admin.writing import confirm, leaves_events, post, token
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_destination, make_notification
 
@@ -57,7 +58,7 @@ def make_waiting(destination: Destination, **changes: Any) -> Notification:
 class TestPages:
     """What somebody on call reads."""
 
-    @pytest.mark.parametrize("state", STATES)
+    @each("state", STATES)
     def test_the_list_is_filtered_by_state(
         self, console: Client, project: Project, state: DestinationState
     ) -> None:
@@ -191,10 +192,8 @@ class TestSendingNow:
         assert not Event.objects.filter(event_type="NOTIFICATION_RESENT_AUDIT").exists()
         assert confirm(monitor, url).status_code == 302
 
-    @pytest.mark.parametrize("with_project", [True, False])
-    @pytest.mark.parametrize(
-        ("role", "status"), [(Role.GLOBAL_MONITORING_ADMIN, 302), (Role.GLOBAL_READ_ONLY, 403)]
-    )
+    @each("with_project", [True, False])
+    @each(("role", "status"), [(Role.GLOBAL_MONITORING_ADMIN, 302), (Role.GLOBAL_READ_ONLY, 403)])
     def test_of_a_global_configuration_it_takes_the_global_role(
         self, project: Project, role: Role, status: int, with_project: bool
     ) -> None:

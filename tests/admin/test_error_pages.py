@@ -13,6 +13,7 @@ from opsapi.roles import Role
 from tests.admin.failing_urls import SECRET
 from tests.admin.operators import action_url, browser_with
 from tests.admin.reading import text_of
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config
 
@@ -56,7 +57,7 @@ def test_an_id_is_escaped(console: Client) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/admin/nothing/", "/admin/alerting/nothing", "/admin/events/event/?q=%00"])
+@each("path", ["/admin/nothing/", "/admin/alerting/nothing", "/admin/events/event/?q=%00"])
 def test_a_path_without_a_page_is_a_page_in_the_frame(path: str, console: Client) -> None:
     assert NAVIGATION in _is_page(console.get(path), 404)
 
@@ -116,14 +117,14 @@ def test_a_form_of_another_site_is_refused_on_a_page(console: Client) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/admin/nothing/", f"/admin/alerting/alert/{'0' * 24}/change/"])
+@each("path", ["/admin/nothing/", f"/admin/alerting/alert/{'0' * 24}/change/"])
 def test_who_has_not_logged_in_is_led_to_the_log_in(path: str, project: Project) -> None:
     answer = Client().get(path)
     assert (answer.status_code, answer["Location"].partition("?")[0]) == (302, "/admin/login/")
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/nothing", "/api/nothing"])
+@each("path", ["/nothing", "/api/nothing"])
 def test_outside_of_the_console_errors_stay_documents(path: str, console: Client) -> None:
     answer = console.get(path)
     assert (answer.status_code, answer.json()["errorCode"]) == (404, "RESOURCE_NOT_FOUND")

@@ -28,6 +28,7 @@ from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind, Reach
 from tests.admin.event_pages import ADA, CSV, LIST, record, rows
 from tests.admin.rows import fill
+from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 
@@ -154,7 +155,7 @@ class TestAtATime:
         _gone(console.get(CSV))
         assert console.get(CSV).status_code == 200
 
-    @pytest.mark.parametrize("parts_read", [0, 1, 2], ids=["unread", "begun", "read"])
+    @each("parts_read", [0, 1, 2], ids=["unread", "begun", "read"])
     def test_the_place_is_given_back_once(self, parts_read: int) -> None:
         file = written("a", "b")
         assert isinstance(file, Download)
@@ -196,7 +197,7 @@ def test_an_operator_has_one_at_a_time_however_many_places_there_are(
     assert console.get(CSV).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("most", "taken", "told"),
     [
         (1, "", None),

@@ -10,6 +10,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.event_pages import ADA, CSV, LIST, listed, record, rows
 from tests.admin.operators import browser_with
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +37,7 @@ class TestReach:
             assert answer.status_code == (200 if event.id in found else 404)
         return found
 
-    @pytest.mark.parametrize("role", [Role.GROUP_READ_ONLY, Role.GROUP_OWNER])
+    @each("role", [Role.GROUP_READ_ONLY, Role.GROUP_OWNER])
     def test_a_project_s_reader_finds_those_of_the_project(self, role: Role) -> None:
         assert self.found(browser_with(role, project=self.project)) == {self.mine.id}
 
@@ -47,11 +48,11 @@ class TestReach:
         reader = browser_with(Role.ORG_READ_ONLY, org=self.project.org)
         assert self.found(reader) == {self.mine.id, self.of_my_org.id}
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_OWNER])
+    @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_OWNER])
     def test_a_global_role_finds_everything(self, role: Role) -> None:
         assert self.found(browser_with(role)) == set(Event.objects.values_list("id", flat=True))
 
-    @pytest.mark.parametrize("name", ["before", "after"])
+    @each("name", ["before", "after"])
     def test_no_page_begins_at_an_event_out_of_reach(self, name: str) -> None:
         reader = browser_with(Role.GROUP_READ_ONLY, project=self.project)
         assert reader.get(LIST, {name: self.mine.id}).status_code == 200

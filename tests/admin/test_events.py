@@ -24,6 +24,7 @@ from opsapi.api.principal import Actor, ActorKind
 from opsapi.console.ages import time_words
 from tests.admin.event_pages import ADA, CSV, KEY, LIST, link, listed, record, rows
 from tests.admin.rows import fill
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +64,7 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
         assert [row["id"] for row in rows(console, **query)] == [event.id for event in found], query
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "told"),
     [
         ({"project": "nothing"}, "You can read no project of this name or id."),
@@ -96,7 +97,7 @@ def test_a_filter_that_means_nothing_is_told_and_finds_nothing(
         assert event.id not in page
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "shown"),
     [
         ({"start": "2026-11-21"}, "2026-11-21T00:00:00"),

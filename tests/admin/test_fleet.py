@@ -21,6 +21,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.factories.automation import host_report, ingest, make_host
@@ -46,7 +47,7 @@ def test_a_host_is_added_by_hand(console: Client, operator: User, project: Proje
     assert "no data" in _page(console, page_of(host)).lower()
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "told"),
     [
         ({"hostname": ""}, "This field is required."),
@@ -100,7 +101,7 @@ def test_an_agent_is_forgotten(console: Client, operator: User, project: Project
     assert Host.objects.get().down is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "hosts", "agents"),
     [
         (Role.GROUP_MONITORING_ADMIN, True, True),
@@ -146,7 +147,7 @@ def _squeezed(page: str) -> str:
     return "".join(page.lower().split("\n")).replace("> ", ">").replace("  ", "").replace(" <", "<")
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "found"),
     [
         ({}, {"db1", "db2"}),
@@ -190,7 +191,7 @@ def test_a_name_stands_above_its_page_as_it_is(console: Client, project: Project
     assert re.findall(r"<a[^>]*>\s*(.*?)\s*</a>", head[0]) == ["Fleet", "Hosts", str(host)]
 
 
-@pytest.mark.parametrize("wanted", ["MEMORY_RESIDENT", "", "NOTHING", "<b>"])
+@each("wanted", ["MEMORY_RESIDENT", "", "NOTHING", "<b>"])
 def test_one_of_the_metrics_is_plotted(wanted: str, console: Client, project: Project) -> None:
     ingest(project, host_report("db1", CONNECTIONS=5.0, MEMORY_RESIDENT=1e30))
     page = console.get(page_of(Host.objects.get()), {"metric": wanted})
@@ -225,7 +226,7 @@ def test_a_reader_of_another_project_finds_nothing_of_it(project: Project) -> No
     assert Alert.objects.count() == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("types", "state"),
     [
         ([HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY], "healthy"),

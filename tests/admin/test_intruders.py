@@ -14,6 +14,7 @@ from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.operators import operator_with
 from tests.admin.rows import make_operator
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, OrganizationFactory, ProjectFactory, UserFactory
 from tests.factories.second_factors import begin_second_factor
 
@@ -102,7 +103,7 @@ def test_pages_of_other_hosts_names_are_refused(console: Client) -> None:
             assert "OPSAPI_ALLOWED_HOSTS" in answer.content.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     ["r/1/1/", "search/?s=a", "password_change/", "accesslist/user/1/history/", "accesslist/user/1/delete/"],
 )
@@ -112,7 +113,7 @@ def test_pages_of_djangos_own_that_are_left_out(path: str, console: Client) -> N
     assert answer.get("Location", "/admin/") in {"/admin/", f"/admin/{path}change/"}
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "_popup=1&_to_field=password",

@@ -11,6 +11,7 @@ from events.types import EventType
 from opsapi.roles import Grant, Role
 from tests.admin.operators import action_url, no_ticks, operator_with, page_of, ticks
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
 
 pytestmark = pytest.mark.django_db
@@ -40,10 +41,8 @@ def roles_of(key: ApiKey) -> list[tuple[str, str | None, str | None]]:
     return list(key.grants.order_by("id").values_list("role", "org_id", "project_id"))
 
 
-@pytest.mark.parametrize("action", ["describe", "roles", "allow", "check-address", "delete"])
-@pytest.mark.parametrize(
-    ("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)]
-)
+@each("action", ["describe", "roles", "allow", "check-address", "delete"])
+@each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)])
 def test_who_changes_keys_of_a_project(role: Role, may: bool, action: str, project: Project) -> None:
     key = key_with(in_project(project))
     _, browser = operator_with(role, project=project)

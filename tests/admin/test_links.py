@@ -15,6 +15,7 @@ from opsapi.roles import Role
 from tests.admin.operators import browser_with, operator_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import fill, record_event
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.factories.automation import host_report, ingest
@@ -48,7 +49,7 @@ def one(model: type[Any]) -> Any:
     return rows.latest("id")
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "targets"),
     [
         (Alert, [Project, Host, AlertConfig, MaintenanceWindow, Notification]),
@@ -77,7 +78,7 @@ def _pages_of(model: type[Any]) -> set[str]:
     return {page_of(row) for row in model.objects.all()}
 
 
-@pytest.mark.parametrize("model", [Alert, Host, ReplicaSet, Cluster, Agent, MaintenanceWindow, Notification])
+@each("model", [Alert, Host, ReplicaSet, Cluster, Agent, MaintenanceWindow, Notification])
 def test_a_list_leads_to_the_project(model: type[Any], console: Client, filled: Project) -> None:
     assert page_of(filled) in links(console, list_of(model))
 
@@ -90,7 +91,7 @@ def test_an_alert_in_a_list_leads_to_its_host_and_to_who_acknowledged_it(
     assert page_of(User.objects.get(username=Alert.objects.get().acknowledging_username)) in found
 
 
-@pytest.mark.parametrize("source", [Agent, ReplicaSet, Cluster, Organization, Project, MaintenanceWindow])
+@each("source", [Agent, ReplicaSet, Cluster, Organization, Project, MaintenanceWindow])
 def test_a_page_leads_to_lists_that_are_there(source: type[Any], console: Client, filled: Project) -> None:
     source_page = page_of(source.objects.latest("id"))
     found = {url for url in links(console, source_page) if re.match(r"/admin/\w+/\w+/\?", url)}
@@ -117,7 +118,7 @@ def test_a_project_leads_to_everything_in_it(console: Client, filled: Project) -
     assert f"/admin/events/event/?project={filled.id}" in found
 
 
-@pytest.mark.parametrize(
+@each(
     ("event_type", "facts", "target"),
     [
         ("HOST_DOWN", {"hostname": "DB1", "port": 27017}, Host),

@@ -15,6 +15,7 @@ from opsapi.roles import Role
 from tests.admin.moments import NOON
 from tests.admin.rows import make_operator
 from tests.admin.writing import post
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, OrganizationFactory, ProjectFactory, UserFactory
 from tests.factories.second_factors import STEP, code_at, make_second_factor
 from tests.racing import THREADS, at_once
@@ -267,7 +268,7 @@ def test_nothing_is_given_back_to_a_window_that_ended(
     assert _counted() == {1}
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "counted"),
     [
         ({"oldPassword": "wrong"}, {1}),

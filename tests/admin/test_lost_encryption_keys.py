@@ -11,7 +11,6 @@ from accesslist.rules.second_factor import CodeFault
 from accesslist.selectors.second_factors import has_second_factor
 from alerting.models import NotificationSetting
 from automation.models import AutomationRevision
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.serializers.secrets import UNREADABLE
 from tests.admin.logging_in import ACCOUNT, BEGIN, REMOVE, SETUP, errors_of, type_code, type_password
@@ -89,7 +88,7 @@ def test_it_is_not_restored(console: Client, operator: User, project: Project) -
 def test_the_form_of_an_integration_asks_for_its_secret_anew(
     console: Client, operator: User, project: Project
 ) -> None:
-    integration = make_integration(project, IntegrationType.PAGER_SERVICE)
+    integration = make_integration(project, "PAGER_SERVICE")
     lose_key(Integration)
     where = action_url(integration, "change")
     with leaves_events(operator):

@@ -14,6 +14,7 @@ from tests.admin.operators import action_url, browser_with, page_of
 from tests.admin.reading import shown, text_of
 from tests.admin.test_windows import ADD, LIST, make_window, typed
 from tests.admin.writing import confirm, post
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
@@ -87,7 +88,7 @@ def test_a_preview_counts_nothing_in_projects_of_others(project: Project) -> Non
     assert "theirs" not in text_of(answer)
 
 
-@pytest.mark.parametrize("types", [[], ["WEATHER"]])
+@each("types", [[], ["WEATHER"]])
 def test_without_types_that_exist_there_is_nothing_to_count(
     types: list[str], console: Client, project: Project
 ) -> None:
@@ -104,9 +105,7 @@ def test_a_changed_window_says_what_it_mutes_now(console: Client, operator: User
     _says(shown(console, page_of(window)), project)
 
 
-@pytest.mark.parametrize(
-    ("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "coming", "over"]
-)
+@each(("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "coming", "over"])
 def test_the_page_of_a_window_says_it_as_strongly_as_it_counts(
     begins: int, tone: str, console: Client, project: Project
 ) -> None:

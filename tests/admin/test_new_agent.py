@@ -19,6 +19,7 @@ from tests.admin.operators import operator_with, page_of
 from tests.admin.writing import confirm, leaves_events, token
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +128,7 @@ def test_the_page_is_about_what_is_watched(console: Client, project: Project) ->
     assert "mongosh" not in only
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [
         (Role.GROUP_OWNER, True),
@@ -142,9 +143,7 @@ def test_who_may(role: Role, may: bool, project: Project) -> None:
     assert ApiKey.objects.filter(desc="on db1").exists() is may
 
 
-@pytest.mark.parametrize(
-    ("role", "offered"), [(Role.GROUP_OWNER, True), (Role.GROUP_MONITORING_ADMIN, False)]
-)
+@each(("role", "offered"), [(Role.GROUP_OWNER, True), (Role.GROUP_MONITORING_ADMIN, False)])
 def test_it_is_offered_to_whoever_makes_keys(role: Role, offered: bool, project: Project) -> None:
     _, browser = operator_with(role, project=project)
     assert browser.get(ADD).status_code == (200 if offered else 403)

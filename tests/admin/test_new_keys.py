@@ -12,6 +12,7 @@ from opsapi.roles import Role
 from tests.admin.operators import operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +68,7 @@ def test_a_key_has_the_roles_chosen_where_they_were_chosen(
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "told"),
     [
         ({"desc": "", "global_roles": ["GLOBAL_OWNER"]}, "This field is required."),
@@ -85,7 +86,7 @@ def test_a_wrong_key_is_not_made(values: dict[str, Any], told: str, console: Cli
     assert not ApiKey.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "notes"),
     [
         ({"desc": "x"}, ["A key needs at least one role."]),
@@ -104,7 +105,7 @@ def test_a_place_without_roles_is_refused(console: Client, operator: User, proje
     assert not ApiKey.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [
         (Role.GROUP_USER_ADMIN, True),

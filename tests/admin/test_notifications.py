@@ -12,13 +12,13 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, Team
 from alerting.models import AlertConfig, MaintenanceWindow, Notification
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.rows import record_event
+from tests.each import each
 from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
 from tests.factories.automation import make_host
 from tests.factories.integrations import make_integration
@@ -84,7 +84,7 @@ def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project
 
 
 def test_a_channel_of_the_integration_is_named(console: Client, project: Project) -> None:
-    make_integration(project, IntegrationType.CHAT_SERVICE, channelName="night")
+    make_integration(project, "CHAT_SERVICE", channelName="night")
     config = make_config(project, notifications=[{"typeName": "CHAT_SERVICE", "delayMin": 0}])
     token = Integration.objects.get().fields["apiToken"]
     notified_by(config, recipient=token)
@@ -105,7 +105,7 @@ def test_a_team_is_called_by_its_name(console: Client, project: Project) -> None
     assert words(cell(shown(console, LOG), "to")) == "Team: night watch"
 
 
-@pytest.mark.parametrize("kind", ["alert.update", "alert.open"])
+@each("kind", ["alert.update", "alert.open"])
 def test_what_is_to_come_is_not_in_the_log(kind: str, console: Client, project: Project) -> None:
     one = notified_by(make_config(project), kind=kind, due=clock.now() + HOUR)
     assert page_of(one) not in shown(console, LOG)

@@ -21,6 +21,7 @@ from tests.admin.operators import operator_with, page_of
 from tests.admin.reading import shown, text_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events, post, token
+from tests.each import each
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.racing import THREADS, at_once
 
@@ -68,7 +69,7 @@ def test_each_page_makes_one(console: Client, operator: User) -> None:
     assert ApiKey.objects.count() == 2
 
 
-@pytest.mark.parametrize("once", ["", "made-up", "x" * 5000], ids=["none", "made up", "long"])
+@each("once", ["", "made-up", "x" * 5000], ids=["none", "made up", "long"])
 def test_a_page_without_a_token_of_the_session_makes_nothing_yet(
     once: str, console: Client, operator: User
 ) -> None:

@@ -21,6 +21,7 @@ from opsapi.console.first_rows import MOST_COUNTED
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.rows import record_event
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
 from tests.factories.automation import make_host
@@ -153,7 +154,7 @@ class TestWhoSeesWhat:
         assert set(numbers(page).values()) == {"0"}
         assert "1 in all" in panel(page, "events")
 
-    @pytest.mark.parametrize("name", ["index", "overview"])
+    @each("name", ["index", "overview"])
     def test_who_has_not_logged_in_is_sent_to_do_so(self, project: Project, name: str) -> None:
         url = reverse(f"admin:{name}")
         answer = Client().get(url)
@@ -180,7 +181,7 @@ class TestWhatIsShown:
         assert "down:27017" in listed
         assert "up:27017" not in listed
 
-    @pytest.mark.parametrize("name", [*PANELS, "events"])
+    @each("name", [*PANELS, "events"])
     def test_an_empty_panel_says_what_would_stand_there(self, console: Client, name: str) -> None:
         page = panel(start_page(console), name)
         assert "overview-empty" in page

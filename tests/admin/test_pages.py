@@ -23,11 +23,12 @@ from opsapi.console.places import page_url
 from opsapi.fields import SealedField
 from tests.admin.operators import action_url
 from tests.admin.reading import admin_of, shown, text_of
-from tests.admin.rows import fill, many, our_models, record_event, secrets_of_rows
+from tests.admin.rows import fill, many, record_event, secrets_of_rows, shown_models
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
-MODELS = our_models()
+MODELS = shown_models()
 # Who looks, and the project without which nobody could have logged in.
 MADE_BY_FIXTURES = {
     "accesslist.digestepoch",
@@ -80,7 +81,7 @@ def test_every_model_has_pages() -> None:
     assert {model._meta.label for model in MODELS} == {model._meta.label for model in admin.site._registry}
 
 
-@pytest.mark.parametrize("model", [Group, Permission, LogEntry])
+@each("model", [Group, Permission, LogEntry])
 def test_it_does_not_show_what_means_nothing_here(model: type[Group | Permission | LogEntry]) -> None:
     assert not admin.site.is_registered(model)
 
@@ -129,7 +130,7 @@ def test_an_empty_list_says_something(console: Client) -> None:
         assert admin_of(name).empty_text in shown(console, _list_url(name)), name
 
 
-@pytest.mark.parametrize(("moved", "state"), [(-2, "over"), (0, "active"), (1, "coming")])
+@each(("moved", "state"), [(-2, "over"), (0, "active"), (1, "coming")])
 def test_a_maintenance_window_says_where_it_stands(
     console: Client, project: Project, moved: int, state: str
 ) -> None:
@@ -164,7 +165,7 @@ def test_strangers_and_users_without_a_role_are_sent_to_the_login(
                 assert answer["Location"].startswith(reverse("admin:login"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "lookup"),
     [
         ("accesslist.user", "password__startswith"),
@@ -238,7 +239,7 @@ def test_a_deleted_configuration_is_not_shown(console: Client, project: Project)
     assert page.status_code == 404
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "status"),
     [
         ("/admin/events/event/%00/change/", 404),
@@ -268,7 +269,7 @@ def test_an_odd_request_is_answered_as_what_it_is(path: str, status: int, consol
     assert console.get(path).status_code == status
 
 
-@pytest.mark.parametrize("path", ["/admin/password_change/", "/admin/r/1/1/"])
+@each("path", ["/admin/password_change/", "/admin/r/1/1/"])
 def test_pages_that_write_or_log_beside_the_services_are_gone(path: str, console: Client) -> None:
     assert console.get(path).status_code == 404
     assert console.post(path, {"old_password": "x"}).status_code == 404

@@ -10,6 +10,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, UserFactory
 
 OTHER = "quite another passphrase"
@@ -45,7 +46,7 @@ def test_it_is_set_and_their_sessions_end(console: Client, operator: User, grace
     assert theirs.get("/admin/").status_code == 302
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "field", "told"),
     [
         ({"password": "short", "again": "short"}, "password", "too short"),
@@ -64,7 +65,7 @@ def test_what_is_refused_is_told_beside_its_field(
     assert _has(grace, PASSWORD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [
         (Role.GLOBAL_OWNER, True),

@@ -16,6 +16,7 @@ from tests.admin.operators import browser_with
 from tests.admin.reading import shown
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
 
@@ -42,7 +43,7 @@ def test_the_list_leads_there_with_the_project_it_is_narrowed_to(console: Client
     )
 
 
-@pytest.mark.parametrize("engine", Engine)
+@each("engine", Engine)
 def test_all_that_the_project_does_not_have_are_ticked(
     console: Client, project: Project, engine: Engine
 ) -> None:
@@ -86,7 +87,7 @@ def test_what_came_to_exist_meanwhile_is_not_made_twice(
     assert "HOST_DOWN" in shown(console, CONFIGS)
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         pytest.param({"show": "yes"}, id="the list is asked for"),
@@ -114,7 +115,7 @@ def test_the_list_of_another_engine_is_shown_anew(console: Client, project: Proj
     assert page["presets"] == [preset.value for preset in presets_of(Engine.POSTGRESQL)]
 
 
-@pytest.mark.parametrize("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
+@each("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
 def test_who_may_only_read_is_offered_and_allowed_none(role: Role, project: Project) -> None:
     browser = browser_with(role, project=project)
     assert PRESETS not in shown(browser, CONFIGS)

@@ -9,6 +9,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +42,7 @@ def test_an_organization_with_projects_stays(console: Client, operator: User, pr
     assert Organization.objects.filter(id=project.org_id).exists()
 
 
-@pytest.mark.parametrize(("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)])
+@each(("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)])
 def test_who_renames_an_organization(role: Role, may: bool, project: Project) -> None:
     assert project.org
     user, browser = operator_with(role, org=project.org)
@@ -69,7 +70,7 @@ def test_a_project_is_made_in_an_organization(console: Client, operator: User) -
     assert Project.objects.get(name="payments").org == org
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "told"),
     [
         ({"name": "", "tags": ""}, "This field is required."),
@@ -126,7 +127,7 @@ def test_deleting_asks_for_the_name(console: Client, operator: User, project: Pr
     assert not Project.objects.filter(id=project.id).exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"), [(Role.GROUP_OWNER, True), (Role.GROUP_USER_ADMIN, False), (Role.GROUP_READ_ONLY, False)]
 )
 def test_who_changes_and_deletes_a_project(role: Role, may: bool, project: Project) -> None:
@@ -138,9 +139,7 @@ def test_who_changes_and_deletes_a_project(role: Role, may: bool, project: Proje
     assert browser.get(action_url(project, "delete")).status_code == (200 if may else 403)
 
 
-@pytest.mark.parametrize(
-    ("role", "may"), [(Role.ORG_GROUP_CREATOR, True), (Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)]
-)
+@each(("role", "may"), [(Role.ORG_GROUP_CREATOR, True), (Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False)])
 def test_who_makes_a_project_in_an_organization_owns_it(role: Role, may: bool) -> None:
     org = OrganizationFactory.create()
     ProjectFactory.create()

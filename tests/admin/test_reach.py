@@ -13,12 +13,12 @@ from opsapi.console.places import making_url
 from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with
 from tests.admin.reading import admin_of
-from tests.admin.rows import fill, our_models, record_event
+from tests.admin.rows import fill, record_event, shown_models
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
 
-MODELS = [model._meta.label_lower for model in our_models()]
+MODELS = [model._meta.label_lower for model in shown_models()]
 # What belongs to no project: seen by holders of a global role only.
 OF_THE_INSTALLATION = {
     "accesslist.digestepoch",

@@ -9,6 +9,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.automation import publish
 from tests.factories.documents import build, process, version
 
@@ -67,7 +68,7 @@ def test_upon_another_version_than_was_shown_nothing_is_done(
     assert numbers(project) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("sent", ["", "x", "-1", "99999999999999999999"])
+@each("sent", ["", "x", "-1", "99999999999999999999"])
 def test_a_page_that_was_tampered_with_does_nothing(
     sent: str, console: Client, first: AutomationRevision, project: Project
 ) -> None:
@@ -96,9 +97,7 @@ def test_what_would_be_refused_is_told_before(console: Client, operator: User, p
     assert numbers(project) == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("role", "may"), [(Role.GROUP_AUTOMATION_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)]
-)
+@each(("role", "may"), [(Role.GROUP_AUTOMATION_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)])
 def test_who_restores(role: Role, may: bool, first: AutomationRevision, project: Project) -> None:
     user, browser = operator_with(role, project=project)
     with leaves_events(user, *([PUBLISHED] if may else []), as_owner=False):

@@ -11,6 +11,7 @@ from accesslist.devices import COOKIE
 from accesslist.models import User
 from tests.admin.logging_in import LOGIN
 from tests.admin.reading import is_in
+from tests.each import each
 from tests.factories.accesslist import PASSWORD
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("project")]
@@ -42,7 +43,7 @@ def log_in(browser: Client, operator: User, origin: str, *, tls: bool = False, *
     return status
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         pytest.param({"tls": True}, id="our own TLS"),
@@ -58,7 +59,7 @@ def test_cookies_that_leave_by_tls_are_secure(
     assert is_in(browser)
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [
         pytest.param({}, id="loopback"),

@@ -8,6 +8,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_team
 
 pytestmark = pytest.mark.django_db
@@ -49,9 +50,7 @@ def test_a_wrong_team_is_told_beside_the_field_and_not_made(
     assert not Team.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False), (Role.ORG_GROUP_CREATOR, False)]
-)
+@each(("role", "may"), [(Role.ORG_OWNER, True), (Role.ORG_READ_ONLY, False), (Role.ORG_GROUP_CREATOR, False)])
 def test_who_writes_teams(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, org=project.org)
     team = Team.objects.create(org_id=project.org_id or "", name="old", created=user.created)
@@ -135,9 +134,7 @@ def test_a_team_of_another_organization_is_refused_beside_the_field(
         assert told in str(answer.context["form"].errors["team"])
 
 
-@pytest.mark.parametrize(
-    ("role", "status"), [(Role.GROUP_USER_ADMIN, 200), (Role.GROUP_MONITORING_ADMIN, 403)]
-)
+@each(("role", "status"), [(Role.GROUP_USER_ADMIN, 200), (Role.GROUP_MONITORING_ADMIN, 403)])
 def test_who_gives_teams_roles(role: Role, status: int, project: Project) -> None:
     team = make_team(project)
     user, browser = operator_with(role, project=project)

@@ -6,6 +6,7 @@ from django.test import Client
 from accesslist.models import Project, User
 from tests.admin.operators import action_url
 from tests.admin.writing import confirm, post
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory
 from tests.factories.alerting import make_config
 
@@ -37,9 +38,7 @@ def test_what_is_gone_is_told_by_the_name_it_had(console: Client) -> None:
     assert "Deleted: finance." in told(console, answer["Location"])
 
 
-@pytest.mark.parametrize(
-    ("number", "expected"), [(1, "Disabled: {}."), (2, "Disabled: 2 alert configurations.")]
-)
+@each(("number", "expected"), [(1, "Disabled: {}."), (2, "Disabled: 2 alert configurations.")])
 def test_of_many_rows_their_number_is_told(
     number: int, expected: str, console: Client, project: Project
 ) -> None:

@@ -10,6 +10,7 @@ from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.writing import leaves_events, post
+from tests.each import each
 from tests.factories.alerting import EMAIL, make_global_config, make_notification
 from tests.factories.events import key_added
 
@@ -26,7 +27,7 @@ def told(project: Project) -> Notification:
     return make_notification(project, group=None, status="FAILED", attempts=1, reason="refused", **made)
 
 
-@pytest.mark.parametrize("page", [LIST, "/admin/"], ids=["list", "start"])
+@each("page", [LIST, "/admin/"], ids=["list", "start"])
 def test_it_is_listed_without_a_project(
     console: Client, operator: User, told: Notification, page: str
 ) -> None:
@@ -41,7 +42,7 @@ def test_it_has_a_page(console: Client, operator: User, told: Notification) -> N
     assert str(told.event_id) in answer.content.decode()
 
 
-@pytest.mark.parametrize("role", [Role.ORG_OWNER, Role.GROUP_OWNER])
+@each("role", [Role.ORG_OWNER, Role.GROUP_OWNER])
 def test_who_reads_no_global_configuration_does_not_see_it(
     project: Project, told: Notification, role: Role
 ) -> None:

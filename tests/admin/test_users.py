@@ -12,6 +12,7 @@ from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with, no_ticks, operator_with, page_of, ticks
 from tests.admin.rows import make_operator
 from tests.admin.writing import confirm, leaves_events
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def test_a_user_is_made_with_roles(console: Client, operator: User, project: Pro
     assert Client().login(username="grace", password=PASSWORD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "field", "told"),
     [
         ({"username": ""}, "username", "required"),
@@ -70,7 +71,7 @@ def test_a_wrong_user_is_told_beside_the_field_and_not_made(
     assert PASSWORD not in answer.content.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [(Role.GLOBAL_OWNER, True), (Role.GLOBAL_USER_ADMIN, True), (Role.GLOBAL_MONITORING_ADMIN, False)],
 )
@@ -124,7 +125,7 @@ def test_nothing_chosen_changes_nothing(console: Client, operator: User, grace: 
     assert roles_of(grace) == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_OWNER, True), (Role.GROUP_BACKUP_ADMIN, False)],
 )
@@ -214,7 +215,7 @@ def test_a_role_that_went_since_the_page_was_read_does_not_come_back(console: Cl
     assert roles_of(grace) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "shown"), [(Role.GROUP_READ_ONLY, False), (Role.GROUP_USER_ADMIN, True), (Role.ORG_OWNER, True)]
 )
 def test_how_an_account_is_guarded_is_shown_to_who_administers_it(

@@ -18,6 +18,7 @@ from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +73,7 @@ def test_a_window_is_made(console: Client, operator: User, project: Project) -> 
     assert "new disks" in console.get(page_of(window)).content.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "told"),
     [
         ({"group": ""}, "This field is required."),
@@ -159,7 +160,7 @@ def test_windows_are_deleted_one_or_many(console: Client, operator: User, projec
     assert not MaintenanceWindow.objects.exists()
 
 
-@pytest.mark.parametrize(("role", "may"), ROLES)
+@each(("role", "may"), ROLES)
 def test_who_writes_windows(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, project=project)
     window = make_window(project)
@@ -187,9 +188,7 @@ def test_who_writes_in_one_project_only_reads_the_other(project: Project) -> Non
     assert list(MaintenanceWindow.objects.all()) == [window]
 
 
-@pytest.mark.parametrize(
-    ("state", "found"), [("PENDING", "coming"), ("ACTIVE", "active"), ("EXPIRED", "over"), ("HUGE", None)]
-)
+@each(("state", "found"), [("PENDING", "coming"), ("ACTIVE", "active"), ("EXPIRED", "over"), ("HUGE", None)])
 def test_windows_are_found_by_their_state(
     state: str, found: str | None, console: Client, project: Project
 ) -> None:

@@ -7,13 +7,14 @@ from accesslist.models import Project, User
 from alerting.models import AlertConfig
 from tests.admin.rows import fill
 from tests.admin.writing import leaves_events, post
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
 CONFIGS = "/admin/alerting/alertconfig/"
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/admin/accesslist/rolegrant/add/",

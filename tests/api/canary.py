@@ -19,6 +19,7 @@ from automation.models import AutomationRevision
 from automation.serializers.automation_config import AutomationConfigDocument
 from integrations.choices import SecretKind
 from integrations.models import Integration
+from integrations.types import INTEGRATION_TYPES
 from opsapi.api.documents import Document
 from opsapi.api.renderers import render
 from tests.api import bodies
@@ -30,7 +31,7 @@ PUBLIC = "/api/public/v1.0"
 # The guard refuses the address at once, so that delivery fails and says why.
 GUARDED = f"http://127.0.0.1:9/in/{bodies.SECRET}"
 _NOTIFICATIONS = [
-    {"typeName": kind.type.value, **kind.example}
+    {"typeName": kind.type, **kind.example}
     | {
         name: GUARDED if field.secret is SecretKind.URL else bodies.SECRET
         for name, field in kind.secret_fields.items()
@@ -63,22 +64,10 @@ PLANTED: Mapping[str, Any] = {
 """Route → a body with the secret in each of its fields that can hold one."""
 
 SECRET_FIELDS = {
-    "apiKey",
-    "apiToken",
-    "metricsServiceApiKey",
-    "notificationToken",
-    "onCallApiKey",
-    "onCallRoutingKey",
-    "opsAlertApiKey",
     "password",
     "privateKey",
-    "routingKey",
-    "secret",
-    "serviceKey",
-    "teamChatWebhookUrl",
-    "url",
-    "webhookSecret",
-    "webhookUrl",
+    *(name for kind in INTEGRATION_TYPES.values() for name in kind.secret_fields),
+    *(name for kind in NOTIFICATION_TYPES.values() for name in kind.secret_fields),
 }
 """Fields of documents that hold a secret."""
 

@@ -10,6 +10,7 @@ from accesslist.models import AccessListEntry
 from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_key
 
 ON, OFF = "192.0.2.7", "203.0.113.9"
@@ -85,7 +86,7 @@ def test_both_lists_have_to_cover_the_caller(global_key: Key) -> None:
     assert refusal(global_key, OFF) == [OFF, OWN]
 
 
-@pytest.mark.parametrize("address", [f"::ffff:{ON}", "::ffff:c000:207"])
+@each("address", [f"::ffff:{ON}", "::ffff:c000:207"])
 def test_an_ipv4_mapped_address_is_ipv4(global_key: Key, address: str) -> None:
     allow("192.0.2.0/24")
     assert refusal(global_key, address) == []
@@ -98,7 +99,7 @@ def test_without_an_address_nothing_covers_the_caller(global_key: Key) -> None:
     assert refusal(global_key, "") == ["unknown", GLOBAL]
 
 
-@pytest.mark.parametrize(
+@each(
     ("peer", "forwarded", "taken_for"),
     [
         (PROXY, ON, ON),

@@ -12,6 +12,7 @@ from opsapi.api.schema import openapi_document
 from tests.api import bodies
 from tests.api.access_lists import NOON, PATH, blocks, refusal, told
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_entry, make_key
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +46,7 @@ def test_entries_are_added_to_those_there_and_listed_in_that_order(owner: ApiCli
     assert shown == blocks() == ["192.0.2.7/32", "10.0.0.0/8", "2001:db8::/32", "0.0.0.0/0"]
 
 
-@pytest.mark.parametrize("again", ["192.0.2.7", "192.0.2.7/32", "::ffff:192.0.2.7", "::ffff:c000:207/128"])
+@each("again", ["192.0.2.7", "192.0.2.7/32", "::ffff:192.0.2.7", "::ffff:c000:207/128"])
 def test_a_range_is_on_the_list_once(owner: ApiClient, again: str) -> None:
     entry = make_entry("192.0.2.7/32", description="mine")
     answer = owner.post(PATH, bodies.entry(cidrBlock=again))
@@ -55,7 +56,7 @@ def test_a_range_is_on_the_list_once(owner: ApiClient, again: str) -> None:
     assert told() == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "code", "field"),
     [
         ({"cidrBlock": None}, "MISSING_ATTRIBUTE", "cidrBlock"),
@@ -79,7 +80,7 @@ def test_a_wrong_field_is_named(owner: ApiClient, change: dict[str, Any], code: 
     assert (blocks(), told()) == ([], [])
 
 
-@pytest.mark.parametrize("length", [1, 250])
+@each("length", [1, 250])
 def test_a_description_has_up_to_250_characters(owner: ApiClient, length: int) -> None:
     assert owner.post(PATH, bodies.entry(description="é" * length)).status_code == 200
 
@@ -114,7 +115,7 @@ def test_what_was_read_can_be_written_back_and_changes_nothing(owner: ApiClient)
     assert told() == []
 
 
-@pytest.mark.parametrize("value", ["yesterday", "", 5, True, {}, [], "2026-13-01T00:00:00Z"], ids=repr)
+@each("value", ["yesterday", "", 5, True, {}, [], "2026-13-01T00:00:00Z"], ids=repr)
 def test_a_last_use_that_is_no_time_is_refused(owner: ApiClient, value: Any) -> None:
     entry = make_entry("127.0.0.0/8", description="here")
     new = {"cidrBlock": "192.0.2.0/24", "description": "x", "lastUsed": value}
@@ -124,7 +125,7 @@ def test_a_last_use_that_is_no_time_is_refused(owner: ApiClient, value: Any) -> 
     assert (blocks(), told()) == (["127.0.0.0/8"], [])
 
 
-@pytest.mark.parametrize("value", [None, NOON, "2026-11-21T07:26:14.5+01:00"])
+@each("value", [None, NOON, "2026-11-21T07:26:14.5+01:00"])
 def test_any_last_use_is_taken_and_not_looked_at(owner: ApiClient, value: str | None) -> None:
     answer = owner.post(PATH, {"cidrBlock": "127.0.0.0/8", "description": "x", "lastUsed": value})
     assert (answer.status_code, answer.json()["lastUsed"]) == (200, None)

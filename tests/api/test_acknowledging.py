@@ -13,6 +13,7 @@ from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api.people import client, fields, group, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_alert
 
@@ -105,7 +106,7 @@ class TestGiving:
         document = keeper.patch(path_of(alert), asked("2099-11-21T12:00:00.999")).json()
         assert document["acknowledgedUntil"] == UNTIL
 
-    @pytest.mark.parametrize("comment", ["é" * 500, "the disks\nare on their way"], ids=["longest", "lines"])
+    @each("comment", ["é" * 500, "the disks\nare on their way"], ids=["longest", "lines"])
     def test_a_comment_has_up_to_500_characters(self, keeper: ApiClient, alert: Alert, comment: str) -> None:
         document = keeper.patch(path_of(alert), asked(acknowledgementComment=comment)).json()
         assert document["acknowledgementComment"] == comment
@@ -135,7 +136,7 @@ class TestChanging:
         self.was = owner.patch(path_of(alert), asked(acknowledgementComment="on it")).json()
         Alert.objects.update(updated=BEFORE)
 
-    @pytest.mark.parametrize("again", [asked(), asked(acknowledgementComment="on it")], ids=str)
+    @each("again", [asked(), asked(acknowledgementComment="on it")], ids=str)
     def test_the_same_again_changes_nothing_whoever_asks(
         self, keeper: ApiClient, alert: Alert, again: dict[str, Any]
     ) -> None:
@@ -161,7 +162,7 @@ class TestChanging:
             "acknowledgingUsername": (self.was["acknowledgingUsername"], keeper.key.public_key),
         }
 
-    @pytest.mark.parametrize("more", [{}, {"acknowledgementComment": "on it"}], ids=str)
+    @each("more", [{}, {"acknowledgementComment": "on it"}], ids=str)
     def test_a_past_time_takes_it_back(self, keeper: ApiClient, alert: Alert, more: dict[str, Any]) -> None:
         document = keeper.patch(path_of(alert), asked(GONE, **more)).json()
         assert not SHOWN & set(document)
@@ -221,7 +222,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("body", "field", "code"), REFUSED, ids=lambda value: str(value)[:60])
+@each(("body", "field", "code"), REFUSED, ids=lambda value: str(value)[:60])
 def test_a_wrong_field_refuses_it(
     keeper: ApiClient, alert: Alert, body: dict[str, Any], field: str, code: str
 ) -> None:
@@ -240,8 +241,8 @@ def test_every_wrong_field_is_named_in_the_documented_order(keeper: ApiClient, a
     assert fields(answer) == ["status", "acknowledgedUntil", "acknowledgementComment"]
 
 
-@pytest.mark.parametrize("until", [UNTIL, GONE])
-@pytest.mark.parametrize("status", ["CLOSED", "CANCELLED"])
+@each("until", [UNTIL, GONE])
+@each("status", ["CLOSED", "CANCELLED"])
 def test_what_is_over_is_refused(keeper: ApiClient, project: Project, status: str, until: str) -> None:
     alert = make_alert(project, status=status, resolved=BEFORE, acknowledged_until="2099-01-01T00:00:00Z")
     before = keeper.get(path_of(alert)).json()
@@ -262,7 +263,7 @@ def test_an_alert_of_another_project_is_not_found(keeper: ApiClient, project: Pr
     assert Alert.objects.get().acknowledged_until is None
 
 
-@pytest.mark.parametrize("role", [Role.GROUP_READ_ONLY, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_USER_ADMIN])
+@each("role", [Role.GROUP_READ_ONLY, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_USER_ADMIN])
 def test_other_roles_read_but_do_not_acknowledge(project: Project, alert: Alert, role: Role) -> None:
     caller = ApiClient(make_key(Grant(role, group_id=project.id)))
     assert caller.get(path_of(alert)).status_code == 200

@@ -11,6 +11,7 @@ from events.types import EVENT_TYPES
 from tests.api import bodies
 from tests.api.bodies import alert_config, email, metric_config, webhook
 from tests.client import ApiClient
+from tests.each import each
 
 MASKED = "https://hooks.example.com/******Zx9q"
 THRESHOLD = {"operator": "LESS_THAN", "threshold": 3}
@@ -76,7 +77,7 @@ def test_a_threshold_on_a_share_is_in_percent(admin: ApiClient, path: str) -> No
     assert admin.post(path, document).json()["metricThreshold"] == made.json()["metricThreshold"]
 
 
-@pytest.mark.parametrize("ignored", [{"typeName": "AGENT"}, {"typeName": 5}, {"links": []}, {"matchers": []}])
+@each("ignored", [{"typeName": "AGENT"}, {"typeName": 5}, {"links": []}, {"matchers": []}])
 def test_some_fields_are_taken_and_not_looked_at(
     admin: ApiClient, path: str, ignored: dict[str, Any]
 ) -> None:
@@ -84,9 +85,7 @@ def test_some_fields_are_taken_and_not_looked_at(
     assert (made.status_code, made.json()["typeName"]) == (201, "HOST")
 
 
-@pytest.mark.parametrize(
-    "spec", [spec for spec in EVENT_TYPES.values() if spec.alertable], ids=lambda spec: spec.name
-)
+@each("spec", [spec for spec in EVENT_TYPES.values() if spec.alertable], ids=lambda spec: spec.name)
 def test_every_alertable_type_can_be_configured(admin: ApiClient, path: str, spec: Any) -> None:
     needed: dict[str, dict[str, Any]] = {
         "METRIC_THRESHOLD": {"metricThreshold": METRIC},
@@ -109,7 +108,7 @@ def test_configurations_are_listed_in_the_order_they_were_made(admin: ApiClient,
     ]
 
 
-@pytest.mark.parametrize("number", [1e22, -1e300, 1.5e308, 2.0**64], ids=repr)
+@each("number", [1e22, -1e300, 1.5e308, 2.0**64], ids=repr)
 def test_a_threshold_may_be_any_double(admin: ApiClient, path: str, number: float) -> None:
     answer = admin.post(path, metric_config(threshold=number))
     assert answer.status_code == 201

@@ -13,6 +13,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_key
 
 PLACES = ["project", "organization", "installation"]
@@ -65,7 +66,7 @@ def roles_of(key: Key) -> list[str]:
     return sorted(RoleGrant.objects.filter(api_key_id=key.id).values_list("role", flat=True))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_what_was_read_can_be_written_back_and_changes_nothing(
     owner: ApiClient, paths: dict[str, str], place: str
 ) -> None:
@@ -76,7 +77,7 @@ def test_what_was_read_can_be_written_back_and_changes_nothing(
     assert state() == before
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "wanted", "left"),
     [
         ("project", "GROUP_AGENT", ["GLOBAL_READ_ONLY", "GROUP_AGENT", *["GROUP_OWNER"] * 2, "ORG_MEMBER"]),
@@ -96,7 +97,7 @@ def test_roles_are_replaced_in_the_scope_of_the_path_only(
     assert sorted(role["roleName"] for role in everywhere) == left
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_the_description_is_changed_and_nothing_else(
     owner: ApiClient, paths: dict[str, str], place: str
 ) -> None:
@@ -106,7 +107,7 @@ def test_the_description_is_changed_and_nothing_else(
     assert list(RoleGrant.objects.values_list()) == grants
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field", "code"),
     [
         ({"roles": []}, "roles", "MISSING_ATTRIBUTE"),
@@ -151,7 +152,7 @@ def test_roles_in_a_project_of_another_organization_are_not_given_through_this_o
     assert state() == before
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_nobody_changes_their_own_roles(key: Key, paths: dict[str, str], place: str) -> None:
     RoleGrant.objects.create(api_key_id=key.id, role="GLOBAL_OWNER")
     itself = ApiClient(key)
@@ -164,7 +165,7 @@ def test_nobody_changes_their_own_roles(key: Key, paths: dict[str, str], place: 
     assert answer.json() == {**document, "desc": "mine"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "left"),
     [
         ("project", ["GLOBAL_READ_ONLY", "GROUP_OWNER", "GROUP_OWNER", "ORG_MEMBER"]),
@@ -182,7 +183,7 @@ def test_deleting_takes_the_roles_there_and_leaves_the_others(
         assert refused(again, 404, "API_KEY_NOT_FOUND")
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 def test_a_key_without_any_role_left_is_gone_at_once(
     owner: ApiClient, key: Key, paths: dict[str, str], place: str
 ) -> None:

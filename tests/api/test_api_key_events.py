@@ -11,6 +11,7 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
@@ -82,7 +83,7 @@ def test_a_new_key_is_told_in_every_place_where_it_holds_a_role(installation: In
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "body", "told"),
     [
         ("project", {"desc": "test key"}, []),

@@ -10,6 +10,7 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, OrganizationFactory, ProjectFactory, make_key
 
 OTHER = "a" * 24
@@ -45,7 +46,7 @@ def org_owner(project: Project) -> ApiClient:
     return ApiClient(make_key(Grant(Role.ORG_OWNER, org_id=project.org_id)))
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "roles", "shown"),
     [
         ("project", ["GROUP_READ_ONLY"], [{"roleName": "GROUP_READ_ONLY", "groupId": "GROUP"}]),
@@ -101,7 +102,7 @@ def test_a_key_is_made_with_roles_and_shown_in_full_once(
     assert as_client(document).get("/groups").status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "change", "fault"),
     [
         ("project", {"desc": None}, ("desc", "MISSING_ATTRIBUTE")),
@@ -191,7 +192,7 @@ def test_a_wrong_field_refuses_the_key(
     assert (ApiKey.objects.count(), Event.objects.count()) == (1, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("held", "wanted", "given"),
     [
         (Role.GROUP_USER_ADMIN, Role.GROUP_USER_ADMIN, True),
@@ -221,7 +222,7 @@ def test_nobody_gives_a_role_they_do_not_hold(
         assert (ApiKey.objects.count(), Event.objects.count()) == (1, 0)
 
 
-@pytest.mark.parametrize("role", [role for role in Role if not role.is_global])
+@each("role", [role for role in Role if not role.is_global])
 def test_an_organization_owner_gives_every_role_of_it_and_of_its_projects(
     org_owner: ApiClient, project: Project, role: Role
 ) -> None:
@@ -243,7 +244,7 @@ def test_an_owner_of_one_organization_learns_nothing_of_the_projects_of_others(
     assert answers[0].content == answers[1].content
 
 
-@pytest.mark.parametrize("globally", [True, False])
+@each("globally", [True, False])
 def test_who_owns_the_other_project_too_is_told_that_it_is_not_of_this_organization(
     project: Project, globally: bool
 ) -> None:

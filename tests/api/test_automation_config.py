@@ -11,6 +11,7 @@ from automation.models import AutomationRevision, Host
 from events.models import Event
 from tests.api.automation import Refusal, named, path, published, publisher, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process, rotation
 
 __all__ = ["path", "publisher"]
@@ -102,7 +103,7 @@ class TestPublishing:
         assert published(publisher, path, publisher.get(path).json()) == START
         assert nothing_changed(project)
 
-    @pytest.mark.parametrize("version", [1, 2, -1, 10**30])
+    @each("version", [1, 2, -1, 10**30])
     def test_another_version_is_refused_with_both_numbers(
         self, publisher: ApiClient, path: str, project: Project, version: int
     ) -> None:
@@ -112,7 +113,7 @@ class TestPublishing:
         assert answer.json()["parameters"] == [str(version), "0"]
         assert nothing_changed(project)
 
-    @pytest.mark.parametrize(
+    @each(
         ("if_match", "taken"),
         [
             ('"0"', True),
@@ -160,7 +161,7 @@ class TestPublishing:
         )
         assert nothing_changed(project)
 
-    @pytest.mark.parametrize(
+    @each(
         ("sent", "code", "field"),
         [
             ({"version": "0"}, "INVALID_ATTRIBUTE", "/version"),
@@ -176,9 +177,7 @@ class TestPublishing:
     ) -> None:
         assert refusal(publisher.put(path, document(**{"version": 0, **sent}))) == (400, code, [field])
 
-    @pytest.mark.parametrize(
-        "body", [b" ", b"[]", b"{", b'{"version": 0, "version": 0}', b'{"a": NaN}', b'"x"']
-    )
+    @each("body", [b" ", b"[]", b"{", b'{"version": 0, "version": 0}', b'{"a": NaN}', b'"x"'])
     def test_what_is_no_json_object_is_refused(self, publisher: ApiClient, path: str, body: bytes) -> None:
         assert refusal(publisher.put(path, body))[:2] == (400, "INVALID_JSON")
 
@@ -282,7 +281,7 @@ class TestDryRun:
         empty: dict[str, Any] = {"diffs": [], "effects": [], "warnings": []}
         assert publisher.put(f"{path}?dryRun=true", START).json() == empty
 
-    @pytest.mark.parametrize("value", ["", "1", "yes"])
+    @each("value", ["", "1", "yes"])
     def test_it_is_true_or_false(self, publisher: ApiClient, path: str, value: str) -> None:
         answer = publisher.put(f"{path}?dryRun={value}", named("a"))
         assert refusal(answer) == (400, "INVALID_QUERY_PARAMETER", ["dryRun"])

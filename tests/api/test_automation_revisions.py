@@ -12,6 +12,7 @@ from events.models import Event
 from tests.api import bodies
 from tests.api.automation import Refusal, named, path, published, publisher, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.documents import document, process
 
 __all__ = ["path", "publisher"]
@@ -58,9 +59,7 @@ class TestRevisions:
         assert reader.get(f"{path}/revisions/0").json()["version"] == 0
         assert reader.get(f"{path}/revisions").json()["results"] == []
 
-    @pytest.mark.parametrize(
-        "number", ["2", "01", "-1", "1.0", "x", "99999999999999999999", "%D9%A1", "1%20"]
-    )
+    @each("number", ["2", "01", "-1", "1.0", "x", "99999999999999999999", "%D9%A1", "1%20"])
     def test_what_is_no_revision_is_not_found(self, publisher: ApiClient, path: str, number: str) -> None:
         published(publisher, path, named("a"))
         assert refusal(publisher.get(f"{path}/revisions/{number}")) == NOT_FOUND
@@ -83,7 +82,7 @@ class TestRestoring:
         published(publisher, path, named("b", version=1))
         return first
 
-    @pytest.mark.parametrize("body", [None, {}, {"version": 2}])
+    @each("body", [None, {}, {"version": 2}])
     def test_an_older_revision_becomes_the_next_version(
         self, publisher: ApiClient, path: str, first: Any, body: Any
     ) -> None:
@@ -101,7 +100,7 @@ class TestRestoring:
         shown = publisher.request("POST", f"{path}/revisions/0/restore").json()
         assert (shown["version"], shown["processes"]) == (3, [])
 
-    @pytest.mark.parametrize(
+    @each(
         "framing",
         [
             {"CONTENT_LENGTH": "", "wsgi.input_terminated": True},
@@ -116,7 +115,7 @@ class TestRestoring:
         answer = publisher.request("POST", f"{path}/revisions/1/restore", **framing)
         assert (answer.status_code, answer.json()["version"]) == (200, 3)
 
-    @pytest.mark.parametrize("framing", [{"CONTENT_LENGTH": "2"}, {"HTTP_TRANSFER_ENCODING": "chunked"}])
+    @each("framing", [{"CONTENT_LENGTH": "2"}, {"HTTP_TRANSFER_ENCODING": "chunked"}])
     def test_a_body_says_what_it_is(
         self, publisher: ApiClient, path: str, first: Any, framing: dict[str, Any]
     ) -> None:
@@ -165,7 +164,7 @@ class TestRestoring:
         answer = publisher.request("POST", f"{path}/revisions/1/restore")
         assert answer.json()["auth"] == {"key": bodies.SECRET}
 
-    @pytest.mark.parametrize("version", ["1", 1.0, True, -1, 2**31])
+    @each("version", ["1", 1.0, True, -1, 2**31])
     def test_a_version_is_a_number(self, publisher: ApiClient, path: str, first: Any, version: Any) -> None:
         answer = publisher.post(f"{path}/revisions/1/restore", {"version": version})
         assert refusal(answer) == (400, "INVALID_ATTRIBUTE", ["version"])

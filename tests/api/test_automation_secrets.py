@@ -14,6 +14,7 @@ from tests.api import bodies
 from tests.api.automation import path, published, publisher
 from tests.api.canary import spoilt
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_key
 from tests.factories.documents import document, process
 
@@ -68,7 +69,7 @@ def test_readers_without_the_role_see_none(publisher: ApiClient, path: str, proj
     assert watcher.get(path).json()["auth"]["usersWanted"] == [{"user": "mms", "initPwd": "******"}]
 
 
-@pytest.mark.parametrize("role", [Role.GROUP_OWNER, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_READ_ONLY])
+@each("role", [Role.GROUP_OWNER, Role.GROUP_AUTOMATION_ADMIN, Role.GROUP_READ_ONLY])
 def test_only_those_who_may_publish_see_them(
     publisher: ApiClient, path: str, project: Project, role: Role
 ) -> None:

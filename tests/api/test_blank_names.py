@@ -9,6 +9,7 @@ from opsapi.roles import Role
 from tests.api import bodies
 from tests.api.people import fields, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_key, make_team
 
 BLANKS = [" ", "\u3000", "\u200b\ufeff", "\u202e "]
@@ -33,7 +34,7 @@ def writes(project: Project, blank: str) -> list[tuple[str, str, Any, str]]:
     ]
 
 
-@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+@each("blank", BLANKS, ids=ascii)
 def test_a_name_or_description_of_blanks_is_refused(owner: ApiClient, project: Project, blank: str) -> None:
     for method, path, body, field in writes(project, blank):
         answer = owner.request(method, path, body)
@@ -41,9 +42,9 @@ def test_a_name_or_description_of_blanks_is_refused(owner: ApiClient, project: P
         assert told == (path, (400, "INVALID_ATTRIBUTE"), [field])
 
 
-@pytest.mark.parametrize("path", ["/unauth/users", "/users"])
-@pytest.mark.parametrize("name", ["username", "firstName", "lastName"])
-@pytest.mark.parametrize("blank", BLANKS, ids=ascii)
+@each("path", ["/unauth/users", "/users"])
+@each("name", ["username", "firstName", "lastName"])
+@each("blank", BLANKS, ids=ascii)
 def test_a_name_of_a_user_is_refused(owner: ApiClient, path: str, name: str, blank: str) -> None:
     answer = owner.post(path, bodies.user(**{name: blank}))
     assert (refusal(answer), fields(answer)) == ((400, "INVALID_ATTRIBUTE"), [name])

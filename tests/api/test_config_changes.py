@@ -15,6 +15,7 @@ from opsapi import clock
 from tests.api import bodies
 from tests.api.bodies import alert_config, email, host, metric_config, report, webhook
 from tests.client import ApiClient
+from tests.each import each
 
 MATCHER = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1.example.com"}
 MORNING, NOON = "2099-01-01T08:00:00Z", "2099-01-01T12:00:00Z"
@@ -76,7 +77,7 @@ def diff_of(event_type: str) -> dict[str, tuple[str | None, str | None]]:
     return {one["param"]: (one.get("old"), one.get("new")) for one in diff["params"]}
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         alert_config(matchers=[MATCHER], notifications=[email(delayMin=5), webhook()]),
@@ -128,7 +129,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: Kind, project: Project
     assert bodies.SECRET not in str(list(Event.objects.values()))
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [
         (alert_config(), alert_config(matchers=[MATCHER])),
@@ -179,7 +180,7 @@ def test_disabling_cancels_and_enabling_looks_anew(kind: Kind, project: Project)
         assert list(Alert.objects.order_by("id").values_list("status", flat=True)) == statuses
 
 
-@pytest.mark.parametrize("enabled", [True, False])
+@each("enabled", [True, False])
 def test_a_switch_that_stands_so_already_does_nothing(kind: Kind, enabled: bool) -> None:
     made = kind.make(alert_config(enabled=enabled))
     Signal.objects.all().delete()
@@ -234,7 +235,7 @@ def test_a_threshold_goes_with_its_event_type(owner: ApiClient, project: Project
     assert (shown["eventTypeName"], "metricThreshold" in shown) == ("HOST_DOWN", False)
 
 
-@pytest.mark.parametrize("name", ["id", "created", "updated"])
+@each("name", ["id", "created", "updated"])
 def test_what_is_read_only_may_say_only_what_is_stored(kind: Kind, name: str) -> None:
     made = kind.make(alert_config())
     other = {"id": "a" * 24}.get(name, MORNING)

@@ -22,6 +22,7 @@ from tests.api.notifications import (
     shortest,
 )
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_team
 
 PROJECT_TYPES = [name for name in TYPES if name != "ADMIN"]
@@ -55,8 +56,8 @@ def shown(sent: dict[str, Any]) -> dict[str, Any]:
     return {**schedule, **DEFAULTS.get(name, {}), **sent, **redacted}
 
 
-@pytest.mark.parametrize("form", [shortest, longest], ids=["shortest", "longest"])
-@pytest.mark.parametrize(("kind", "name"), EVERYWHERE)
+@each("form", [shortest, longest], ids=["shortest", "longest"])
+@each(("kind", "name"), EVERYWHERE)
 def test_each_type_is_taken_and_shown(places: dict[str, Place], kind: str, name: str, form: Any) -> None:
     answer = places[kind].post(form(name))
     assert answer.status_code == 201, answer.json()
@@ -68,8 +69,8 @@ def test_each_type_is_taken_and_shown(places: dict[str, Place], kind: str, name:
     assert read == {"id": notification_id, **notification}
 
 
-@pytest.mark.parametrize("kind", ["project", "global"])
-@pytest.mark.parametrize(("name", "field"), MISSING)
+@each("kind", ["project", "global"])
+@each(("name", "field"), MISSING)
 def test_what_it_cannot_do_without_is_asked_for(
     places: dict[str, Place], kind: str, name: str, field: str
 ) -> None:
@@ -82,8 +83,8 @@ def test_what_it_cannot_do_without_is_asked_for(
         assert not AlertConfig.objects.exists()
 
 
-@pytest.mark.parametrize("kind", ["project", "global"])
-@pytest.mark.parametrize("name", TYPES)
+@each("kind", ["project", "global"])
+@each("name", TYPES)
 def test_what_goes_with_other_types_is_refused(places: dict[str, Place], kind: str, name: str) -> None:
     own = fields_of(name)
     foreign = [field for field in ALL_FIELDS if field not in own]
@@ -102,7 +103,7 @@ def test_admin_is_for_global_configurations_only(place: Place) -> None:
     assert answer.json()["badFields"][0]["allowed"] == PROJECT_TYPES
 
 
-@pytest.mark.parametrize("kind", ["project", "global"])
+@each("kind", ["project", "global"])
 def test_there_is_one_group_notification_at_most(places: dict[str, Place], kind: str) -> None:
     answer = places[kind].post(shortest("GROUP"), shortest("EMAIL"), longest("GROUP"))
     assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
@@ -110,15 +111,15 @@ def test_there_is_one_group_notification_at_most(places: dict[str, Place], kind:
     assert places[kind].post(shortest("ORG"), shortest("GROUP"), shortest("EMAIL")).status_code == 201
 
 
-@pytest.mark.parametrize("kind", ["project", "global"])
+@each("kind", ["project", "global"])
 def test_there_is_one_organization_notification_at_most(places: dict[str, Place], kind: str) -> None:
     answer = places[kind].post(shortest("ORG"), shortest("EMAIL"), longest("ORG"))
     assert faults(answer) == [("notifications", "TOO_MANY_GROUP_NOTIFICATIONS")]
     assert not AlertConfig.objects.exists()
 
 
-@pytest.mark.parametrize("nothing", [None, []], ids=str)
-@pytest.mark.parametrize(("kind", "name"), EVERYWHERE)
+@each("nothing", [None, []], ids=str)
+@each(("kind", "name"), EVERYWHERE)
 def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
     places: dict[str, Place], kind: str, name: str, nothing: Any
 ) -> None:
@@ -131,21 +132,21 @@ def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
     assert {**notification, "id": ""} == {**shown(shortest(name)), "id": ""}
 
 
-@pytest.mark.parametrize("nothing", [None, []], ids=str)
+@each("nothing", [None, []], ids=str)
 def test_what_is_no_field_of_any_type_is_refused_whatever_it_says(place: Place, nothing: Any) -> None:
     answer = place.post({**shortest("EMAIL"), "colour": nothing})
     assert faults(answer) == [("notifications[0].colour", "INVALID_ATTRIBUTE")]
 
 
-@pytest.mark.parametrize("value", [False, 0, "", {}, [None]], ids=str)
+@each("value", [False, 0, "", {}, [None]], ids=str)
 def test_what_goes_with_other_types_is_refused_however_little_it_says(place: Place, value: Any) -> None:
     answer = place.post({**shortest("EMAIL"), "username": value})
     assert faults(answer) == [("notifications[0].username", "INVALID_ATTRIBUTE")]
 
 
-@pytest.mark.parametrize("nothing", [None, []], ids=str)
-@pytest.mark.parametrize("kind", ["project", "global"])
-@pytest.mark.parametrize("name", ["GROUP", "ORG"])
+@each("nothing", [None, []], ids=str)
+@each("kind", ["project", "global"])
+@each("name", ["GROUP", "ORG"])
 def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     places: dict[str, Place], kind: str, name: str, nothing: Any
 ) -> None:
@@ -158,8 +159,8 @@ def test_no_roles_are_shown_as_an_empty_array_and_written_back(
     assert Event.objects.count() == 1
 
 
-@pytest.mark.parametrize("name", ["GROUP", "ORG", "USER", "TEAM", "ADMIN"])
-@pytest.mark.parametrize(
+@each("name", ["GROUP", "ORG", "USER", "TEAM", "ADMIN"])
+@each(
     "chosen",
     [
         {"emailEnabled": False, "smsEnabled": False},
@@ -177,7 +178,7 @@ def test_people_are_told_by_mail_or_sms(places: dict[str, Place], name: str, cho
         assert faults(answer) == [("notifications[0].emailEnabled", "EMAIL_OR_SMS_REQUIRED")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "field", "code"),
     [
         (shortest("GROUP", roles=["ORG_OWNER"]), "roles[0]", "INVALID_ENUM_VALUE"),
@@ -259,9 +260,7 @@ def test_a_user_is_named_as_they_spell_themselves(place: Place) -> None:
     assert made["notifications"][0]["username"] == bodies.COLLEAGUE
 
 
-@pytest.mark.parametrize(
-    "number", ["+12025550100", "(202) 555-0100", "2025550100", "+44 20 7946.0958", "12345"]
-)
+@each("number", ["+12025550100", "(202) 555-0100", "2025550100", "+44 20 7946.0958", "12345"])
 def test_numbers_are_taken_as_people_write_them(place: Place, number: str) -> None:
     made = place.post(shortest("SMS", mobileNumber=number)).json()
     assert made["notifications"][0]["mobileNumber"] == number
@@ -276,7 +275,7 @@ def test_a_team_has_the_name_it_has_now(place: Place) -> None:
     assert "teamName" not in place.get(made)["notifications"][0]
 
 
-@pytest.mark.parametrize(("kind", "name"), EVERYWHERE)
+@each(("kind", "name"), EVERYWHERE)
 def test_what_was_read_can_be_written_back(places: dict[str, Place], kind: str, name: str) -> None:
     made = places[kind].post(longest(name), shortest("EMAIL")).json()
     rows, events = list(NotificationSetting.objects.values()), Event.objects.count()

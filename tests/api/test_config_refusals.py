@@ -10,6 +10,7 @@ from events.models import Event, Signal
 from tests.api.bodies import alert_config, email, global_alert_config, metric_config, webhook
 from tests.api.routes import OF_NOTHING
 from tests.client import ApiClient
+from tests.each import each
 
 MASKED = "https://hooks.example.com/******Zx9q"
 THRESHOLD = {"operator": "LESS_THAN", "threshold": 3}
@@ -149,7 +150,7 @@ def assert_refused(answer: Any, field: str, code: str) -> None:
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
 
 
-@pytest.mark.parametrize(("kind", "fault"), CASES)
+@each(("kind", "fault"), CASES)
 def test_a_wrong_field_refuses_a_new_configuration(
     owner: ApiClient, paths: dict[str, str], kind: str, fault: Fault
 ) -> None:
@@ -158,7 +159,7 @@ def test_a_wrong_field_refuses_a_new_configuration(
     assert not any(model.objects.exists() for model in (AlertConfig, NotificationSetting, Event, Signal))
 
 
-@pytest.mark.parametrize(("kind", "fault"), CASES)
+@each(("kind", "fault"), CASES)
 def test_a_wrong_field_leaves_a_configuration_as_it_is(
     owner: ApiClient, paths: dict[str, str], kind: str, fault: Fault
 ) -> None:
@@ -169,8 +170,8 @@ def test_a_wrong_field_leaves_a_configuration_as_it_is(
     assert (owner.get(path).json(), Event.objects.count(), Signal.objects.count()) == before
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@each("kind", KINDS)
+@each(
     ("body", "allowed"),
     [
         (alert_config(eventTypeName="HOST_UP"), "HOST_DOWN"),
@@ -198,7 +199,7 @@ def test_a_projects_configuration_is_told_which_types_it_may_name(
     assert owner.post(paths["global"], global_alert_config(**body)).status_code == 201
 
 
-@pytest.mark.parametrize("body", [{}, {"enabled": None}])
+@each("body", [{}, {"enabled": None}])
 def test_the_switch_of_a_global_configuration_has_to_be_said(
     owner: ApiClient, paths: dict[str, str], body: dict[str, Any]
 ) -> None:
@@ -207,7 +208,7 @@ def test_the_switch_of_a_global_configuration_has_to_be_said(
     assert_refused(answer, "enabled", "MISSING_ATTRIBUTE")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field"),
     [({"enabled": 1}, "enabled"), ({"enabled": False, "colour": []}, "colour")],
 )
@@ -220,7 +221,7 @@ def test_the_switch_of_a_global_configuration_takes_nothing_else(
     assert owner.get(f"{paths['global']}/{made['id']}").json() == made
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field", "code"),
     [
         ({"eventTypeName": "HOST_UP"}, "eventTypeName", "INVALID_EVENT_TYPE_FOR_ALERT"),

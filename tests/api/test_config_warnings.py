@@ -7,6 +7,7 @@ import pytest
 from accesslist.models import Project
 from tests.api.bodies import alert_config, email
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +60,7 @@ def test_a_global_one_is_judged_where_no_project_is_needed(owner: ApiClient) -> 
     assert made.headers["Warning"] == NOBODY.replace("[1]", "[2]")
 
 
-@pytest.mark.parametrize("state", ["REQUIRED", "NOT_REQUIRED"])
+@each("state", ["REQUIRED", "NOT_REQUIRED"])
 def test_a_type_that_nothing_makes_is_warned_of(owner: ApiClient, project: Project, state: str) -> None:
     name = f"ORG_PUBLIC_API_ACCESS_LIST_{state}"
     made = owner.post(f"/groups/{project.id}/alertConfigs", body(GROUP, eventTypeName=name))

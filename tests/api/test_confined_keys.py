@@ -7,6 +7,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, make_entry, make_key
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +41,8 @@ def blocks(key_id: str) -> list[str]:
     return list(rows.order_by("cidr_block").values_list("cidr_block", flat=True))
 
 
-@pytest.mark.parametrize("address", ["192.0.2.7", "127.0.0.1"])
-@pytest.mark.parametrize("block", ["0.0.0.0/0", "192.0.2.0/25", "192.0.2.0/24"])
+@each("address", ["192.0.2.7", "127.0.0.1"])
+@each("block", ["0.0.0.0/0", "192.0.2.0/25", "192.0.2.0/24"])
 def test_it_cannot_add_to_its_own_list(
     confined: ApiClient, own_list: str, key: Key, block: str, address: str
 ) -> None:

@@ -11,6 +11,7 @@ from accesslist.models import Project
 from opsapi.api.links import PUBLIC
 from tests.admin.rows import make_operator
 from tests.client import ApiClient
+from tests.each import each
 
 STRICT = {
     "default-src": "'none'",
@@ -84,8 +85,8 @@ def test_nor_when_something_goes_wrong(db: None) -> None:
     assert policy(answer) == STRICT
 
 
-@pytest.mark.parametrize("path", ["/admin/", "/admin/login/", "/admin/nothing/", "/admin/accesslist/user/"])
-@pytest.mark.parametrize("logged_in", [True, False])
+@each("path", ["/admin/", "/admin/login/", "/admin/nothing/", "/admin/accesslist/user/"])
+@each("logged_in", [True, False])
 def test_the_console_gets_what_its_theme_needs(path: str, logged_in: bool, project: Project) -> None:
     browser = Client()
     if logged_in:

@@ -10,6 +10,7 @@ from opsapi.api.links import PUBLIC
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_key
 
 LIST = {"results", "links", "totalCount"}
@@ -93,7 +94,7 @@ def project(known: Mapping[str, str], db: None) -> Project:
     return Project.objects.get(id=known["group_id"])
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")
+@each("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")
 def test_an_endpoint_answers_as_the_contract_says(known: Mapping[str, str], row: Row) -> None:
     _, role, method, path, status, fields = row
     body = BODIES.get(f"{method} {path}")
@@ -127,7 +128,7 @@ def test_an_alert_says_what_it_is_about(reader: ApiClient, known: Mapping[str, s
     ]
 
 
-@pytest.mark.parametrize(("status", "count"), [("OPEN", 1), ("TRACKING", 0), ("CLOSED", 0), ("CANCELLED", 0)])
+@each(("status", "count"), [("OPEN", 1), ("TRACKING", 0), ("CLOSED", 0), ("CANCELLED", 0)])
 def test_alerts_are_filtered_by_status(
     reader: ApiClient, known: Mapping[str, str], status: str, count: int
 ) -> None:
@@ -135,7 +136,7 @@ def test_alerts_are_filtered_by_status(
     assert (len(document["results"]), document["totalCount"]) == (count, count)
 
 
-@pytest.mark.parametrize("status", ["open", "", "ALL", "OPEN,CLOSED"])
+@each("status", ["open", "", "ALL", "OPEN,CLOSED"])
 def test_another_status_is_refused_with_those_there_are(
     reader: ApiClient, known: Mapping[str, str], status: str
 ) -> None:
@@ -194,7 +195,7 @@ def test_every_link_of_an_entity_answers(owner: ApiClient, known: Mapping[str, s
             assert answer.status_code == 200, link
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "field"),
     [
         ("/errorCodes", "errorCode"),

@@ -9,6 +9,7 @@ from accesslist.models import Project
 from automation.models import Host
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.automation import make_host
 
 ODD_NAMES = [
@@ -59,7 +60,7 @@ def test_a_database_is_its_name_and_links(reader: ApiClient, project: Project, p
     }
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
+@each("name", ODD_NAMES)
 def test_whatever_its_name_holds_it_is_found_and_its_links_lead_to_it(
     reader: ApiClient, place: str, name: str
 ) -> None:
@@ -85,8 +86,8 @@ def test_a_host_without_databases_lists_none(reader: ApiClient, project: Project
     assert reader.get(path).json()["results"] == []
 
 
-@pytest.mark.parametrize("name", ["Orders", "x", "%00", "x" * 5000])
-@pytest.mark.parametrize("below", ["", "/measurements"])
+@each("name", ["Orders", "x", "%00", "x" * 5000])
+@each("below", ["", "/measurements"])
 def test_an_unknown_name_is_404_and_told_with_the_host(
     reader: ApiClient, place: str, name: str, below: str
 ) -> None:

@@ -10,6 +10,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.routes import KEYED, Route
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 
 IN_GROUP = [route for route in KEYED if route.access.where is Where.GROUP]
@@ -28,7 +29,7 @@ def project(known: Mapping[str, str], db: None) -> Project:
     return Project.objects.get(id=known["group_id"])
 
 
-@pytest.mark.parametrize("route", IN_GROUP, ids=str)
+@each("route", IN_GROUP, ids=str)
 def test_a_deleted_project_answers_like_one_that_never_was(
     owner: ApiClient, known: Mapping[str, str], project: Project, route: Route
 ) -> None:

@@ -17,6 +17,7 @@ from opsapi import clock
 from opsapi.api.links import PUBLIC
 from opsapi.roles import Role
 from tests.client import ApiClient, authorization
+from tests.each import each
 from tests.factories.accesslist import Key, make_key
 
 PATH = f"{PUBLIC}/groups"
@@ -126,7 +127,7 @@ def test_the_uri_is_compared_as_it_was_sent(key: Key) -> None:
     assert not stale(send(header(key, uri=decoded), uri=uri))
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"qop": None},
@@ -152,7 +153,7 @@ def test_incomplete_or_wrong_credentials_are_one_plain_401(key: Key, change: dic
     assert not stale(send(header(key, changes=change)))
 
 
-@pytest.mark.parametrize(
+@each(
     "credentials",
     ["", "Digest", "Digest ", "Basic azA6cHc=", "Bearer x", "Digest \u00e9=1", "x" * 10_000, "Digest ,,,"],
 )
@@ -164,7 +165,7 @@ def test_a_right_response_in_the_wrong_realm_is_refused(key: Key) -> None:
     assert not stale(send(header(key, realm="Another Realm")))
 
 
-@pytest.mark.parametrize("right", [True, False])
+@each("right", [True, False])
 def test_an_expired_nonce_is_stale_only_with_the_right_response(key: Key, right: bool) -> None:
     old = mint(clock.now() - nonces.LIFETIME)
     caller = key if right else Key(key.id, key.public_key, WRONG)
@@ -184,7 +185,7 @@ def not_ours() -> Mapping[str, str]:
     }
 
 
-@pytest.mark.parametrize("kind", ["blank", "one letter", "short", "foreign", "from the future"])
+@each("kind", ["blank", "one letter", "short", "foreign", "from the future"])
 def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: Key, kind: str) -> None:
     nonce = not_ours()[kind]
     assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))

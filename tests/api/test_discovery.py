@@ -11,6 +11,7 @@ from accesslist.models import Project
 from opsapi.api.links import DISCOVERY
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
@@ -86,7 +87,7 @@ def test_hosts_that_are_gone_and_those_of_others_are_left_out(
     assert targets(read(owner, path).json()) == ["db2:9216"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "shown"),
     [
         ("", slice(None)),
@@ -107,8 +108,8 @@ def test_the_whole_list_is_told_unless_a_page_is_asked_for(
     assert targets(read(reader, path + query).json()) == expected
 
 
-@pytest.mark.parametrize("name", ["pageNum", "itemsPerPage"])
-@pytest.mark.parametrize("value", ["0", "-1", "1.5", "", "x", "2147483648"])
+@each("name", ["pageNum", "itemsPerPage"])
+@each("value", ["0", "-1", "1.5", "", "x", "2147483648"])
 def test_a_bad_page_is_refused(reader: ApiClient, path: str, name: str, value: str) -> None:
     answer = read(reader, f"{path}?{name}={value}")
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_QUERY_PARAMETER")

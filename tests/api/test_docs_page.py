@@ -7,6 +7,7 @@ from django.test import Client
 
 from opsapi.api.links import PUBLIC
 from tests.client import ApiClient
+from tests.each import each
 
 PATHS = ("/api/docs", "/api/docs/")
 _NAMED = re.compile(r'(?:src|href|data-url)="([^"]*)"')
@@ -29,7 +30,7 @@ def fetched(browser: Client, path: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 def test_everything_the_page_names_is_served(browser: Client, path: str) -> None:
     answer = browser.get(path)
     assert answer.status_code == 200
@@ -40,7 +41,7 @@ def test_everything_the_page_names_is_served(browser: Client, path: str) -> None
         assert fetched(browser, one), one
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/static/api/docs.js", "/static/api/docs.css"])
+@each("path", [*PATHS, "/static/api/docs.js", "/static/api/docs.css"])
 def test_no_other_host_is_named(browser: Client, path: str) -> None:
     assert not _ELSEWHERE.search(fetched(browser, path))
 
@@ -63,8 +64,8 @@ def test_a_browser_is_told_to_load_and_run_nothing_else(browser: Client) -> None
     assert "<script src=" in page
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@each("path", PATHS)
+@each("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_another_method_is_refused_as_everywhere(path: str, method: str) -> None:
     answer = Client(enforce_csrf_checks=True).generic(method, path)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")

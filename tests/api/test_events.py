@@ -16,6 +16,7 @@ from opsapi.ids import new_id
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.integration.alerting.pipeline import evaluate
 
@@ -65,7 +66,7 @@ def test_events_come_newest_first_id_as_tie_break(owner: ApiClient, three: list[
     assert shown(owner) == [three[2], three[1], again, three[0]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "places"),
     [
         ("minDate=2026-11-21T12:00:00Z", [2, 1, 0]),
@@ -92,7 +93,7 @@ def test_filters_are_of_whole_seconds_and_both_ends_count(
     assert shown(owner, query) == [three[place] for place in places]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "field", "code"),
     [
         ("eventType=NOPE", "eventType", "INVALID_ENUM_VALUE"),
@@ -118,7 +119,7 @@ def test_a_wrong_filter_is_named(
         assert answer.json()["badFields"][0]["field"] == field
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "query", "places"),
     [
         (2, "", [1, 0]),
@@ -143,9 +144,7 @@ def test_before_tells_events_of_one_moment_apart(owner: ApiClient) -> None:
     assert shown(owner, f"before={made[1]}") == [made[0]]
 
 
-@pytest.mark.parametrize(
-    ("page", "places", "rels"), [(1, [1], ["self", "next"]), (2, [0], ["self", "previous"])]
-)
+@each(("page", "places", "rels"), [(1, [1], ["self", "next"]), (2, [0], ["self", "previous"])])
 def test_pages_after_before_are_those_of_the_remainder(
     owner: ApiClient, three: list[str], page: int, places: list[int], rels: list[str]
 ) -> None:
@@ -179,7 +178,7 @@ def test_an_unknown_type_is_told_all_there_are(owner: ApiClient) -> None:
     assert bad["allowed"] == types == [spec.name for spec in EVENT_TYPES.values()]
 
 
-@pytest.mark.parametrize("flag", ["x", "", "1"])
+@each("flag", ["x", "", "1"])
 def test_include_raw_is_true_or_false(owner: ApiClient, project: Project, flag: str) -> None:
     event_id = record(EventType.GROUP_CREATED, group_id=project.id)
     for path in ("", f"/{event_id}"):
@@ -241,7 +240,7 @@ def test_an_event_shows_every_fact_it_has(owner: ApiClient, project: Project) ->
     assert not {"isGlobalAdmin", "remoteAddress", "userId", "apiKeyId", "orgId"} & set(document)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "there", "absent"),
     [
         (ActorKind.KEY, {"apiKeyId", "publicKey"}, {"userId", "username"}),

@@ -7,6 +7,7 @@ import pytest
 from opsapi.api.query import PAGE_NUM
 from tests.api.routes import KEYED, Route
 from tests.client import ApiClient
+from tests.each import each
 
 PAGED = [route for route in KEYED if PAGE_NUM in route.viewset.parameters.get(route.action, ())]
 LISTS = [route for route in PAGED if isinstance(route.viewset.answers.get(route.action), list)]
@@ -19,7 +20,7 @@ def known(known_to_all: Mapping[str, str]) -> Mapping[str, str]:
     return known_to_all
 
 
-@pytest.mark.parametrize("route", PAGED, ids=str)
+@each("route", PAGED, ids=str)
 def test_every_bad_page_is_refused(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     for name in ("pageNum", "itemsPerPage"):
         for value in ("0", "-1", "1.5", "", "x", "2147483648", "1e1"):
@@ -30,7 +31,7 @@ def test_every_bad_page_is_refused(owner: ApiClient, known: Mapping[str, str], r
     assert answer.status_code == 400
 
 
-@pytest.mark.parametrize("route", LISTS, ids=str)
+@each("route", LISTS, ids=str)
 def test_every_list_can_leave_its_count_out(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     path = route.path(known)
     whole = owner.request("GET", f"{path}?itemsPerPage=500", base="").json()
@@ -41,7 +42,7 @@ def test_every_list_can_leave_its_count_out(owner: ApiClient, known: Mapping[str
     assert (bad.status_code, bad.json()["badFields"][0]["field"]) == (400, "includeCount")
 
 
-@pytest.mark.parametrize("route", [route for route in PAGED if route not in LISTS], ids=str)
+@each("route", [route for route in PAGED if route not in LISTS], ids=str)
 def test_on_a_single_read_paging_has_no_effect(
     owner: ApiClient, known: Mapping[str, str], route: Route
 ) -> None:

@@ -11,6 +11,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 from tests.factories.documents import ABSENT, document
 
@@ -30,7 +31,7 @@ def listed(client: ApiClient, path: str, field: str = "name") -> list[Any]:
 class TestByName:
     """`name` of projects and organizations: what begins with it, without regard to case."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("asked", "shown"),
         [
             ("payments", ["payments", "Payments EU"]),
@@ -41,7 +42,7 @@ class TestByName:
             ("ments", []),
         ],
     )
-    @pytest.mark.parametrize("below", ["/groups", "/orgs/{}/groups", "/orgs"])
+    @each("below", ["/groups", "/orgs/{}/groups", "/orgs"])
     def test_it_narrows_the_list(
         self, owner: ApiClient, project: Project, below: str, asked: str, shown: list[str]
     ) -> None:
@@ -66,8 +67,8 @@ class TestByName:
         member = ApiClient(make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id)))
         assert listed(member, "/groups?name=payments") == []
 
-    @pytest.mark.parametrize("below", ["/groups", "/orgs", "/orgs/{}/groups"])
-    @pytest.mark.parametrize("asked", ["", "a%00", "x" * 201])
+    @each("below", ["/groups", "/orgs", "/orgs/{}/groups"])
+    @each("asked", ["", "a%00", "x" * 201])
     def test_what_no_name_can_begin_with_is_refused(
         self, owner: ApiClient, project: Project, below: str, asked: str
     ) -> None:
@@ -90,7 +91,7 @@ class TestHostsOfACluster:
         assert listed(reader, f"{hosts}?clusterId={new_id()}", "port") == []
         assert listed(reader, hosts, "port") == [1, 2, 3]
 
-    @pytest.mark.parametrize("asked", ["", "x", "6560D1C2A7B3F94E5D8C1B20"])
+    @each("asked", ["", "x", "6560D1C2A7B3F94E5D8C1B20"])
     def test_what_is_no_id_is_refused(self, reader: ApiClient, project: Project, asked: str) -> None:
         answer = reader.get(f"/groups/{project.id}/hosts?clusterId={asked}")
         assert refusal(answer) == (400, "INVALID_QUERY_PARAMETER", ["clusterId"])
@@ -108,7 +109,7 @@ class TestAgentsOfAType:
         (backup,) = reader.get(f"{agents}/BACKUP?itemsPerPage=1").json()["results"]
         assert backup in reader.get(agents).json()["results"]
 
-    @pytest.mark.parametrize("kind", ["monitoring", "versions", "X"])
+    @each("kind", ["monitoring", "versions", "X"])
     def test_what_is_no_type_is_not_found(self, reader: ApiClient, project: Project, kind: str) -> None:
         answer = reader.get(f"/groups/{project.id}/agents/{kind}")
         assert refusal(answer) == (404, "INVALID_AGENT_TYPE", [])
@@ -124,7 +125,7 @@ class TestNamesClientsDecode:
         assert (shown["typeName"], shown["stateName"]) == (shown["agentType"], "ACTIVE")
         assert shown["lastPing"] == shown["lastReport"]
 
-    @pytest.mark.parametrize(
+    @each(
         ("type_name", "state"),
         [
             ("REPLICA_PRIMARY", "PRIMARY"),
@@ -175,11 +176,11 @@ class TestNamesClientsDecode:
 class TestFirstPublish:
     """A client that leaves out what is 0 sends no version with its first automation configuration."""
 
-    @pytest.mark.parametrize("version", [ABSENT, None], ids=["absent", "null"])
+    @each("version", [ABSENT, None], ids=["absent", "null"])
     def test_it_follows_upon_version_0(self, publisher: ApiClient, path: str, version: Any) -> None:
         assert published(publisher, path, document(version=version))["version"] == 1
 
-    @pytest.mark.parametrize("version", [ABSENT, None], ids=["absent", "null"])
+    @each("version", [ABSENT, None], ids=["absent", "null"])
     def test_a_later_one_has_to_say_its_version(self, publisher: ApiClient, path: str, version: Any) -> None:
         published(publisher, path, document(version=0))
         answer = publisher.put(path, document(version=version))

@@ -12,6 +12,7 @@ from events.models import Event
 from opsapi import settings as service
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, UserFactory
 
 PATH = "/unauth/users"
@@ -84,7 +85,7 @@ def test_a_username_that_is_an_address_serves_as_one(stranger: ApiClient) -> Non
     assert "emailAddress" not in plain
 
 
-@pytest.mark.parametrize("parameter", ["accessList", "whitelist"])
+@each("parameter", ["accessList", "whitelist"])
 def test_the_first_user_fills_the_global_access_list(stranger: ApiClient, parameter: str) -> None:
     values = ("192.0.2.7", "::ffff:198.51.100.0/120", "2001:db8::/32", "192.0.2.7/32")
     query = "&".join(f"{parameter}={value}" for value in values)
@@ -95,9 +96,7 @@ def test_the_first_user_fills_the_global_access_list(stranger: ApiClient, parame
     assert told == 3
 
 
-@pytest.mark.parametrize(
-    "bad", ["nonsense", "192.0.2.7/33", "192.0.2.7/24", "", "300.1.1.1", "example.com", "fe80::1%25eth0"]
-)
+@each("bad", ["nonsense", "192.0.2.7/33", "192.0.2.7/24", "", "300.1.1.1", "example.com", "fe80::1%25eth0"])
 def test_one_bad_address_refuses_the_whole_call(stranger: ApiClient, bad: str) -> None:
     answer = stranger.post(f"{PATH}?accessList=192.0.2.7&accessList={bad}", bodies.user())
     assert refused(answer, 400, "INVALID_QUERY_PARAMETER")
@@ -116,7 +115,7 @@ def test_a_later_user_gets_no_key_and_no_role(first: Any, stranger: ApiClient) -
     assert not AccessListEntry.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("roles", "code"),
     [
         (["GLOBAL_OWNER"], "CANNOT_ADD_GLOBAL_ROLE"),
@@ -140,13 +139,13 @@ def test_the_literal_reading_can_be_restored(stranger: ApiClient, settings: Sett
     assert set(answer.json()) == {"user"}
 
 
-@pytest.mark.parametrize("again", ["ada@example.com", "ADA@example.COM", "ａda@example.com"])
+@each("again", ["ada@example.com", "ADA@example.COM", "ａda@example.com"])
 def test_a_username_is_taken_once_in_any_case_and_form(stranger: ApiClient, again: str) -> None:
     UserFactory.create(username="Ada@example.com")
     assert refused(stranger.post(PATH, bodies.user(username=again)), 409, "USER_ALREADY_EXISTS")
 
 
-@pytest.mark.parametrize(
+@each(
     ("password", "told"),
     [
         ("password", "too common"),
@@ -162,7 +161,7 @@ def test_a_weak_password_is_told_what_is_wrong(stranger: ApiClient, password: st
     assert answer.json()["badFields"][0]["field"] == "password"
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "code"),
     [
         ({"username": None}, "username", "MISSING_ATTRIBUTE"),
@@ -185,7 +184,7 @@ def test_a_wrong_field_is_named(stranger: ApiClient, change: dict[str, Any], fie
     assert answer.json()["badFields"][0]["field"] == field
 
 
-@pytest.mark.parametrize("username", ["a" * 254, "\ufdfa" * 33, "ada lovelace", "😀" * 254])
+@each("username", ["a" * 254, "\ufdfa" * 33, "ada lovelace", "😀" * 254])
 def test_any_text_without_control_characters_is_a_username(stranger: ApiClient, username: str) -> None:
     answer = stranger.post(PATH, bodies.user(username=username))
     assert (answer.status_code, answer.json()["user"]["username"]) == (201, username)

@@ -10,6 +10,7 @@ from events.models import Event
 from tests.api import bodies
 from tests.api.people import fields, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import UserFactory
 
 PATH = "/unauth/users"
@@ -49,7 +50,7 @@ def test_a_password_like_a_name_is_told_beside_another_fault(stranger: ApiClient
     assert (refusal(answer), fields(answer)) == ((400, "WEAK_PASSWORD"), ["password", "lastName"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "named"),
     [
         ("accessList=bad&pretty=maybe&envelope=2", ["pretty", "envelope", "accessList"]),
@@ -58,7 +59,7 @@ def test_a_password_like_a_name_is_told_beside_another_fault(stranger: ApiClient
         ("whitelist=", ["whitelist"]),
     ],
 )
-@pytest.mark.parametrize("body", [bodies.user(), {}, b"nonsense"], ids=["right", "empty", "not JSON"])
+@each("body", [bodies.user(), {}, b"nonsense"], ids=["right", "empty", "not JSON"])
 def test_every_wrong_value_of_the_query_is_named_before_the_body(
     stranger: ApiClient, query: str, named: list[str], body: Any
 ) -> None:
@@ -86,7 +87,7 @@ def test_once_there_is_a_user_the_access_list_is_not_looked_at(stranger: ApiClie
     assert not AccessListEntry.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("roles", "code"),
     [
         (["GROUP_OWNER", "GLOBAL_OWNER"], "CANNOT_ADD_GLOBAL_ROLE"),

@@ -12,6 +12,7 @@ from opsapi.clock import wire_time
 from opsapi.roles import Role
 from tests.api.people import client, fields, group, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_global_config
 from tests.factories.automation import make_host
@@ -84,7 +85,7 @@ class TestList:
         assert [len(page["results"]) for page in pages] == [2, 1, 0]
         assert [page["totalCount"] for page in pages] == [3, 3, 3]
 
-    @pytest.mark.parametrize("status", ["TRACKING", "OPEN", "CLOSED", "CANCELLED"])
+    @each("status", ["TRACKING", "OPEN", "CLOSED", "CANCELLED"])
     def test_it_is_filtered_by_status(self, watcher: ApiClient, project: Project, status: str) -> None:
         made = {one: make_alert(project, is_global=True, status=one).id for one in ("OPEN", "CLOSED")}
         document = watcher.get(f"/globalAlerts?status={status}").json()
@@ -139,7 +140,7 @@ def test_alone_it_leads_on_to_what_can_be_read_there(
 class TestAcknowledging:
     """PATCH."""
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
+    @each("role", [Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN])
     def test_it_is_acknowledged_for_everybody(
         self, reader: ApiClient, project: Project, alert: Alert, role: Role
     ) -> None:
@@ -182,7 +183,7 @@ class TestAcknowledging:
         assert owner.get(path_of(over)).json()["updated"] == wire_time(NOON)
         assert not Event.objects.exists()
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_USER_ADMIN])
+    @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_USER_ADMIN])
     def test_other_global_roles_only_read(self, alert: Alert, role: Role) -> None:
         caller = ApiClient(make_key(role))
         assert caller.get(path_of(alert)).status_code == 200

@@ -10,6 +10,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.people import client, fields, named, refusal, since, statuses
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ class TestInProjects:
         assert named(events) == [("TEAM_ROLES_CHANGED_AUDIT", None), ("TEAM_REMOVED_FROM_GROUP", None)]
         assert statuses(events) == [("ROLES", "MODIFIED"), ("ROLES", "REMOVED")]
 
-    @pytest.mark.parametrize(
+    @each(
         ("changes", "faults", "code"),
         [
             ({"teamId": None}, ["[0].teamId"], "MISSING_ATTRIBUTE"),
@@ -109,7 +110,7 @@ class TestInProjects:
         assert fields(answer) == ["[1].teamId", "[2].teamId"]
         assert self.listed(admin) == {}
 
-    @pytest.mark.parametrize("team_id", [bodies.TEAM_ID, "a" * 24])
+    @each("team_id", [bodies.TEAM_ID, "a" * 24])
     def test_nobody_gives_a_role_they_do_not_hold(
         self, admin: ApiClient, in_project: str, team_id: str
     ) -> None:

@@ -1,9 +1,7 @@
 """Readiness: 200 says that a report can be stored, 503 says what keeps it from that (product, "health")."""
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -19,10 +17,12 @@ from opsapi.api.health import write_trial
 from opsapi.embedded.layout import Layout
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from tests.client import ApiClient
+from tests.each import each
 from tests.integration.embedded.sql import tell
+from tests.once import run_directory
 from tests.racing import on_own_connection
 
-SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+SERVER = Layout(run_directory())
 pytestmark = pytest.mark.django_db
 
 
@@ -91,7 +91,7 @@ def test_a_database_that_is_read_only_is_named_by_readiness_and_by_answers(owner
     assert answer.headers["Retry-After"]
 
 
-@pytest.mark.parametrize("part", ["FOR UPDATE", "generate_series"])
+@each("part", ["FOR UPDATE", "generate_series"])
 def test_a_full_disk_is_named_and_nothing_of_the_error_is_told(part: str) -> None:
     with connection.execute_wrapper(Refusing(part, errors.DiskFull())):
         assert ready() == not_ready("disk full")

@@ -13,6 +13,7 @@ from tests.api.bodies import new_host, report
 from tests.api.hosts import hosts_of, made, recorded, relations
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ class TestMaking:
         assert shown["hostname"] == "DB2.example.com"
         assert not Event.objects.filter(event_type="NEW_HOST").exists()
 
-    @pytest.mark.parametrize(
+    @each(
         ("first", "second"),
         [
             ({}, {}),
@@ -95,7 +96,7 @@ class TestMaking:
         assert first["id"] != second["id"]
         assert (first["hostname"], first["port"]) == (second["hostname"], second["port"])
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "field", "code"),
         [
             (new_host(hostname=None), "hostname", "MISSING_ATTRIBUTE"),
@@ -124,7 +125,7 @@ class TestMaking:
 class TestFinding:
     """By name and port, and in the list."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("hostname", "asked"),
         [
             ("db1.example.com", "db1.example.com:27017"),
@@ -145,9 +146,7 @@ class TestFinding:
         answer = admin.get(f"{hosts_of(project)}/byName/{asked}")
         assert (answer.status_code, answer.json()) == (200, host)
 
-    @pytest.mark.parametrize(
-        "asked", ["db1:27018", "db2:27017", "db1", "db1:", "db1:x", "db1:0", "db1:99999", "a/b:1", "%00:1"]
-    )
+    @each("asked", ["db1:27018", "db2:27017", "db1", "db1:", "db1:x", "db1:0", "db1:99999", "a/b:1", "%00:1"])
     def test_an_unknown_or_malformed_address_is_404(
         self, admin: ApiClient, project: Project, asked: str
     ) -> None:
@@ -188,7 +187,7 @@ class TestFinding:
         assert relations(shown)["cluster"] == f"/groups/{project.id}/clusters/{cluster.id}"
 
 
-@pytest.mark.parametrize("kind", ["hosts", "clusters"])
+@each("kind", ["hosts", "clusters"])
 def test_every_link_of_a_document_alone_answers(
     agent: ApiClient, reader: ApiClient, project: Project, kind: str
 ) -> None:

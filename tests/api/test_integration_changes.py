@@ -8,11 +8,11 @@ import time_machine
 
 from accesslist.models import Project
 from events.models import Event
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.integrations import make_integration
 from tests.racing import THREADS, at_once
 
@@ -46,7 +46,7 @@ def test_a_put_that_changes_nothing_changes_nothing(owner: ApiClient, path: str)
     assert kept.updated == kept.created == datetime.fromisoformat("2099-01-01T12:00:00Z")
 
 
-@pytest.mark.parametrize("nothing", [None, []], ids=str)
+@each("nothing", [None, []], ids=str)
 def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
     owner: ApiClient, path: str, nothing: Any
 ) -> None:
@@ -59,8 +59,8 @@ def test_what_goes_with_other_types_and_says_nothing_is_as_good_as_left_out(
     assert owner.get(f"{path}/PAGER_SERVICE").json() == made.json()
 
 
-@pytest.mark.parametrize("url", ["http://h..example/", "http://-h/", f"http://{'a' * 64}/", "http://./"])
-@pytest.mark.parametrize(("name", "field"), [("WEBHOOK", "url"), ("TEAM_CHAT_SERVICE", "webhookUrl")])
+@each("url", ["http://h..example/", "http://-h/", f"http://{'a' * 64}/", "http://./"])
+@each(("name", "field"), [("WEBHOOK", "url"), ("TEAM_CHAT_SERVICE", "webhookUrl")])
 def test_a_url_whose_host_cannot_exist_is_refused(
     owner: ApiClient, path: str, name: str, field: str, url: str
 ) -> None:
@@ -105,7 +105,7 @@ def test_each_write_is_told_with_what_changed(owner: ApiClient, path: str, proje
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "row",
     [
         ("SCRAPER", "password", "a first passphrase", "a second passphrase", "******"),
@@ -123,8 +123,8 @@ def test_a_secret_that_looks_the_same_is_told_to_be_another(
     owner: ApiClient, path: str, project: Project, row: tuple[str, str, str, str, str]
 ) -> None:
     name, field, old, new, shown = row
-    before = make_integration(project, IntegrationType(name), **{field: old}).updated
-    sent: dict[str, Any] = {**INTEGRATION_TYPES[IntegrationType(name)].example, field: new}
+    before = make_integration(project, name, **{field: old}).updated
+    sent: dict[str, Any] = {**INTEGRATION_TYPES[name].example, field: new}
     assert owner.put(f"{path}/{name}", sent).json()[field] == shown
     assert Integration.objects.get().updated > before
     event = Event.objects.get(event_type="INTEGRATION_CHANGED_AUDIT")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.services.integrations import integration_put
 from integrations.services.purge import integrations_purge
@@ -16,11 +15,12 @@ from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.integrations import make_integration
 
 PAGER = "0123456789abcdef0123456789abcdef"
-NAMES = [one.value for one in IntegrationType]
+NAMES = list(INTEGRATION_TYPES)
 pytestmark = pytest.mark.django_db
 
 
@@ -38,7 +38,7 @@ def monitor(project: Project) -> ApiClient:
 
 def example(name: str) -> dict[str, Any]:
     """An integration as it is sent."""
-    return dict(INTEGRATION_TYPES[IntegrationType(name)].example)
+    return dict(INTEGRATION_TYPES[name].example)
 
 
 def refusal(answer: Any) -> tuple[int, str, list[str]]:
@@ -47,14 +47,14 @@ def refusal(answer: Any) -> tuple[int, str, list[str]]:
     return answer.status_code, document["errorCode"], [bad["field"] for bad in document.get("badFields", [])]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("method", ["POST", "PUT"])
+@each("name", NAMES)
+@each("method", ["POST", "PUT"])
 def test_an_integration_of_every_type_is_made_read_and_deleted(
     monitor: ApiClient, reader: ApiClient, path: str, name: str, method: str
 ) -> None:
     made = monitor.request(method, f"{path}/{name}", example(name))
     assert made.status_code == {"POST": 201, "PUT": 200}[method]
-    shown = INTEGRATION_TYPES[IntegrationType(name)].shown(example(name))
+    shown = INTEGRATION_TYPES[name].shown(example(name))
     assert made.json() == {
         "type": name,
         **shown,
@@ -104,7 +104,7 @@ def test_there_is_one_of_a_type(owner: ApiClient, path: str) -> None:
 
 def test_two_projects_have_one_each(owner: ApiClient, project: Project, path: str) -> None:
     other = ProjectFactory.create()
-    make_integration(other, IntegrationType.PAGER_SERVICE, serviceKey="the other's key")
+    make_integration(other, "PAGER_SERVICE", serviceKey="the other's key")
     assert refusal(owner.get(f"{path}/PAGER_SERVICE"))[:2] == (404, "INTEGRATION_NOT_CONFIGURED")
     assert refusal(owner.delete(f"{path}/PAGER_SERVICE"))[:2] == (404, "INTEGRATION_NOT_CONFIGURED")
     assert owner.get(path).json()["results"] == []
@@ -120,8 +120,8 @@ def test_a_put_replaces_all_of_it(owner: ApiClient, path: str) -> None:
     assert (shown["apiToken"], shown["channelName"]) == ("******7890", "ops")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-@pytest.mark.parametrize("named", ["PAGER_SERVICE", None])
+@each("method", ["POST", "PUT"])
+@each("named", ["PAGER_SERVICE", None])
 def test_the_body_may_name_the_type_of_the_path(
     owner: ApiClient, path: str, method: str, named: str | None
 ) -> None:
@@ -129,8 +129,8 @@ def test_the_body_may_name_the_type_of_the_path(
     assert answer.status_code < 300
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT"])
-@pytest.mark.parametrize("named", ["CHAT_SERVICE", "pager_service", "", 5])
+@each("method", ["POST", "PUT"])
+@each("named", ["CHAT_SERVICE", "pager_service", "", 5])
 def test_the_body_must_not_name_another_type(owner: ApiClient, path: str, method: str, named: Any) -> None:
     answer = owner.request(method, f"{path}/PAGER_SERVICE", {"type": named, "serviceKey": PAGER})
     assert refusal(answer) == (400, "ATTRIBUTE_READ_ONLY", ["type"])
@@ -149,7 +149,7 @@ def test_every_wrong_field_is_named_at_once(owner: ApiClient, path: str) -> None
     assert scheme["allowed"] == ["http", "https"]
 
 
-@pytest.mark.parametrize("name", ["pager_service", "PAGER", "EMAIL", "PAGER_SERVICE%20", "%C5%BFCRAPER"])
+@each("name", ["pager_service", "PAGER", "EMAIL", "PAGER_SERVICE%20", "%C5%BFCRAPER"])
 def test_what_is_no_type_is_404_before_the_role(path: str, name: str) -> None:
     nobody = ApiClient(make_key())
     for method in ("GET", "POST", "PUT", "DELETE"):
@@ -172,7 +172,7 @@ def test_nothing_is_integrated_with_a_project_that_was_deleted_meanwhile(
     with pytest.raises(ApiError, match="GROUP_NOT_FOUND"):
         integration_put(
             group_id=project.id,
-            integration_type=IntegrationType.PAGER_SERVICE,
+            integration_type="PAGER_SERVICE",
             read=lambda _: {"serviceKey": PAGER},
             actor=SYSTEM,
             now=clock.now(),
@@ -182,7 +182,7 @@ def test_nothing_is_integrated_with_a_project_that_was_deleted_meanwhile(
 
 def test_rows_of_a_deleted_project_go_a_batch_at_a_time(project: Project) -> None:
     other = make_integration(ProjectFactory.create())
-    for integration_type in list(IntegrationType)[:3]:
+    for integration_type in list(INTEGRATION_TYPES)[:3]:
         make_integration(project, integration_type)
     assert [integrations_purge(group_id=project.id, limit=2) for _ in range(3)] == [2, 1, 0]
     assert list(Integration.objects.all()) == [other]

@@ -10,6 +10,7 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api.access_lists import NOON, ON, PLACES, admin_path, blocks, group_path, org_path, refusal, told
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_entry, make_key
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ def test_what_no_entry_has_yet_may_be_null(owner: ApiClient, project: Project, k
     assert (answer.status_code, answer.json()["results"][0]["lastUsed"]) == (201, None)
 
 
-@pytest.mark.parametrize("path_of", [group_path, org_path], ids=["project", "organization"])
+@each("path_of", [group_path, org_path], ids=["project", "organization"])
 def test_the_event_of_the_first_and_of_the_last_entry_says_so(
     owner: ApiClient, project: Project, key: Key, path_of: Any
 ) -> None:
@@ -90,7 +91,7 @@ def test_the_events_name_the_key_and_the_place(owner: ApiClient, project: Projec
             assert event.details["accessListEntry"] == "192.0.2.7/32"
 
 
-@pytest.mark.parametrize(
+@each(
     ("items", "fault"),
     [
         ([], ("MISSING_ATTRIBUTE", "[0]")),
@@ -153,7 +154,7 @@ def test_an_entry_of_another_key_is_not_found(owner: ApiClient, project: Project
     assert blocks(other) == ["10.0.0.0/8"]
 
 
-@pytest.mark.parametrize("path_of", [org_path, group_path])
+@each("path_of", [org_path, group_path])
 def test_a_key_that_reaches_further_is_opened_by_those_who_reach_as_far(
     project: Project, path_of: Any
 ) -> None:

@@ -10,6 +10,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 
 OTHER = "a" * 24
@@ -35,7 +36,7 @@ def test_a_project_in_an_organization_belongs_to_its_maker(db: None) -> None:
     assert [one["id"] for one in caller.get("/groups").json()["results"]] == [made["id"]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "with_org", "status"),
     [
         (Role.GLOBAL_OWNER, False, 201),
@@ -87,7 +88,7 @@ def test_a_project_name_is_taken_once_and_leaves_nothing_behind(owner: ApiClient
     assert (Organization.objects.count(), Project.objects.count(), Event.objects.count()) == (1, 1, events)
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "code"),
     [
         ({"name": None}, "name", "MISSING_ATTRIBUTE"),
@@ -108,7 +109,7 @@ def test_a_wrong_field_refuses_the_project(
     assert not Organization.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "scope", "seen"),
     [
         (Role.GROUP_READ_ONLY, "group", {"one"}),

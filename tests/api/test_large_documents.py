@@ -8,6 +8,7 @@ from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api.people import client, fields, make_user, org, refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, UserFactory, make_key, make_team
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ def test_a_team_larger_than_a_new_one_can_be_written_back(project: Project) -> N
     assert written_back(client(org(Role.ORG_OWNER, project)), path) == teams.MOST_JOINING + 1
 
 
-@pytest.mark.parametrize("kind", ["user", "key"])
+@each("kind", ["user", "key"])
 def test_a_holder_of_more_roles_than_a_new_one_can_be_written_back(owner: ApiClient, kind: str) -> None:
     user, key = make_user(Grant(Role.GLOBAL_READ_ONLY)), make_key(Grant(Role.GLOBAL_READ_ONLY))
     holder = {"user_id": user.id} if kind == "user" else {"api_key_id": key.id}

@@ -17,6 +17,7 @@ from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.api.access_lists import NOON, OFF, ON
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, make_entry, make_key
 from tests.racing import THREADS, at_once
 
@@ -65,7 +66,7 @@ def test_every_entry_that_covers_the_caller_is_used(key: Key) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("later", "writes"),
     [(timedelta(seconds=1), 0), (MINUTE - timedelta(microseconds=1), 0), (MINUTE, 1), (2 * MINUTE, 1)],
     ids=str,

@@ -9,6 +9,7 @@ import pytest
 from opsapi.api.links import PUBLIC
 from tests.api.routes import ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 
 SERVER = "http://testserver"
 PARENTS = {
@@ -81,7 +82,7 @@ def test_following_links_from_the_root_reaches_everything(owner: ApiClient, know
     assert set(READ) - reached == set()
 
 
-@pytest.mark.parametrize("template", COLLECTIONS)
+@each("template", COLLECTIONS)
 def test_a_collection_is_linked_from_its_parent(
     owner: ApiClient, known: Mapping[str, str], template: str
 ) -> None:

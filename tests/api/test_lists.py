@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ def links(document: dict[str, Any]) -> dict[str, dict[str, str]]:
     return {link["rel"]: dict(parse_qsl(urlsplit(link["href"]).query)) for link in document["links"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "shown", "relations"),
     [
         ("", ["p0", "p1", "p2", "p3", "p4", "p5", "p6"], {"self": 1}),
@@ -56,7 +57,7 @@ def test_a_page_has_its_rows_its_links_and_the_whole_count(
     assert document["totalCount"] == 7
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "counts"),
     [
         ("itemsPerPage=3", 1),

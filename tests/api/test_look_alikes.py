@@ -10,6 +10,7 @@ from accesslist.models import User
 from opsapi.roles import Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import UserFactory, make_key
 from tests.racing import THREADS, at_once
 
@@ -23,8 +24,8 @@ def refusal(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["errorCode"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
+@each("path", PATHS)
+@each(
     ("there", "again"),
     [("ada", LOOK_ALIKE), (LOOK_ALIKE, "ADA"), ("ivan", "\u0406van"), ("ali", "aIi"), ("admin", "adrnin")],
     ids=ascii,
@@ -40,8 +41,8 @@ def test_a_name_that_looks_like_an_existing_one_is_409(
     assert User.objects.count() == 1
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("name", ["ada\u200b", "ada ", " ada", "a\u202eda", "ada\u00a0lovelace"], ids=ascii)
+@each("path", PATHS)
+@each("name", ["ada\u200b", "ada ", " ada", "a\u202eda", "ada\u00a0lovelace"], ids=ascii)
 def test_a_name_that_hides_something_is_refused_and_says_what(owner: ApiClient, path: str, name: str) -> None:
     answer = owner.post(path, bodies.user(username=name))
     assert refusal(answer) == (400, "INVALID_USERNAME")
@@ -51,7 +52,7 @@ def test_a_name_that_hides_something_is_refused_and_says_what(owner: ApiClient, 
     assert not User.objects.exists()
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 def test_names_in_any_script_are_taken_beside_each_other(owner: ApiClient, path: str) -> None:
     for name in (
         "ada",

@@ -14,6 +14,7 @@ from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 
 CATEGORIES = [one.value for one in ALERT_CATEGORIES]
@@ -65,7 +66,7 @@ def moment(now: datetime, **ahead: float) -> str:
 class TestMaking:
     """Endpoint 7."""
 
-    @pytest.mark.parametrize("slash", ["/", ""], ids=["with a slash", "without"])
+    @each("slash", ["/", ""], ids=["with a slash", "without"])
     def test_it_answers_the_window_with_200(self, admin: ApiClient, project: Project, slash: str) -> None:
         before = wire_time(clock.now())
         answer = admin.post(windows_of(project) + slash, bodies.window())
@@ -104,7 +105,7 @@ class TestMaking:
         shown = admin.get(f"/groups/{project.id}/events/{event.id}").json()
         assert shown["maintenanceWindowId"] == window["id"]
 
-    @pytest.mark.parametrize(
+    @each(
         ("sent", "shown"),
         [
             ("2099-11-28T23:30:00+01:30", START),
@@ -118,7 +119,7 @@ class TestMaking:
     ) -> None:
         assert made(admin, project, startDate=sent)["startDate"] == shown
 
-    @pytest.mark.parametrize(
+    @each(
         ("start", "end"),
         [
             ("2001-01-01T00:00:00Z", "2001-01-01T00:00:01Z"),
@@ -131,7 +132,7 @@ class TestMaking:
         window = made(admin, project, startDate=start, endDate=end)
         assert (window["startDate"], window["endDate"]) == (start, end)
 
-    @pytest.mark.parametrize("description", [None, "x", "x" * 1000, "first line\nsecond line"])
+    @each("description", [None, "x", "x" * 1000, "first line\nsecond line"])
     def test_a_description_is_shown_where_one_was_given(
         self, admin: ApiClient, project: Project, description: str | None
     ) -> None:
@@ -143,7 +144,7 @@ class TestMaking:
     def test_windows_may_overlap_and_be_alike(self, admin: ApiClient, project: Project) -> None:
         assert made(admin, project)["id"] != made(admin, project)["id"]
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "code", "fields"),
         [
             ({}, f"{MISSING}_START_DATE", ["startDate", "endDate", "alertTypeNames"]),
@@ -192,7 +193,7 @@ class TestMaking:
         assert wrong_fields(answer) == fields
         assert (rows(), recorded()) == ([], [])
 
-    @pytest.mark.parametrize("name", ["HOST_DOWN", "host", "", "ALERT_CONFIG", "MAINTENANCE_WINDOW"])
+    @each("name", ["HOST_DOWN", "host", "", "ALERT_CONFIG", "MAINTENANCE_WINDOW"])
     def test_an_unknown_category_is_answered_with_those_there_are(
         self, admin: ApiClient, project: Project, name: str
     ) -> None:
@@ -249,8 +250,8 @@ class TestReading:
         assert refusal(answer) == (400, "INVALID_QUERY_PARAMETER")
         assert answer.json()["badFields"][0]["allowed"] == ["true", "false"]
 
-    @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-    @pytest.mark.parametrize(
+    @each("method", ["GET", "PATCH", "DELETE"])
+    @each(
         ("window_id", "code"),
         [
             ("f" * 24, "MAINTENANCE_WINDOW_NOT_FOUND"),
@@ -264,7 +265,7 @@ class TestReading:
         body = {"description": "x"} if method == "PATCH" else None
         assert refusal(admin.request(method, f"{windows_of(project)}/{window_id}", body)) == (404, code)
 
-    @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+    @each("method", ["GET", "PATCH", "DELETE"])
     def test_another_projects_window_is_not_found(
         self, owner: ApiClient, project: Project, method: str
     ) -> None:
@@ -279,7 +280,7 @@ class TestReading:
 class TestChanging:
     """PATCH."""
 
-    @pytest.mark.parametrize(
+    @each(
         "change",
         [
             {"startDate": "2099-11-28T21:00:00Z"},
@@ -327,7 +328,7 @@ class TestChanging:
             }
         ]
 
-    @pytest.mark.parametrize(
+    @each(
         "change",
         [
             {},
@@ -350,7 +351,7 @@ class TestChanging:
         assert rows() == before
         assert recorded() == ["MAINTENANCE_WINDOW_ADDED_AUDIT"]
 
-    @pytest.mark.parametrize("description", ["new disks", None])
+    @each("description", ["new disks", None])
     def test_what_was_read_can_be_written_back(
         self, admin: ApiClient, project: Project, description: str | None
     ) -> None:
@@ -359,7 +360,7 @@ class TestChanging:
         assert admin.patch(f"{windows_of(project)}/{window['id']}", window).json() == window
         assert rows() == before
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "code", "fields"),
         [
             ({"startDate": END}, BACKWARDS, ["endDate"]),
@@ -406,7 +407,7 @@ class TestDeleting:
         assert (change["id"], change["status"]) == (gone["id"], "REMOVED")
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "place", "may"),
     [
         (Role.GLOBAL_OWNER, {}, True),

@@ -13,6 +13,7 @@ from automation.services import masking
 from opsapi.redaction import MASK
 from tests.api.automation import path, published, publisher
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.documents import document
 
 SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
@@ -129,7 +130,7 @@ def test_the_rule_is_known_by_every_module_that_decides() -> None:
 class TestIfNoneMatch:
     """A version that the caller has is not sent again."""
 
-    @pytest.mark.parametrize("header", ['"1"', 'W/"1"', '"0", "1"', "*"])
+    @each("header", ['"1"', 'W/"1"', '"0", "1"', "*"])
     def test_a_version_that_is_known_is_304(
         self, reader: ApiClient, path: str, revision: AutomationRevision, header: str
     ) -> None:

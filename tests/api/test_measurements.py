@@ -14,6 +14,7 @@ from automation.metrics import Metric
 from automation.models import Host
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 
 # Ahead of the present: nonces from before the tests began are not taken.
 NOW = datetime(2099, 11, 21, 12, 0, 30, tzinfo=UTC)
@@ -85,7 +86,7 @@ def test_the_answer_says_of_what_from_when_to_when_in_what_units(
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "points"),
     [
         (
@@ -161,7 +162,7 @@ def test_samples_of_several_reports_share_a_bucket(
     assert series(document)["CONNECTIONS"][0] == ("11:00:00", 20.0)
 
 
-@pytest.mark.parametrize("number", [1.7e308, -1.7e308, 5e-324, 0.1, 2**53 + 2])
+@each("number", [1.7e308, -1.7e308, 5e-324, 0.1, 2**53 + 2])
 def test_the_mean_of_equal_numbers_is_that_number(
     agent: ApiClient, reader: ApiClient, project: Project, number: float
 ) -> None:
@@ -172,15 +173,26 @@ def test_the_mean_of_equal_numbers_is_that_number(
     assert series(document) == {"CONNECTIONS": [("11:01:00", number)]}
 
 
-@pytest.mark.parametrize("metrics", [1, len(Metric)])
+def test_a_mean_nearer_to_zero_than_any_number_is_zero(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    agent.report(
+        project.id, report(host(measurements=[sample(5e-324, "11:01:00"), *2 * [sample(0, "11:01:00")]]))
+    )
+    path = f"/groups/{project.id}/hosts/{Host.objects.get().id}/measurements"
+    document = reader.get(f"{path}?granularity=PT1M&period=PT1H").json()
+    assert series(document) == {"CONNECTIONS": [("11:01:00", 0.0)]}
+
+
+@each("metrics", [1, len(Metric)])
 def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, metrics: int) -> None:
     names = "".join(f"&m={metric.value}" for metric in list(Metric)[:metrics])
     with CaptureQueriesContext(connection) as queries:
         reader.get(f"{place}/measurements?granularity=PT1H&period=PT1H{names}")
-    assert sum("automation_measurement" in one["sql"] for one in queries.captured_queries) == 1
+    assert sum("automation_reading" in one["sql"] for one in queries.captured_queries) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "refused"),
     [
         ("", ("MISSING_QUERY_PARAMETER", ["granularity", "period"])),
@@ -202,7 +214,7 @@ def test_one_statement_answers_whatever_is_asked(reader: ApiClient, place: str, 
         ("granularity=P1D&period=P8D", ("INVALID_QUERY_PARAMETER", ["period"])),
     ],
 )
-@pytest.mark.parametrize("below", ["", "/databases/orders"])
+@each("below", ["", "/databases/orders"])
 def test_a_wrong_question_is_refused_with_every_fault_named(
     reader: ApiClient, place: str, below: str, query: str, refused: tuple[str, list[str]]
 ) -> None:
@@ -212,7 +224,7 @@ def test_a_wrong_question_is_refused_with_every_fault_named(
     assert (answer.json()["errorCode"], named) == refused
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "allowed"),
     [
         ("granularity=x&period=PT1H", ["PT1M", "PT5M", "PT1H", "P1D"]),

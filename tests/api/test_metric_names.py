@@ -6,6 +6,7 @@ import pytest
 
 from automation.metrics import Metric
 from tests.client import ApiClient
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +23,7 @@ def test_every_metric_is_listed(metrics: dict[str, dict[str, Any]]) -> None:
     assert list(metrics) == [metric.value for metric in Metric]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "facts"),
     [
         (

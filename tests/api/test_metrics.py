@@ -25,6 +25,7 @@ from opsapi.ids import first_id, new_id
 from opsapi.supervisor.metric_files import VARIABLE
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_entry
 from tests.factories.alerting import make_alert, make_destination, make_notification
 from tests.scraping import counted, samples, scrape, value
@@ -39,7 +40,7 @@ pytestmark = pytest.mark.django_db
 # --- who may ask ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/metrics/"])
+@each("path", ["/metrics", "/metrics/"])
 def test_a_scraper_on_this_machine_needs_no_key(path: str) -> None:
     answer = scrape(path)
     assert answer.status_code == 200
@@ -81,7 +82,7 @@ def test_a_trusted_proxy_does_not_make_others_welcome(settings: Settings) -> Non
     assert scrape(REMOTE_ADDR="127.0.0.1", HTTP_X_FORWARDED_FOR="127.0.0.1").status_code == 403
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@each("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_another_method_is_refused_as_everywhere(method: str) -> None:
     answer = Client(enforce_csrf_checks=True).generic(method, "/metrics")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
@@ -158,7 +159,7 @@ def test_attempts_of_deliveries_are_counted_and_timed(settings: Settings) -> Non
         counted("delivery_attempts_total", 1, **labels),
         counted("delivery_seconds_count", 1, channel="WEBHOOK"),
     ):
-        deliver(ChannelType.WEBHOOK, {"url": "http://127.0.0.1:9/"}, make_message(), now=NOW)
+        deliver(ChannelType("WEBHOOK"), {"url": "http://127.0.0.1:9/"}, make_message(), now=NOW)
 
 
 def test_what_processes_share_is_read_from_their_files(

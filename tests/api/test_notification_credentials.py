@@ -6,11 +6,11 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import AlertConfig, NotificationSetting
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.types import INTEGRATION_TYPES
 from tests.api.notifications import SERVICES, SHORTEST, TOKEN, URL, Place, faults, longest, shortest
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.integrations import make_integration
 
@@ -41,52 +41,52 @@ def fields() -> dict[str, Any]:
     return stored
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_they_can_be_left_out_where_the_project_has_an_integration(
     place: Place, project: Project, name: str
 ) -> None:
-    make_integration(project, IntegrationType(name))
+    make_integration(project, name)
     answer = place.post(bare(name))
     assert answer.status_code == 201, answer.json()
     assert not {*SHORTEST[name]} & {*answer.json()["notifications"][0]}
     assert fields() == {}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_an_integration_of_another_project_or_type_does_not_count(
     place: Place, project: Project, name: str
 ) -> None:
-    make_integration(ProjectFactory.create(), IntegrationType(name))
-    for other in IntegrationType:
-        if other.value != name:
+    make_integration(ProjectFactory.create(), name)
+    for other in INTEGRATION_TYPES:
+        if other != name:
             make_integration(project, other)
     code = "WEBHOOK_URL_NOT_SET" if name == "WEBHOOK" else "MISSING_ATTRIBUTE"
     assert faults(place.post(bare(name))) == [(f"notifications[0].{field}", code) for field in SHORTEST[name]]
     assert not AlertConfig.objects.exists()
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@each("name", BESIDE)
 def test_the_rest_is_the_notifications_own(place: Place, project: Project, name: str) -> None:
-    make_integration(project, IntegrationType(name))
+    make_integration(project, name)
     assert place.post(bare(name, **BESIDE[name])).status_code == 201
     assert set(fields()) == set(BESIDE[name])
 
 
-@pytest.mark.parametrize("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])
+@each("name", ["CHAT_SERVICE", "GROUP_CHAT_SERVICE"])
 def test_with_a_credential_of_its_own_it_has_to_be_whole(place: Place, project: Project, name: str) -> None:
-    make_integration(project, IntegrationType(name))
+    make_integration(project, name)
     first, second = SHORTEST[name]
     answer = place.post(shortest(name, **{second: None}))
     assert faults(answer) == [(f"notifications[0].{second}", "MISSING_ATTRIBUTE")]
     assert answer.json()["badFields"][0]["message"] == f"is required with {first}"
 
 
-@pytest.mark.parametrize("integrated", [True, False])
+@each("integrated", [True, False])
 def test_a_webhooks_secret_goes_with_its_own_url_only(
     place: Place, project: Project, integrated: bool
 ) -> None:
     if integrated:
-        make_integration(project, IntegrationType.WEBHOOK)
+        make_integration(project, "WEBHOOK")
     found = [field for field, _ in faults(place.post(bare("WEBHOOK", webhookSecret="a webhook secret")))]
     assert found == [
         *([] if integrated else ["notifications[0].webhookUrl"]),
@@ -94,7 +94,7 @@ def test_a_webhooks_secret_goes_with_its_own_url_only(
     ]
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_a_global_configuration_takes_what_each_project_has(
     owner: ApiClient, project: Project, name: str
 ) -> None:
@@ -103,20 +103,20 @@ def test_a_global_configuration_takes_what_each_project_has(
     assert fields() == {}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_it_can_be_written_back_when_the_integration_is_gone(
     place: Place, project: Project, name: str
 ) -> None:
-    make_integration(project, IntegrationType(name))
+    make_integration(project, name)
     made = place.post(bare(name)).json()
     Integration.objects.all().delete()
     assert place.put(made, *made["notifications"]).json() == made
     assert faults(place.post(bare(name)))
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@each("name", SERVICES)
 def test_credentials_of_its_own_can_come_and_go(place: Place, project: Project, name: str) -> None:
-    make_integration(project, IntegrationType(name))
+    make_integration(project, name)
     made = place.post(longest(name)).json()
     (notification,) = made["notifications"]
     without = place.put(made, bare(name, id=notification["id"])).json()
@@ -127,14 +127,14 @@ def test_credentials_of_its_own_can_come_and_go(place: Place, project: Project, 
 
 
 def test_the_region_is_that_of_the_key(place: Place, project: Project) -> None:
-    example = INTEGRATION_TYPES[IntegrationType.OPS_ALERT_SERVICE].example
-    make_integration(project, IntegrationType.OPS_ALERT_SERVICE)
+    example = INTEGRATION_TYPES["OPS_ALERT_SERVICE"].example
+    make_integration(project, "OPS_ALERT_SERVICE")
     assert example["region"] == "EU"
     made = place.post(shortest("OPS_ALERT_SERVICE"), bare("OPS_ALERT_SERVICE")).json()
     assert [one.get("opsAlertRegion") for one in made["notifications"]] == ["US", None]
 
 
 def test_a_url_of_an_integration_is_not_shown(place: Place, project: Project) -> None:
-    make_integration(project, IntegrationType.WEBHOOK, url=URL)
+    make_integration(project, "WEBHOOK", url=URL)
     made = place.post(bare("WEBHOOK")).json()
     assert "webhookUrl" not in made["notifications"][0]

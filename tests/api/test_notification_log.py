@@ -17,6 +17,7 @@ from opsapi.outbound.errors import UNREACHABLE
 from opsapi.roles import Grant, Role
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_notification
 from tests.factories.events import key_added
@@ -143,7 +144,7 @@ def test_what_waits_says_until_when_and_why(reader: ApiClient, project: Project,
     assert shown["attempts"] == []
 
 
-@pytest.mark.parametrize("status", ["FAILED", "DROPPED"])
+@each("status", ["FAILED", "DROPPED"])
 def test_what_was_not_sent_says_why(reader: ApiClient, project: Project, alert: Alert, status: str) -> None:
     make_notification(project, alert=alert, status=status, reason="for a reason")
     (shown,) = log(reader, path_of(alert))
@@ -220,7 +221,7 @@ class TestOfAnOrganization:
             (own.id, "oncall@example.com")
         ]
 
-    @pytest.mark.parametrize("told", ["nobody", "beside", "globally"])
+    @each("told", ["nobody", "beside", "globally"])
     def test_one_the_project_was_not_told_of_is_not_found(
         self, reader: ApiClient, project: Project, told: str
     ) -> None:

@@ -23,6 +23,7 @@ from tests.api.notifications import (
     shortest,
 )
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 LOOKS_THE_SAME = {
@@ -55,7 +56,7 @@ def test_the_table_has_every_secret_field() -> None:
     assert set(SECRETS) <= SECRET_FIELDS
 
 
-@pytest.mark.parametrize("field", SECRETS)
+@each("field", SECRETS)
 def test_a_secret_is_shown_redacted_and_kept_sealed(place: Place, field: str) -> None:
     name, shown = SECRETS[field]
     made = place.post(longest(name)).json()
@@ -69,7 +70,7 @@ def test_a_secret_is_shown_redacted_and_kept_sealed(place: Place, field: str) ->
         assert not [row for (row,) in cursor.fetchall() if longest(name)[field] in row]
 
 
-@pytest.mark.parametrize("field", SECRETS)
+@each("field", SECRETS)
 def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: Place, field: str) -> None:
     name, _ = SECRETS[field]
     made = place.post(longest(name)).json()
@@ -80,29 +81,26 @@ def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: Place, 
     assert stored(answer.json()) == stored(made)
 
 
-@pytest.mark.parametrize("field", SECRETS)
-@pytest.mark.parametrize(
-    "wrong", ["id left out", "id of another", "id of another configuration", "not as shown"]
-)
-def test_what_names_its_owner_wrongly_means_nothing(place: Place, field: str, wrong: str) -> None:
+@each("field", SECRETS)
+def test_what_names_its_owner_wrongly_means_nothing(place: Place, field: str) -> None:
     name, shown = SECRETS[field]
     made = place.post(longest(name), longest(name)).json()
     other = place.post(longest(name)).json()
     one, two = made["notifications"]
-    sent = {
+    wrong = {
         "id left out": {key: value for key, value in one.items() if key != "id"},
         "id of another": {**one, "id": "a" * 24},
         "id of another configuration": {**one, "id": other["notifications"][0]["id"]},
         "not as shown": {**one, field: f"{shown}x"},
-    }[wrong]
+    }
     before = state()
-    answer = place.put(made, sent, two)
-    found = dict(faults(answer))
-    assert found[f"notifications[0].{field}"] == "REDACTED_VALUE_UNKNOWN"
-    assert state() == before
+    for what, sent in wrong.items():
+        found = dict(faults(place.put(made, sent, two)))
+        assert found[f"notifications[0].{field}"] == "REDACTED_VALUE_UNKNOWN", what
+        assert state() == before, what
 
 
-@pytest.mark.parametrize("field", SECRETS)
+@each("field", SECRETS)
 def test_a_new_configuration_has_no_secret_yet(place: Place, field: str) -> None:
     name, shown = SECRETS[field]
     place.post(longest(name))
@@ -126,7 +124,7 @@ def test_a_secret_is_that_of_its_type_and_field(place: Place) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "secret", "accepted"),
     [
         (SHOWN_URL, "******", True),
@@ -155,7 +153,7 @@ def test_a_webhooks_secret_goes_to_no_other_url(
         assert stored(made) == {"webhookUrl": URL, "webhookSecret": longest("WEBHOOK")["webhookSecret"]}
 
 
-@pytest.mark.parametrize("field", SECRETS)
+@each("field", SECRETS)
 def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_tells(
     place: Place, field: str
 ) -> None:

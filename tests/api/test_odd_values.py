@@ -15,6 +15,7 @@ from tests.api.people import fields, refusal
 from tests.api.routes import ROUTES, Route
 from tests.architecture.test_writes_are_recorded import ANOTHER, BODIES
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.documents import document, process
 from tests.hostile.values import Place, places, replaced
 
@@ -69,7 +70,7 @@ def pointer(place: Place) -> str:
     return "".join(f"/{step}" for step in place)
 
 
-@pytest.mark.parametrize("route", WITH_BODY, ids=str)
+@each("route", WITH_BODY, ids=str)
 class TestEveryRoute:
     """What each route makes of them."""
 
@@ -126,7 +127,7 @@ class TestAutomation:
             "/notes/of",
         ]
 
-    @pytest.mark.parametrize("number", ["9" * 5000, "1e1000000000000000000000"], ids=["long", "large"])
+    @each("number", ["9" * 5000, "1e1000000000000000000000"], ids=["long", "large"])
     def test_a_version_that_cannot_be_kept_is_no_other_version(
         self, publisher: ApiClient, path: str, number: str
     ) -> None:
@@ -147,7 +148,7 @@ class TestAutomation:
         assert bad["allowed"] == ["available", "local", "majority", "linearizable", "snapshot"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("where", "body", "field"),
     [
         ("integrations/METRICS_SERVICE", {"apiKey": "k" * 32, "region": 1}, "region"),
@@ -168,8 +169,8 @@ def test_a_value_of_another_type_is_told_the_closed_set(
     assert allowed[field], answer.json()
 
 
-@pytest.mark.parametrize("field", ["hostCount", "created", "id"])
-@pytest.mark.parametrize("value", [False, 0.0, "", 1], ids=repr)
+@each("field", ["hostCount", "created", "id"])
+@each("value", [False, 0.0, "", 1], ids=repr)
 def test_what_a_project_says_otherwise_of_itself_is_read_only(
     owner: ApiClient, project: Project, field: str, value: Any
 ) -> None:
@@ -206,7 +207,7 @@ READ_ONLY: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
 """Path → a body that makes something there, and what of its document only the platform says."""
 
 
-@pytest.mark.parametrize("where", READ_ONLY)
+@each("where", READ_ONLY)
 class TestMaking:
     """What is read-only where a user or a host is made."""
 
@@ -218,7 +219,7 @@ class TestMaking:
         assert set(fields(answer)) == set(said)
         assert Event.objects.count() == before
 
-    @pytest.mark.parametrize("value", [None, []], ids=repr)
+    @each("value", [None, []], ids=repr)
     def test_nothing_is_as_good_as_left_out(
         self, owner: ApiClient, project: Project, where: str, value: Any
     ) -> None:

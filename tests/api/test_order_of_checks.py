@@ -21,6 +21,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
@@ -104,7 +105,7 @@ def nobody(db: None) -> ApiClient:
     return ApiClient(make_key())
 
 
-@pytest.mark.parametrize("path", [*dict.fromkeys(route.path() for route in KEYED), *UNKNOWN_PATHS])
+@each("path", [*dict.fromkeys(route.path() for route in KEYED), *UNKNOWN_PATHS])
 def test_without_a_key_every_path_and_method_answers_the_same_401(stranger: ApiClient, path: str) -> None:
     for method in METHODS:
         answer = stranger.request(method, path, base="")
@@ -121,13 +122,13 @@ def test_without_a_key_every_path_and_method_answers_the_same_401(stranger: ApiC
         }
 
 
-@pytest.mark.parametrize("path", UNKNOWN_PATHS)
+@each("path", UNKNOWN_PATHS)
 def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str) -> None:
     for method in METHODS:
         assert refusal(nobody.request(method, path, base="")) == (404, "RESOURCE_NOT_FOUND"), method
 
 
-@pytest.mark.parametrize("template", BY_TEMPLATE)
+@each("template", BY_TEMPLATE)
 def test_another_method_is_405_and_told_which_there_are(nobody: ApiClient, template: str) -> None:
     route = next(route for route in ROUTES if route.template == template)
     offered = BY_TEMPLATE[template]
@@ -137,14 +138,14 @@ def test_another_method_is_405_and_told_which_there_are(nobody: ApiClient, templ
         assert set(answer.headers["Allow"].split(", ")) == offered
 
 
-@pytest.mark.parametrize("route", WITH_IDS, ids=str)
+@each("route", WITH_IDS, ids=str)
 def test_a_malformed_id_is_404_before_any_role(nobody: ApiClient, route: Route) -> None:
     for name, bad in itertools.product(route.identifiers, MALFORMED_IDS):
         answer = call(nobody, route, route.path({name: bad}))
         assert refusal(answer) == (404, malformed(route, name)), bad
 
 
-@pytest.mark.parametrize("route", IN_GROUP, ids=str)
+@each("route", IN_GROUP, ids=str)
 def test_a_stranger_to_a_project_is_not_told_whether_it_exists(
     known: Mapping[str, str], stranger_to_it: ApiClient, route: Route
 ) -> None:
@@ -157,7 +158,7 @@ def test_a_stranger_to_a_project_is_not_told_whether_it_exists(
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize("route", WITH_ROLES, ids=str)
+@each("route", WITH_ROLES, ids=str)
 def test_a_missing_role_is_403_before_anything_in_the_request(
     known: Mapping[str, str], project: Project, route: Route
 ) -> None:
@@ -170,7 +171,7 @@ def test_a_missing_role_is_403_before_anything_in_the_request(
     assert all(role.value in answer.json()["detail"] for role in route.access.roles)
 
 
-@pytest.mark.parametrize("route", BY_NAME, ids=str)
+@each("route", BY_NAME, ids=str)
 def test_an_unknown_name_is_404_before_anything_in_the_request(
     owner: ApiClient, known: Mapping[str, str], route: Route
 ) -> None:
@@ -182,7 +183,7 @@ def test_an_unknown_name_is_404_before_anything_in_the_request(
         assert refusal(answer) == (404, NAME_CODES[place]), name
 
 
-@pytest.mark.parametrize("route", [route for route in WITH_IDS if route not in BY_NAME], ids=str)
+@each("route", [route for route in WITH_IDS if route not in BY_NAME], ids=str)
 def test_an_unknown_id_is_404_before_anything_in_the_request(
     owner: ApiClient, known: Mapping[str, str], route: Route
 ) -> None:
@@ -193,7 +194,7 @@ def test_an_unknown_id_is_404_before_anything_in_the_request(
     assert refusal(answer) == (404, expected)
 
 
-@pytest.mark.parametrize("route", WITH_BODY, ids=str)
+@each("route", WITH_BODY, ids=str)
 class TestBodies:
     """What of a body is looked at, in which order."""
 

@@ -16,6 +16,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 
 pytestmark = pytest.mark.django_db
@@ -113,7 +114,7 @@ def test_filters_and_before_are_those_of_every_event_list(member: ApiClient, org
         assert (answer.status_code, answer.json()["badFields"][0]["field"]) == (400, field)
 
 
-@pytest.mark.parametrize("path", ["", f"/{OF_NOTHING}"])
+@each("path", ["", f"/{OF_NOTHING}"])
 def test_a_key_of_a_project_alone_does_not_read_them(org: Organization, path: str) -> None:
     project: Project = ProjectFactory.create(org=org)
     client = ApiClient(make_key(Grant(Role.GROUP_OWNER, group_id=project.id)))

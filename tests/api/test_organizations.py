@@ -16,6 +16,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.bodies import ODD_NAMES
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_key
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +75,7 @@ def test_names_need_not_be_unique(owner: ApiClient) -> None:
     assert [one["id"] for one in owner.get("/orgs").json()["results"]] == made
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "code"),
     [
         ({"name": None}, "name", "MISSING_ATTRIBUTE"),
@@ -97,7 +98,7 @@ def test_a_wrong_field_refuses_it(
     assert not Event.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "reads", "writes", "makes"),
     [
         (Role.GLOBAL_OWNER, True, True, True),
@@ -140,8 +141,8 @@ def test_a_key_sees_the_organizations_it_is_a_member_of(org: Organization, owner
     assert member.get("/orgs/byName/other").json()["errorCode"] == "ORG_NAME_NOT_FOUND"
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-@pytest.mark.parametrize("safe", ["", "/"])
+@each("name", ODD_NAMES)
+@each("safe", ["", "/"])
 def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, safe: str) -> None:
     made = owner.post("/orgs", bodies.org(name=name)).json()
     sent = quote(name, safe=safe)

@@ -13,6 +13,7 @@ from opsapi.api.permissions import Where
 from opsapi.roles import IMPLIED, Grant, Role
 from tests.api.routes import KEYED, OPEN_ROUTES, ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_entry, make_key
 
 ADDRESS = "203.0.113.9"
@@ -123,12 +124,12 @@ def test_only_these_routes_ask_for_no_role() -> None:
     }
 
 
-@pytest.mark.parametrize("route", [route for route in WITHOUT_ROLES if not route.takes_body], ids=str)
+@each("route", [route for route in WITHOUT_ROLES if not route.takes_body], ids=str)
 def test_any_key_is_admitted(known: Mapping[str, str], route: Route) -> None:
     assert is_admitted(route, known, make_key())
 
 
-@pytest.mark.parametrize("route", WITH_ROLES, ids=str)
+@each("route", WITH_ROLES, ids=str)
 def test_the_lowest_roles_that_may_are_admitted(
     known: Mapping[str, str], project: Project, route: Route
 ) -> None:
@@ -138,7 +139,7 @@ def test_the_lowest_roles_that_may_are_admitted(
     assert refused == []
 
 
-@pytest.mark.parametrize("route", WITH_ROLES, ids=str)
+@each("route", WITH_ROLES, ids=str)
 def test_the_highest_roles_that_may_not_are_refused(
     known: Mapping[str, str], project: Project, route: Route
 ) -> None:
@@ -149,14 +150,14 @@ def test_the_highest_roles_that_may_not_are_refused(
         assert (status, code) in {(403, "USER_UNAUTHORIZED"), (403, "NOT_IN_GROUP")}, role
 
 
-@pytest.mark.parametrize("route", IN_GROUP, ids=str)
+@each("route", IN_GROUP, ids=str)
 def test_a_key_of_another_project_is_refused(known: Mapping[str, str], route: Route) -> None:
     other = ProjectFactory.create()
     for grants in (Grant(Role.GROUP_OWNER, group_id=other.id), Grant(Role.ORG_OWNER, org_id=other.org_id)):
         assert call(route, known, make_key(grants)) == (403, "NOT_IN_GROUP")
 
 
-@pytest.mark.parametrize("route", NESTED, ids=str)
+@each("route", NESTED, ids=str)
 def test_nothing_of_another_project_is_found_through_ones_own(known: Mapping[str, str], route: Route) -> None:
     own = ProjectFactory.create()
     key = make_key(Grant(Role.GROUP_OWNER, group_id=own.id))
@@ -165,7 +166,7 @@ def test_nothing_of_another_project_is_found_through_ones_own(known: Mapping[str
     assert str(code).endswith("_NOT_FOUND")
 
 
-@pytest.mark.parametrize("route", KEYED, ids=str)
+@each("route", KEYED, ids=str)
 def test_an_address_off_the_list_is_refused(route: Route) -> None:
     # Of the two lists one is there at a time, so that it is this one that refuses.
     for of_its_own in (True, False):

@@ -15,6 +15,7 @@ from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.api.bodies import alert_config, host, presets, report
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.racing import THREADS, at_once
 
@@ -61,7 +62,7 @@ def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
     assert "metricThreshold" not in rows["NO_PRIMARY"]
 
 
-@pytest.mark.parametrize("engine", Engine)
+@each("engine", Engine)
 def test_all_presets_of_an_engine_are_made(
     admin: ApiClient, project: Project, path: str, engine: Engine
 ) -> None:
@@ -160,7 +161,7 @@ def test_each_is_recorded_as_one_made_by_hand(admin: ApiClient, project: Project
     assert {event.group_id for event in events} == {project.id}
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "field", "code"),
     [
         ({}, "engine", "MISSING_ATTRIBUTE"),
@@ -197,7 +198,7 @@ def test_all_are_made_or_none(admin: ApiClient, path: str, settings: Settings) -
     assert not Event.objects.filter(event_type="ALERT_CONFIG_ADDED_AUDIT").exists()
 
 
-@pytest.mark.parametrize("role", [Role.GROUP_READ_ONLY, Role.GROUP_AUTOMATION_ADMIN])
+@each("role", [Role.GROUP_READ_ONLY, Role.GROUP_AUTOMATION_ADMIN])
 def test_who_may_make_no_configuration_adds_no_preset(project: Project, path: str, role: Role) -> None:
     client = ApiClient(make_key(Grant(role, group_id=project.id)))
     assert client.get(path).status_code == 200

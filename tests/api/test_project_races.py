@@ -11,7 +11,7 @@ from accesslist.services.projects import project_delete
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
 from alerting.services.purge import deleted_project_purge
-from automation.models import Agent, Host, Measurement
+from automation.models import Agent, Host, Reading, Source
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -107,7 +107,9 @@ def test_whatever_races_with_a_deletion_nothing_is_left(owner: ApiClient, projec
     assert statuses[-1] == 204
     assert not Alert.objects.filter(status__in=["OPEN", "TRACKING"]).exists()
     purged()
-    assert not any(model.objects.exists() for model in (Agent, Host, Measurement, AlertConfig, Alert, Signal))
+    assert not any(
+        model.objects.exists() for model in (Agent, Host, Reading, Source, AlertConfig, Alert, Signal)
+    )
     assert not Project.with_deleted.exists()
     assert [one.id for one in ApiKey.objects.all()] == [owner.key and owner.key.id]
 

@@ -21,6 +21,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.bodies import ODD_NAMES
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_key
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +32,8 @@ def recorded(event_type: str) -> Event:
     return Event.objects.get(event_type=event_type)
 
 
-@pytest.mark.parametrize("name", ODD_NAMES)
-@pytest.mark.parametrize("safe", ["", "/"])
+@each("name", ODD_NAMES)
+@each("safe", ["", "/"])
 def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, safe: str) -> None:
     made = owner.post("/groups", bodies.group(name=name)).json()
     sent = quote(name, safe=safe)
@@ -49,7 +50,7 @@ def test_the_slash_a_name_ends_with_is_told_from_the_one_of_the_path(owner: ApiC
     assert shown == {path: made[name] for path, name in sent.items()}
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "seen"),
     [
         (Role.GROUP_READ_ONLY, True),
@@ -77,7 +78,7 @@ def test_a_name_that_is_not_visible_reads_like_one_that_is_not_there(
         assert answer.content.decode().replace(project.name, "nowhere") == nowhere.content.decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "shown"),
     [
         ({"name": "billing"}, {"name": "billing", "tags": ["prod"]}),
@@ -101,9 +102,7 @@ def test_what_is_named_changes_and_the_rest_stays(
     assert {one["param"] for one in diff["params"]} == set(change)
 
 
-@pytest.mark.parametrize(
-    "change", [{}, {"name": None}, {"tags": None}, {"name": "payments"}, {"tags": ["a"]}]
-)
+@each("change", [{}, {"name": None}, {"tags": None}, {"name": "payments"}, {"tags": ["a"]}])
 def test_what_changes_nothing_records_nothing(owner: ApiClient, change: dict[str, Any]) -> None:
     made = owner.post("/groups", bodies.group(tags=["a"])).json()
     events = Event.objects.count()
@@ -113,7 +112,7 @@ def test_what_changes_nothing_records_nothing(owner: ApiClient, change: dict[str
     assert Event.objects.count() == events
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "code"),
     [
         ({"name": ""}, "name", "INVALID_ATTRIBUTE"),
@@ -150,7 +149,7 @@ def test_a_name_that_is_taken_refuses_the_change(owner: ApiClient, project: Proj
     assert not Event.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("role", "may"),
     [
         (Role.GROUP_OWNER, True),

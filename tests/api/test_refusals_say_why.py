@@ -8,6 +8,7 @@ from accesslist.models import Project
 from alerting.models import AlertConfig
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_team
 
 TYPES = ["ARBITER", "CONFIG", "MONGOS", "NO_DATA", "PRIMARY", "RECOVERING", "SECONDARY", "STANDALONE"]
@@ -36,7 +37,7 @@ class TestQueryParameters:
         assert '"FOO", "BAR"' in bad["message"]
         assert "CONNECTIONS" in bad["allowed"]
 
-    @pytest.mark.parametrize("query", ["pageNum=0", "envelope=0", "name="])
+    @each("query", ["pageNum=0", "envelope=0", "name="])
     def test_any_other_is_named_too(self, owner: ApiClient, query: str) -> None:
         answer = owner.get(f"/groups?{query}")
         assert f'"{query.partition("=")[2]}"' in answer.json()["detail"]
@@ -52,7 +53,7 @@ class TestQueryParameters:
 class TestNotifications:
     """intervalMin."""
 
-    @pytest.mark.parametrize("interval", [4, 525_601])
+    @each("interval", [4, 525_601])
     def test_both_ends_of_the_interval_are_said(
         self, owner: ApiClient, project: Project, interval: int
     ) -> None:
@@ -67,7 +68,7 @@ class TestNotifications:
 class TestMatchers:
     """On what has few enough values to know that none of them matches."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("field", "operator", "value"),
         [
             ("TYPE_NAME", "EQUALS", "REPLICA_PRIMARY"),
@@ -96,7 +97,7 @@ class TestMatchers:
         (bad,) = answer.json()["badFields"]
         assert (bad["field"], bad["allowed"]) == ("matchers[0].value", allowed)
 
-    @pytest.mark.parametrize(
+    @each(
         ("field", "operator", "value"),
         [
             *(("TYPE_NAME", "EQUALS", value) for value in TYPES),
@@ -154,8 +155,8 @@ class TestUnits:
 class TestNames:
     """A name that clients take out of a path."""
 
-    @pytest.mark.parametrize("name", [".", ".."])
-    @pytest.mark.parametrize("below", ["/groups", "/orgs", "/orgs/{}/teams"])
+    @each("name", [".", ".."])
+    @each("below", ["/groups", "/orgs", "/orgs/{}/teams"])
     def test_a_dot_segment_is_no_name(
         self, owner: ApiClient, project: Project, below: str, name: str
     ) -> None:

@@ -7,7 +7,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
-from automation.models import Host, Measurement, ReportAnswer
+from automation.models import Host, Reading, ReportAnswer
 from automation.services.repeats import report_answers_trim
 from events.models import Event
 from opsapi import clock
@@ -16,6 +16,7 @@ from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.racing import THREADS, at_once
 
@@ -41,7 +42,7 @@ def test_a_repeat_stores_nothing_and_gets_the_first_answer(agent: ApiClient, pro
     assert [answer.status_code for answer in answers] == [202] * 3
     assert len({answer.content for answer in answers}) == 1
     assert answers[0].json() == {"accepted": {"hosts": 1, "measurements": 1, "events": 1}}
-    assert Measurement.objects.count() == 1
+    assert Reading.objects.count() == 1
     assert Event.objects.filter(event_type="HOST_ROLLBACK").count() == 1
 
 
@@ -63,7 +64,7 @@ def test_after_a_day_the_key_may_be_used_again(agent: ApiClient, project: Projec
         send(agent, project, measured(1))
         traveller.shift(24 * HOUR)
         assert send(agent, project, measured(2)).status_code == 202
-        assert Measurement.objects.count() == 2
+        assert Reading.objects.count() == 2
         assert send(agent, project, measured(1)).status_code == 422
 
 
@@ -72,7 +73,7 @@ def test_another_body_with_the_same_key_is_refused(agent: ApiClient, project: Pr
     answer = send(agent, project, measured(2))
     assert (answer.status_code, answer.json()["errorCode"]) == (422, "IDEMPOTENCY_KEY_REUSED")
     assert answer.json()["parameters"] == [KEY]
-    assert Measurement.objects.count() == 1
+    assert Reading.objects.count() == 1
 
 
 def test_another_key_another_project_or_another_api_key_stores_it_again(
@@ -84,17 +85,17 @@ def test_another_key_another_project_or_another_api_key_stores_it_again(
     send(agent, project, measured())
     for client, place, key in [(agent, project, "b"), (colleague, project, KEY), (colleague, other, KEY)]:
         assert send(client, place, measured(), key=key).status_code == 202
-    assert Measurement.objects.count() == 4
+    assert Reading.objects.count() == 4
 
 
 def test_without_the_header_each_report_is_stored(agent: ApiClient, project: Project) -> None:
     for _ in range(2):
         assert agent.report(project.id, measured()).status_code == 202
-    assert Measurement.objects.count() == 2
+    assert Reading.objects.count() == 2
     assert not ReportAnswer.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["", "a" * 256, "a b", "clé", "a\tb"])
+@each("key", ["", "a" * 256, "a b", "clé", "a\tb"])
 def test_a_key_of_another_form_is_refused_by_name(agent: ApiClient, project: Project, key: str) -> None:
     answer = send(agent, project, measured(), key=key)
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ATTRIBUTE")
@@ -102,7 +103,7 @@ def test_a_key_of_another_form_is_refused_by_name(agent: ApiClient, project: Pro
     assert not Host.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["a", "a" * 255, '"8e03978e"'])
+@each("key", ["a", "a" * 255, '"8e03978e"'])
 def test_a_key_of_any_visible_characters_is_taken(agent: ApiClient, project: Project, key: str) -> None:
     assert send(agent, project, measured(), key=key).status_code == 202
 
@@ -118,7 +119,7 @@ def test_of_repeats_at_the_same_time_one_is_stored(agent: ApiClient, project: Pr
     answers = at_once(lambda _: send(agent, project, measured()))
     assert [answer.status_code for answer in answers] == [202] * THREADS
     assert len({answer.content for answer in answers}) == 1
-    assert Measurement.objects.count() == 1
+    assert Reading.objects.count() == 1
 
 
 def test_answers_are_forgotten_after_a_day(agent: ApiClient, project: Project) -> None:

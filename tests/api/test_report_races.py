@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project
-from automation.models import Agent, Host, Measurement, ReplicaSet
+from automation.models import Agent, Host, Reading, ReplicaSet
 from events.models import Event, Signal
 from opsapi import clock
 from tests.api import bodies
@@ -37,7 +37,7 @@ def test_reports_that_race_add_a_host_once(agent: ApiClient, project: Project) -
     project.refresh_from_db()
     assert (Host.objects.count(), project.host_count, counted("NEW_HOST")) == (4, 4, 4)
     assert (Agent.objects.count(), counted("NEW_AGENT")) == (1, 1)
-    assert Measurement.objects.count() == 4 * THREADS
+    assert Reading.objects.count() == 4 * THREADS
 
 
 def test_reports_that_race_find_a_host_down_once(agent: ApiClient, project: Project) -> None:

@@ -9,6 +9,7 @@ from automation.models import Agent, Host
 from events.models import Event, Signal
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 WHERE = {"database": "shop", "collection": "carts", "opType": "find"}
@@ -21,7 +22,7 @@ def refused(answer: Any) -> list[tuple[str, str]]:
     return [(bad["field"], bad["message"]) for bad in answer.json()["badFields"]]
 
 
-@pytest.mark.parametrize("name", ["DATA_EXPLORER", "DATA_EXPLORER_CRUD"])
+@each("name", ["DATA_EXPLORER", "DATA_EXPLORER_CRUD"])
 def test_the_data_explorers_events_name_where_something_was_done(
     agent: ApiClient, reader: ApiClient, project: Project, name: str
 ) -> None:
@@ -31,8 +32,8 @@ def test_the_data_explorers_events_name_where_something_was_done(
     assert WHERE.items() <= shown.items()
 
 
-@pytest.mark.parametrize("name", ["HOST_ROLLBACK", "PRIMARY_ELECTED", "BACKUP_AGENT_CONF_CALL_FAILURE"])
-@pytest.mark.parametrize("fields", [["database"], ["collection"], ["opType"], list(WHERE)])
+@each("name", ["HOST_ROLLBACK", "PRIMARY_ELECTED", "BACKUP_AGENT_CONF_CALL_FAILURE"])
+@each("fields", [["database"], ["collection"], ["opType"], list(WHERE)])
 def test_other_events_are_taken_and_do_not(
     agent: ApiClient, reader: ApiClient, project: Project, name: str, fields: list[str]
 ) -> None:
@@ -67,7 +68,7 @@ def test_of_an_unknown_type_the_type_is_the_fault(agent: ApiClient, project: Pro
     assert [bad["field"] for bad in answer.json()["badFields"]] == ["events[0].eventTypeName"]
 
 
-@pytest.mark.parametrize("name", [".", ".."])
+@each("name", [".", ".."])
 def test_a_database_whose_address_nobody_can_ask_for_is_refused(
     agent: ApiClient, project: Project, name: str
 ) -> None:
@@ -77,7 +78,7 @@ def test_a_database_whose_address_nobody_can_ask_for_is_refused(
     assert message == 'must not be "." or "..": no URL can name it'
 
 
-@pytest.mark.parametrize("name", ["...", ".a", "a.", "./", "../a", " ."])
+@each("name", ["...", ".a", "a.", "./", "../a", " ."])
 def test_other_names_with_dots_are_taken(agent: ApiClient, project: Project, name: str) -> None:
     answer = agent.report(project.id, report(host(databases=[{"databaseName": name}])))
     assert answer.status_code == 202

@@ -11,6 +11,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_failed_notification
 
@@ -64,7 +65,7 @@ def test_a_reader_may_not(project: Project, reader: ApiClient) -> None:
     assert notification.status == NotificationStatus.FAILED
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "value", "expected"),
     [
         pytest.param("id", "nonsense", "INVALID_NOTIFICATION_ID", id="malformed"),

@@ -12,6 +12,7 @@ from opsapi.ids import new_id
 from tests.api import bodies
 from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 
 READING = [route for route in KEYED if route.method == "GET" and not route.needs_query]
 OPEN_READING = [route for route in ROUTES if route.method == "GET" and not route.needs_key]
@@ -30,14 +31,14 @@ def get(client: ApiClient, path: str, **options: Any) -> Any:
     return client.request("GET", path, base="", **options)
 
 
-@pytest.mark.parametrize("route", READING, ids=str)
+@each("route", READING, ids=str)
 def test_a_slash_at_the_end_changes_nothing(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     plain, slashed = get(owner, route.path(known)), get(owner, route.path(known) + "/")
     assert slashed.status_code == 200
     assert slashed.content.replace(b"/?pageNum", b"?pageNum") == plain.content
 
 
-@pytest.mark.parametrize("route", OPEN_READING, ids=str)
+@each("route", OPEN_READING, ids=str)
 def test_a_slash_at_the_end_changes_nothing_without_a_key(stranger: ApiClient, route: Route) -> None:
     plain, slashed = stranger.http.get(route.path()), stranger.http.get(route.path() + "/")
     assert (slashed.status_code, slashed.content) == (plain.status_code, plain.content)
@@ -50,7 +51,7 @@ def test_a_slash_at_the_end_changes_nothing_for_writes(owner: ApiClient, known: 
     assert owner.delete(f"{path}/{made.json()['id']}/").status_code == 204
 
 
-@pytest.mark.parametrize("route", READING, ids=str)
+@each("route", READING, ids=str)
 def test_head_answers_as_get_without_the_body(
     owner: ApiClient, known: Mapping[str, str], route: Route
 ) -> None:
@@ -66,7 +67,7 @@ def test_head_of_nothing_is_a_refusal_without_a_body(owner: ApiClient) -> None:
     assert int(answer.headers["Content-Length"]) > 0
 
 
-@pytest.mark.parametrize("route", READING, ids=str)
+@each("route", READING, ids=str)
 def test_a_success_carries_type_and_version(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     answer = get(owner, route.path(known))
     assert answer.status_code == 200
@@ -90,7 +91,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("status", REFUSED)
+@each("status", REFUSED)
 def test_a_refusal_carries_every_header_but_the_version(
     owner: ApiClient, stranger: ApiClient, status: int
 ) -> None:
@@ -104,16 +105,14 @@ def test_a_refusal_carries_every_header_but_the_version(
     assert answer.headers["Content-Type"].startswith("application/json")
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/nope", "/health/live", "/health/ready", "/api/schema/", "/admin/login/"]
-)
+@each("path", ["/", "/nope", "/health/live", "/health/ready", "/api/schema/", "/admin/login/"])
 def test_pages_outside_the_api_carry_the_common_headers(stranger: ApiClient, path: str) -> None:
     answer = stranger.http.get(path)
     assert answer.headers["Strict-Transport-Security"] == "max-age=300"
     assert answer.headers["X-Request-ID"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "taken"),
     [
         ("a", True),
@@ -134,7 +133,7 @@ def test_a_request_id_is_taken_from_outside_only_in_its_form(
     assert (shown == given) is taken
 
 
-@pytest.mark.parametrize("flag", ["true", "TRUE", "True"])
+@each("flag", ["true", "TRUE", "True"])
 def test_one_result_goes_into_an_envelope(owner: ApiClient, flag: str) -> None:
     bare = owner.get("").json()
     assert owner.get(f"?envelope={flag}").json() == {"status": 200, "content": bare}
@@ -160,7 +159,7 @@ def test_even_a_401_goes_into_an_envelope(stranger: ApiClient) -> None:
     assert (answer.status_code, answer.json()["content"]["errorCode"]) == (401, "UNAUTHORIZED")
 
 
-@pytest.mark.parametrize("query", ["", "?envelope=true", "?pretty=true&envelope=true"])
+@each("query", ["", "?envelope=true", "?pretty=true&envelope=true"])
 def test_a_deletion_has_no_body(owner: ApiClient, known: Mapping[str, str], query: str) -> None:
     path = f"/groups/{known['group_id']}/alertConfigs/{known['config_id']}"
     answer = owner.delete(path + query)
@@ -170,7 +169,7 @@ def test_a_deletion_has_no_body(owner: ApiClient, known: Mapping[str, str], quer
     assert owner.get(path).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["", "/groups", "/nope"])
+@each("path", ["", "/groups", "/nope"])
 def test_pretty_is_the_same_document_on_many_lines(owner: ApiClient, path: str) -> None:
     compact, pretty = owner.get(path), owner.get(f"{path}?pretty=true")
     assert b"\n" not in compact.content
@@ -178,8 +177,8 @@ def test_pretty_is_the_same_document_on_many_lines(owner: ApiClient, path: str) 
     assert set(json.loads(pretty.content)) == set(compact.json())
 
 
-@pytest.mark.parametrize("name", ["pretty", "envelope"])
-@pytest.mark.parametrize("value", ["", "1", "yes", "falsch"])
+@each("name", ["pretty", "envelope"])
+@each("value", ["", "1", "yes", "falsch"])
 def test_a_flag_is_true_or_false(owner: ApiClient, known: Mapping[str, str], name: str, value: str) -> None:
     for route in READING:
         answer = get(owner, f"{route.path(known)}?{name}={value}")
@@ -187,13 +186,13 @@ def test_a_flag_is_true_or_false(owner: ApiClient, known: Mapping[str, str], nam
         assert answer.json()["badFields"][0]["allowed"] == ["true", "false"]
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/xml", "nonsense", ""])
+@each("accept", ["text/html", "application/xml", "nonsense", ""])
 def test_there_is_one_representation_whatever_is_accepted(owner: ApiClient, accept: str) -> None:
     answer = owner.get("/groups", HTTP_ACCEPT=accept)
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
 
 
-@pytest.mark.parametrize("count", [1001, 3500])
+@each("count", [1001, 3500])
 def test_however_many_parameters_a_query_has_it_is_read(owner: ApiClient, count: int) -> None:
     assert owner.get("/groups?" + "a&" * count).status_code == 200
 
@@ -204,7 +203,7 @@ def test_a_foreign_host_is_refused_before_anything_is_written(owner: ApiClient) 
     assert not Project.objects.filter(name=bodies.group()["name"]).exists()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "testserver.evil.example", "a b", "[::1", ""])
+@each("host", ["evil.example", "testserver.evil.example", "a b", "[::1", ""])
 def test_a_foreign_host_is_refused_where_links_are_made(owner: ApiClient, host: str) -> None:
     answer = owner.get("", HTTP_HOST=host)
     assert answer.status_code == (200 if host == "" else 400)

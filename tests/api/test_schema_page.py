@@ -10,6 +10,7 @@ from django.test import Client
 
 from opsapi.api.schema_page import DOCUMENT
 from tests.documents import ROOT
+from tests.each import each
 
 PATHS = ("/api/schema", "/api/schema/")
 COMPRESSED = {"accept-encoding": "br, gzip"}
@@ -89,8 +90,8 @@ def test_head_has_no_body(client: Client) -> None:
         assert head.headers[name] == whole.headers[name]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@each("path", PATHS)
+@each("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_another_method_is_refused_as_everywhere(path: str, method: str) -> None:
     answer = Client(enforce_csrf_checks=True).generic(method, path)
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")

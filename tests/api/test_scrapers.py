@@ -8,11 +8,11 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, Project
-from integrations.choices import IntegrationType
 from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_entry, make_key
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
@@ -52,7 +52,7 @@ def read(client: ApiClient, path: str) -> Any:
     return client.request("GET", path, base="")
 
 
-@pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
+@each("scheme", ["Basic", "basic", "BASIC"])
 def test_the_integrations_credentials_are_taken_unasked(
     reader: ApiClient, scraped: Project, path: str, scheme: str
 ) -> None:
@@ -83,7 +83,7 @@ WRONG: Mapping[str, str] = {
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@each("kind", WRONG)
 def test_wrong_credentials_are_answered_as_a_wrong_key_is(scraped: Project, path: str, kind: str) -> None:
     answer = ask(path, WRONG[kind])
     assert (answer.status_code, answer.json()["errorCode"]) == (401, "UNAUTHORIZED")
@@ -116,7 +116,7 @@ def test_they_open_nothing_else(owner: ApiClient, scraped: Project, path: str) -
 
 
 def test_another_types_secrets_are_no_credentials(project: Project, path: str) -> None:
-    make_integration(project, IntegrationType.WEBHOOK, secret=PASSWORD)
+    make_integration(project, "WEBHOOK", secret=PASSWORD)
     assert ask(path).status_code == 401
 
 

@@ -35,6 +35,7 @@ from tests.api.canary import (
 )
 from tests.api.routes import KEYED, ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 from tests.integration.alerting.pipeline import deliver_one
 
 RAN = {"GET": 0, "POST": 1, "PUT": 2, "PATCH": 3, "DELETE": 9}
@@ -206,12 +207,12 @@ def _assert_nowhere(witness: Witness, shown: list[tuple[str, str]]) -> None:
 # --- the tables are whole -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("document", list(documents()), ids=lambda one: one.__name__)
+@each("document", list(documents()), ids=lambda one: one.__name__)
 def test_a_field_that_looks_secret_is_known_for_what_it_is(document: type[Document]) -> None:
     assert suspicious_fields(document) <= SECRET_FIELDS | set(HARMLESS_FIELDS)
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.takes_body], ids=str)
+@each("route", [route for route in ROUTES if route.takes_body], ids=str)
 def test_every_field_that_takes_a_secret_is_planted(route: Route) -> None:
     wanted: Any = secret_fields(route.viewset.bodies[route.action])
     assert planted_fields(PLANTED.get(str(route))) == wanted

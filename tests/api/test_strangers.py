@@ -10,6 +10,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
 from tests.api.people import client, fields, group, held, is_member, make_user, org, refusal, wire
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
 from tests.racing import at_once
 
@@ -49,8 +50,8 @@ def test_a_stranger_given_a_role_is_shown(org_owner: ApiClient, stranger: User, 
     assert (taken.status_code, taken.json()["roles"]) == (200, [])
 
 
-@pytest.mark.parametrize("roles", ["none", "one"])
-@pytest.mark.parametrize("field", ["emailAddress", "username", "firstName", "mobileNumber"])
+@each("roles", ["none", "one"])
+@each("field", ["emailAddress", "username", "firstName", "mobileNumber"])
 def test_guessing_what_is_stored_tells_nothing(
     org_owner: ApiClient, stranger: User, project: Project, field: str, roles: str
 ) -> None:

@@ -12,6 +12,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
 from tests.racing import at_once, while_it_waits
 
@@ -44,7 +45,7 @@ class TestMembers:
         assert self.owner.post(path, [{"username": "ADA"}]).status_code == 201
         assert Event.objects.count() == before
 
-    @pytest.mark.parametrize(
+    @each(
         ("body", "faults", "code"),
         [
             ([], ["[0]"], "MISSING_ATTRIBUTE"),

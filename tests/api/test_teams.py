@@ -13,6 +13,7 @@ from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.api import bodies
 from tests.api.people import client, fields, is_member, make_user, named, org, refusal, since, statuses
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 
 pytestmark = pytest.mark.django_db
@@ -57,13 +58,13 @@ class TestTeams:
         listed = self.member.get(self.teams).json()["results"]
         assert listed == [{**one, "links": one["links"][:1]} for one in made]
 
-    @pytest.mark.parametrize("name", ["on call", "a/b c?", "%41", "団体", "teams/"])
+    @each("name", ["on call", "a/b c?", "%41", "団体", "teams/"])
     def test_a_team_is_found_by_its_name(self, name: str) -> None:
         made = self.owner.post(self.teams, {"name": name, "usernames": ["ada"]}).json()
         self.owner.post(self.teams, {"name": name, "usernames": ["ada"]})
         assert self.member.get(f"{self.teams}/byName/{quote(name, safe='')}").json() == made
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "faults", "code"),
         [
             ({"name": None}, ["name"], "MISSING_ATTRIBUTE"),
@@ -130,7 +131,7 @@ class TestTeams:
             assert self.owner.patch(f"{self.teams}/{team.id}", body).status_code == 200
         assert Event.objects.count() == before
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "faults"),
         [
             ({"id": new_id}, ["id"]),

@@ -8,7 +8,6 @@ from accesslist.models import Project
 from alerting import testing
 from alerting.models import Notification
 from events.wording import in_words
-from integrations.choices import IntegrationType
 from tests.api.bodies import alert_config, email, global_alert_config
 from tests.client import ApiClient
 from tests.factories.integrations import make_integration
@@ -87,7 +86,7 @@ def test_of_many_people_the_first_are_told(
 def test_credentials_left_out_are_the_integrations(
     project: Project, admin: ApiClient, path: str, http_receiver: HttpReceiver
 ) -> None:
-    integration = make_integration(project, IntegrationType.WEBHOOK, url=http_receiver.url("/hook"))
+    integration = make_integration(project, "WEBHOOK", url=http_receiver.url("/hook"))
     body = alert_config(notifications=[{"typeName": "WEBHOOK"}])
     assert try_out(admin, path, body) == [{"typeName": "WEBHOOK", "status": "DELIVERED"}]
     (request,) = http_receiver.requests
@@ -95,7 +94,7 @@ def test_credentials_left_out_are_the_integrations(
     config_id = admin.get(path).json()["results"][0]["id"]
     integration.delete()
     (result,) = admin.request("POST", f"{path}/{config_id}/test").json()["results"]
-    assert (result["status"], result["reason"]) == ("FAILED", "the project has no WEBHOOK integration")
+    assert (result["status"], result["reason"]) == ("FAILED", "the project has no Webhook integration")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ def test_credentials_left_out_are_the_integrations(
             GROUP, "nobody to tell: there is no alert whose project's people it could be", id="people"
         ),
         pytest.param(
-            {"typeName": "WEBHOOK"}, "without a project there is no WEBHOOK integration", id="service"
+            {"typeName": "WEBHOOK"}, "without a project there is no Webhook integration", id="service"
         ),
     ],
 )

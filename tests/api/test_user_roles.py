@@ -17,6 +17,7 @@ from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Role
 from tests.api.people import client, fields, group, held, make_user, org, refusal, since, told, wire
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 
 NOTHING = "f" * 24
@@ -44,7 +45,7 @@ class TestRoles:
         """Ask for these roles."""
         return caller.patch(f"/users/{user.id}", {"roles": wire(*grants)})
 
-    @pytest.mark.parametrize("role", [role for role in Role if not role.is_global])
+    @each("role", [role for role in Role if not role.is_global])
     def test_who_administers_nothing_is_told_before_the_body_is_read(
         self, project: Project, role: Role
     ) -> None:
@@ -61,7 +62,7 @@ class TestRoles:
                     (404, "USER_NOT_FOUND"),
                 }
 
-    @pytest.mark.parametrize("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_MONITORING_ADMIN])
+    @each("role", [Role.GLOBAL_READ_ONLY, Role.GLOBAL_MONITORING_ADMIN])
     def test_a_global_role_alone_administers_nobody(self, role: Role) -> None:
         assert refusal(self.patch(client(Grant(role)), make_user())) == (403, "USER_UNAUTHORIZED")
 
@@ -76,7 +77,7 @@ class TestRoles:
         assert held(user) == {Grant(Role.GLOBAL_OWNER), group(Role.GROUP_OWNER, project)}
         assert Event.objects.count() == before
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "field", "code"),
         [
             ({"roles": None}, "roles", "MISSING_ATTRIBUTE"),
@@ -141,7 +142,7 @@ class TestRoles:
         assert admin.get(f"/users/{user.id}").json() == answer.json()
         assert org(Role.ORG_OWNER, other) in held(user)
 
-    @pytest.mark.parametrize("is_stored", [True, False])
+    @each("is_stored", [True, False])
     def test_a_role_that_the_caller_is_not_shown_cannot_be_probed(
         self, project: Project, other: Project, is_stored: bool
     ) -> None:
@@ -222,7 +223,7 @@ class TestRoles:
         }
         assert events[1].diffs == [{"id": user.id, "type": "ROLES", "status": "MODIFIED", "params": [param]}]
 
-    @pytest.mark.parametrize("logged_in", [True, False])
+    @each("logged_in", [True, False])
     def test_who_has_never_logged_in_is_invited(
         self, owner: ApiClient, project: Project, logged_in: bool
     ) -> None:
@@ -282,7 +283,7 @@ def test_who_writes_their_own_roles_back_changes_nothing(operator: tuple[User, A
     assert not Event.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         "no JSON",

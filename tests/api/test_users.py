@@ -12,6 +12,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.people import client, fields, group, held, make_user, org, refusal, since, told, wire
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_team
 
 NOTHING = "f" * 24
@@ -164,7 +165,7 @@ class TestSeeing:
         assert listed["results"][0]["roles"] == wire(group(Role.GROUP_OWNER, self.project))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "asked"),
     [
         ("Ada@Example.com", "ada@example.COM"),
@@ -221,7 +222,7 @@ class TestMaking:
     def test_roles_may_be_left_out(self, owner: ApiClient) -> None:
         assert owner.post("/users", bodies.user()).json()["roles"] == []
 
-    @pytest.mark.parametrize(
+    @each(
         ("role", "status", "code"),
         [
             ({"roleName": "GROUP_READ_ONLY"}, 400, "ROLE_NEEDS_GROUP_ID"),
@@ -245,7 +246,7 @@ class TestMaking:
             assert answer.json()["badFields"][0]["field"].startswith("roles[0].")
         assert (User.objects.count(), Event.objects.count()) == (users, events)
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "field", "code"),
         [
             ({"username": None}, "username", "MISSING_ATTRIBUTE"),

@@ -16,6 +16,7 @@ from opsapi.supervisor import metric_files
 from opsapi.supervisor.arrival import LONGEST_REQUEST
 from tests.deployment import AGENT_UNIT, ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, read_unit, units
 from tests.documents import DEPLOY, ROOT, shell_blocks
+from tests.each import each
 
 MOST_EXPOSED = "20"
 """Of a hundred, by `systemd-analyze security`."""
@@ -101,7 +102,7 @@ def test_nginx_takes_what_the_api_takes() -> None:
     assert 16 <= int(size) <= LONGEST_REQUEST >> 20
 
 
-@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"])
+@each("header", ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"])
 def test_nginx_replaces_what_the_platform_believes(header: str) -> None:
     (value,) = re.findall(rf"proxy_set_header {header} +(\S+);", NGINX.read_text())
     assert value in {"$remote_addr", "$scheme", "$host"}

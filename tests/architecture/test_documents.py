@@ -16,7 +16,7 @@ from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, pro
 
 KINDS = {"run", "server", "title"}
 TYPED = {
-    "README.md": "test_readme.py",
+    "README.md": "test_quickstart.py",
     "docs/quickstart.md": "test_quickstart.py",
     "docs/how-to/back-up-and-restore.md": "test_how_to.py",
     "docs/how-to/rotate-keys.md": "test_how_to.py",

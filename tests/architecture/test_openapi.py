@@ -13,6 +13,7 @@ from opsapi.api.renderers import render
 from opsapi.api.schema import openapi_document
 from tests.api.routes import ROUTES
 from tests.client import ApiClient
+from tests.each import each
 from tests.openapi import check_answer
 
 GROUPS = "/api/public/v1.0/groups"
@@ -70,7 +71,7 @@ def test_every_operation_has_a_name_of_its_own() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "document", "status"),
     [
         ("POST", GROUP, 201),
@@ -85,7 +86,7 @@ def test_an_answer_as_promised_passes(method: str, document: Mapping[str, Any], 
     check_answer(method, f"{GROUPS}/?pretty=true", answer(document, status))
 
 
-@pytest.mark.parametrize(
+@each(
     ("method", "document", "status"),
     [
         ("POST", GROUP, 200),

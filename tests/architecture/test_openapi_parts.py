@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
@@ -13,6 +12,7 @@ from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.schema import openapi_document, sent_example
 from tests.api.routes import ROUTES, Route
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ALWAYS = {"X-Request-ID", "Strict-Transport-Security"}
@@ -67,7 +67,7 @@ def test_every_reference_leads_somewhere() -> None:
         assert resolved(reference)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=str)
+@each("route", ROUTES, ids=str)
 def test_an_operation_tells_every_refusal_with_its_codes(route: Route) -> None:
     responses = operation_of(route)["responses"]
     expected = {"400", "500", "503"}
@@ -81,7 +81,7 @@ def test_an_operation_tells_every_refusal_with_its_codes(route: Route) -> None:
             assert {CATALOGUE[code].status for code in codes} == {int(status)}
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=str)
+@each("route", ROUTES, ids=str)
 def test_an_operation_tells_the_headers_of_its_answers(route: Route) -> None:
     for status, response in operation_of(route)["responses"].items():
         whole = resolved(response["$ref"]) if "$ref" in response else response
@@ -90,7 +90,7 @@ def test_an_operation_tells_the_headers_of_its_answers(route: Route) -> None:
         assert ("X-Vendor-Service-Version" in whole["headers"]) is (int(status) < 400)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "header"),
     [
         ("Unauthorized", "WWW-Authenticate"),
@@ -110,13 +110,13 @@ def test_the_examples_of_refusals_are_error_documents() -> None:
         assert ErrorCode(content["example"]["errorCode"])
 
 
-@pytest.mark.parametrize("document", ANSWERS, ids=lambda document: document.__name__)
+@each("document", ANSWERS, ids=lambda document: document.__name__)
 def test_the_example_of_an_answer_fits_its_schema(document: type[Document]) -> None:
     assert document.example
     assert not faults(f"#/components/schemas/{document.__name__}", document.example)
 
 
-@pytest.mark.parametrize("document", BODIES, ids=lambda document: document.__name__)
+@each("document", BODIES, ids=lambda document: document.__name__)
 def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
     example = sent_example(document())
     assert example
@@ -124,7 +124,7 @@ def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
     assert read_array(document(context=context), [example])
 
 
-@pytest.mark.parametrize("document", BODIES, ids=lambda document: document.__name__)
+@each("document", BODIES, ids=lambda document: document.__name__)
 def test_null_is_the_same_as_left_out(document: type[Document]) -> None:
     schema = f"#/components/schemas/{document.__name__}Request"
     example = sent_example(document())
@@ -144,7 +144,7 @@ def is_taken(document: type[Document], sent: dict[str, Any]) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", ["fieldName", "field"])
+@each("name", ["fieldName", "field"])
 def test_either_name_of_a_matchers_field_fits_its_schema(name: str) -> None:
     schema = "#/components/schemas/MatcherDocumentRequest"
     rest = {"operator": "EQUALS", "value": "db1"}
@@ -153,7 +153,7 @@ def test_either_name_of_a_matchers_field_fits_its_schema(name: str) -> None:
     assert faults(schema, {name: None, **rest})
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "name"),
     [
         ("RootDocument", "throttling"),

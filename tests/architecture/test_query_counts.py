@@ -12,13 +12,14 @@ from automation.models import Host
 from events.models import Event
 from events.services import event_record
 from events.types import EventType
-from integrations.choices import IntegrationType
+from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING, ROUTES
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import (
     OrganizationFactory,
     ProjectFactory,
@@ -147,7 +148,7 @@ MAKERS: Mapping[str, Maker] = {
         project.id, bodies.report(hostname=f"agent{number}")
     ),
     "/groups/<group_id>/integrations": lambda owner, project, number: make_integration(
-        project, list(IntegrationType)[number]
+        project, list(INTEGRATION_TYPES)[number]
     ),
     "/groups/<group_id>/automationConfig/revisions": lambda owner, project, number: owner.put(
         f"/groups/{project.id}/automationConfig",
@@ -189,7 +190,7 @@ def test_every_list_has_a_row() -> None:
     assert set(MAKERS) | CLOSED_SETS | AT_MOST_ONE == LISTS
 
 
-@pytest.mark.parametrize("path", MAKERS)
+@each("path", MAKERS)
 def test_a_list_makes_no_more_queries_for_more_rows(owner: ApiClient, project: Project, path: str) -> None:
     place = path.replace("<group_id>", project.id).replace("<org_id>", str(project.org_id))
     place = place.replace("<team_id>", bodies.TEAM_ID)

@@ -15,6 +15,7 @@ from opsapi.api.permissions import DeclaredAccess
 from tests.api import bodies
 from tests.api.routes import OF_NOTHING, ROUTES, Route
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory
 
 ADDRESS = "192.0.2.7"
@@ -346,7 +347,7 @@ def test_every_write_route_has_a_row() -> None:
     assert set(REFUSED) <= set(TOLD)
 
 
-@pytest.mark.parametrize("route", WRITES, ids=str)
+@each("route", WRITES, ids=str)
 def test_a_write_is_recorded(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     before = list(Event.objects.values_list("id", flat=True))
     body, expected = TOLD[row_of(route)]
@@ -359,7 +360,7 @@ def test_a_write_is_recorded(owner: ApiClient, known: Mapping[str, str], route: 
         assert_says_what_changed(event)
 
 
-@pytest.mark.parametrize("route", [route for route in WRITES if row_of(route) in REFUSED], ids=str)
+@each("route", [route for route in WRITES if row_of(route) in REFUSED], ids=str)
 def test_what_a_service_refuses_records_nothing(
     owner: ApiClient, known: Mapping[str, str], route: Route
 ) -> None:

@@ -1,6 +1,7 @@
 """The limits of the fleet: the rows a report becomes, written bare, and signals taken without a look."""
 
 import itertools
+import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ CREATE TABLE IF NOT EXISTS benchmark_host (id int PRIMARY KEY, last_report times
 CREATE TABLE IF NOT EXISTS benchmark_measurement
     (id bigserial PRIMARY KEY, host int, at timestamptz, metrics jsonb);
 CREATE TABLE IF NOT EXISTS benchmark_signal (id bigserial PRIMARY KEY, payload jsonb);
+CREATE TABLE IF NOT EXISTS benchmark_reading (host int, at timestamptz, numbers float8[]);
 INSERT INTO benchmark_host SELECT generate_series(0, 999) ON CONFLICT DO NOTHING;
 """
 _UPDATE_HOST = "UPDATE benchmark_host SET last_report = now(), uptime = %s WHERE id = %s"
@@ -24,6 +26,12 @@ _INSERT_MEASUREMENT = "INSERT INTO benchmark_measurement (host, at, metrics) VAL
 _INSERT_SIGNAL = "INSERT INTO benchmark_signal (payload) VALUES (%s)"
 _TAKE = """
 DELETE FROM benchmark_signal WHERE id = (SELECT min(id) FROM benchmark_signal) RETURNING payload
+"""
+_COPY = "COPY benchmark_reading FROM STDIN"
+_ROWS_OF_A_COPY = 100
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)
+  FROM pg_inherits WHERE inhparent = 'automation_reading'::regclass
 """
 _WAITING = "SELECT count(*) FROM events_signal WHERE group_id = %s"
 
@@ -65,6 +73,22 @@ class BareRows:
     def taken_per_second(self) -> float:
         """Signals a second that are taken, a transaction each; those written before have to suffice."""
         return _per_second(lambda: self._connection.execute(_TAKE).fetchone())
+
+    def readings_size(self) -> int:
+        """Bytes on disk of all that was measured, with indexes."""
+        row: Any = self._connection.execute(_SIZE).fetchone()
+        return int(row[0])
+
+    def samples_copied_per_second(self, metrics: int) -> float:
+        """Samples in a second of PostgreSQL's and the client's processor, a hundred rows in a transaction."""
+        numbers = "{" + ",".join(repr(random.random()) for _ in range(metrics)) + "}"
+        rows = "".join(f"{host}\t2026-01-01T00:00:00Z\t{numbers}\n" for host in range(_ROWS_OF_A_COPY))
+
+        def copy() -> None:
+            with self._connection.cursor() as cursor, cursor.copy(_COPY) as target:
+                target.write(rows)
+
+        return _per_second(copy) * _ROWS_OF_A_COPY * metrics
 
     def close(self) -> None:
         """Hang up."""

@@ -16,14 +16,16 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import AlertConfig
 from automation.metrics import Metric, base_unit
-from automation.models import Host, Measurement
-from automation.selectors.hosts import host_state
+from automation.models import Host
+from automation.selectors.measurements import newest_measurements
+from automation.services.signals import host_signal_state
 from automation.units import Unit
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import signal_record
 from opsapi import clock
 from tests.factories.accesslist import ProjectFactory
+from tests.factories.automation import measure
 
 COUNTS = (10, 500, 5_000)
 _SIGNALS = 200
@@ -63,8 +65,7 @@ def _thresholds(now: datetime) -> Project:
         )
         for number in range(500)
     )
-    measured = {metric.value: [[now.isoformat(), 1.0]] for metric in metrics}
-    Measurement.objects.create(host=Host.objects.get(group=project), reported=now, metrics=measured)
+    measure(Host.objects.get(group=project), now, {metric: [(now, 1.0)] for metric in metrics})
     return project
 
 
@@ -85,8 +86,10 @@ def _project(configs: int, now: datetime, *, hosts: int = 1) -> Project:
 
 def _milliseconds(project: Project) -> float:
     hosts = list(Host.objects.filter(group=project))
-    measured = Measurement.objects.filter(host__in=hosts).values_list("id", flat=True).first()
-    payload = {"hosts": [{**host_state(host), "measurementId": measured} for host in hosts]}
+    newest = newest_measurements(host.id for host in hosts)
+    payload = {
+        "hosts": [host_signal_state(one, newest[one.id].at if one.id in newest else None) for one in hosts]
+    }
     with transaction.atomic():
         for _ in range(_SIGNALS):
             signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload=payload, now=clock.now())

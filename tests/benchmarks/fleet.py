@@ -30,8 +30,8 @@ ROW = "fleet"
 ACCEPTED = 202
 REPORT_LIMIT_MS = 5.0
 """What a report of one host may take of the processor: two cores take 400 a second."""
-_HOSTS_PER_REPORT = 100
-_METRICS = [metric.value for metric in Metric][:20]
+HOSTS_PER_REPORT = 100
+METRICS = [metric.value for metric in Metric][:20]
 _DRAIN_SECONDS = 600.0
 _WORKER = "worker"
 
@@ -59,8 +59,8 @@ class Fleet:
         """A minute's worth: every host once, a hundred a report."""
         hosts = range(self._scene.size.fleet_hosts)
         with self.agent() as report:
-            for first in hosts[::_HOSTS_PER_REPORT]:
-                report(hosts[first : first + _HOSTS_PER_REPORT])
+            for first in hosts[::HOSTS_PER_REPORT]:
+                report(hosts[first : first + HOSTS_PER_REPORT])
 
     @contextmanager
     def agent(self) -> Iterator[Callable[[Sequence[int]], None]]:
@@ -75,11 +75,11 @@ class Fleet:
 
             yield report
 
-    def requests(self) -> Iterator[bytes]:
-        """Reports of one host each, the hosts in turn, for ever."""
+    def requests(self, hosts: int = 1) -> Iterator[bytes]:
+        """Reports of so many hosts each, the hosts in turn, for ever."""
         signer = self._signer()
-        for number in itertools.cycle(range(self._scene.size.fleet_hosts)):
-            yield self._signed(signer, [number])
+        for first in itertools.cycle(range(0, self._scene.size.fleet_hosts, hosts)):
+            yield self._signed(signer, range(first, first + hosts))
 
     def _signer(self) -> Signer:
         return Signer(self._scene.address, self._scene.fleet_agent)
@@ -90,7 +90,7 @@ class Fleet:
         return signer.signed("POST", self._target, orjson.dumps(report))
 
     def _host(self, number: int) -> dict[str, Any]:
-        measured = [{"metricName": name, "number": self._values.random()} for name in _METRICS]
+        measured = [{"metricName": name, "number": self._values.random()} for name in METRICS]
         return {
             "hostname": f"db{number:05}.example.com",
             "port": 27017,
@@ -119,7 +119,7 @@ def _throughput(scene: Scene, fleet: Fleet, bare: BareRows) -> list[Line]:
     eventually(lambda: bare.waiting(fleet.group_id) == 0, _DRAIN_SECONDS, message="all are evaluated")
     evaluated = waiting / (time.monotonic() - begin)
     return [
-        Line(ROW, "reports accepted", "1/s", load.rate, bare.written_per_second(_METRICS), "bare rows"),
+        Line(ROW, "reports accepted", "1/s", load.rate, bare.written_per_second(METRICS), "bare rows"),
         Line(ROW, "CPU a report of one host", "ms", cpu_ms, REPORT_LIMIT_MS, "promise"),
         Line(ROW, "signals evaluated by a worker", "1/s", evaluated, bare.taken_per_second(), "bare rows"),
     ]

@@ -20,7 +20,8 @@ class Pace:
     """How long is measured: rounds of so many seconds, reports at so many per second.
 
     Of the fleet: seconds of full load and of the lag, and minutes' worth of reports. Notifications: so many
-    for each rate, and so many due at once while a receiver is dead.
+    for each rate, and so many due at once while a receiver is dead. Of the agent: how many hosts it watches,
+    and in how many rounds.
     """
 
     rounds: int
@@ -33,6 +34,8 @@ class Pace:
     fleet_minutes: int
     deliveries: int
     due: int
+    agent_hosts: tuple[int, ...]
+    agent_rounds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,24 @@ FULL = (
         fleet_minutes=60,
         deliveries=3_000,
         due=10_000,
+        agent_hosts=(10, 100, 500),
+        agent_rounds=6,
     ),
 )
 QUICK = (
     Size(projects=5, hosts=200, alerts=2_000, events=10_000, fleet_hosts=1000, fleet_configs=500),
     Pace(
-        5, 1.0, 16, 60, 20.0, fleet_seconds=2.0, lag_seconds=5.0, fleet_minutes=3, deliveries=300, due=1_000
+        5,
+        1.0,
+        16,
+        60,
+        20.0,
+        fleet_seconds=2.0,
+        lag_seconds=5.0,
+        fleet_minutes=3,
+        deliveries=300,
+        due=1_000,
+        agent_hosts=(10, 100),
+        agent_rounds=2,
     ),
 )

@@ -1,17 +1,21 @@
 """Reports of agents, hosts, and revisions of the automation configuration."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
+from automation.measured_at import MeasuredAt
 from automation.metrics import Metric
 from automation.models import AutomationRevision, FleetWatch, Host
-from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report
+from automation.reports import Address, EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.automation_config import automation_config_publish
+from automation.services.days import days_make
 from automation.services.hosts import host_create
 from automation.services.ingest import report_ingest
+from automation.services.measurements import measurements_write
 from automation.services.silence import silence_sweep
 from automation.services.watch import SWEEP_GAP
 from opsapi import clock
@@ -50,6 +54,27 @@ def host_report(
     )
 
 
+def measure(
+    host: Host,
+    reported: datetime,
+    samples: Samples | None = None,
+    *,
+    databases: Mapping[str, Samples] | None = None,
+    **metrics: float,
+) -> MeasuredAt | None:
+    """Store what one report measured on a host, at the time of the report or as `samples` say."""
+    taken = {Metric(name): [(reported, number)] for name, number in metrics.items()} | dict(samples or {})
+    report = HostReport(
+        address=host.address,
+        type_name=HostType.STANDALONE,
+        reachable=True,
+        databases=databases,
+        samples=taken,
+    )
+    days_make([reported.astimezone(UTC).date()])
+    return measurements_write(reports={host.id: report}, reported=reported).get(host.id)
+
+
 def process_report(name: str = "orders_1", *, goal_version: int = 1) -> ProcessReport:
     """How far automation has brought a process."""
     return ProcessReport(name=name, hostname="db1", goal_version=goal_version)
@@ -66,7 +91,9 @@ def ingest(
     leases: LeaseRequest | None = None,
     now: datetime | None = None,
 ) -> None:
-    """Take a report of an agent."""
+    """Take a report of an agent; at `now` it was measured as well."""
+    if now is not None:
+        hosts = tuple(replace(one, samples=_at(now, one.samples)) for one in hosts)
     report = Report(
         agent_type=agent_type,
         hostname=agent,
@@ -77,6 +104,10 @@ def ingest(
         leases=leases,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
+
+
+def _at(moment: datetime, samples: Samples) -> Samples:
+    return {metric: [(moment, number) for _, number in taken] for metric, taken in samples.items()}
 
 
 def sweep(now: datetime, *, counting_since: datetime | None = None) -> None:

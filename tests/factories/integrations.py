@@ -3,7 +3,6 @@
 from typing import Any
 
 from accesslist.models import Project
-from integrations.choices import IntegrationType
 from integrations.models import Integration
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.services.integrations import integration_create
@@ -12,13 +11,11 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 
 
-def make_integration(
-    project: Project, integration_type: IntegrationType = IntegrationType.SCRAPER, **changes: Any
-) -> Integration:
+def make_integration(project: Project, integration_type: str = "SCRAPER", **changes: Any) -> Integration:
     """An integration of the project: the example of its type with these changes."""
     sent = {**INTEGRATION_TYPES[integration_type].example, **changes}
     values = IntegrationDocument(context={"type": integration_type}).read(sent)
     integration_create(
         group_id=project.id, integration_type=integration_type, values=values, actor=SYSTEM, now=clock.now()
     )
-    return Integration.objects.get(group=project, type=integration_type.value)
+    return Integration.objects.get(group=project, type=integration_type)

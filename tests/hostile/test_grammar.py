@@ -64,10 +64,10 @@ def odd_bodies(route: Route, known: Known, rng: random.Random) -> Iterator[Attem
 
 Kind = Callable[[Route, Known, random.Random], Iterator[Attempt]]
 KINDS: Mapping[Kind, int] = {
-    odd_paths: share(600, len(ROUTES)),
-    odd_queries: share(400, len(ROUTES)),
-    with_odd_headers: share(400, len(ROUTES)),
-    odd_bodies: share(800, len(WITH_BODY)),
+    odd_paths: share(150, len(ROUTES)),
+    odd_queries: share(100, len(ROUTES)),
+    with_odd_headers: share(100, len(ROUTES)),
+    odd_bodies: share(200, len(WITH_BODY)),
 }
 """Kind of request → how many of it each route gets."""
 

@@ -24,7 +24,7 @@ from tests.hostile.scene import Scene
 from tests.hostile.writes import Write, writes
 
 RecordProperty = Callable[[str, object], None]
-SAMPLE = 6
+SAMPLE = 4
 """So many pairs of the same resource are tried in an ordinary run; in `make faults` all pairs of writes."""
 
 MOST_TOLD = 30

@@ -13,7 +13,7 @@ from tests.processes.platform import Platform
 __all__ = ["running"]
 
 RecordProperty = Callable[[str, object], None]
-ROUNDS, DIALOGUES = 8, 40
+ROUNDS, DIALOGUES = 8, 10
 UNSUPPORTED = {501, 505}
 """The server's own answers to codings and versions it does not know."""
 

@@ -5,12 +5,13 @@ import pytest
 from events.models import Event
 from opsapi.console import first_rows
 from opsapi.console.first_rows import ends_of
+from tests.each import each
 from tests.integration.events.rows import all_events, fill
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(
+@each(
     ("there", "shown", "more"),
     [
         (0, [], 0),

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,14 @@ STOP_SECONDS = 120.0
 class Agent:
     """The program with its settings; its log is in memory of no test, but in a file."""
 
-    def __init__(self, directory: Path, **settings: str) -> None:
-        """`settings` are the names without OPSAPI_AGENT_; the spool is below `directory`."""
+    def __init__(
+        self, directory: Path, program: Sequence[str] = ("-m", "automation.agent"), **settings: str
+    ) -> None:
+        """`settings` are the names without OPSAPI_AGENT_; the spool is below `directory`.
+
+        `program` are the arguments by which Python runs it.
+        """
+        self._program = program
         self.spool = directory / "spool"
         self._log = directory / "agent.txt"
         known = {name: value for name, value in os.environ.items() if not name.startswith("OPSAPI_")}
@@ -59,9 +65,8 @@ class Agent:
             timeout=STOP_SECONDS,
         )
 
-    @staticmethod
-    def _command(*arguments: str) -> list[str]:
-        return [sys.executable, "-m", "automation.agent", *arguments]
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, *self._program, *arguments]
 
 
 @contextmanager

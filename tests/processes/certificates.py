@@ -10,28 +10,70 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
+class Authority:
+    """Signs certificates, whose files are in a directory of its own."""
+
+    def __init__(self, directory: Path, name: str = "An authority") -> None:
+        """Make its own certificate."""
+        directory.mkdir()
+        self.file = directory / "authority.pem"
+        self._directory = directory
+        self._name = _name(name)
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        made = _builder(self._name, self._name, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        )
+        self.file.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
+
+    def issue(self, subject: str, *names: str) -> Path:
+        """A certificate of this common name for these host names, with its key: one PEM file."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(_name(subject), self._name, key)
+        if names:
+            alternatives = x509.SubjectAlternativeName(list(map(x509.DNSName, names)))
+            builder = builder.add_extension(alternatives, critical=False)
+        path = self._directory / f"{subject}.pem"
+        path.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())) + _key_pem(key))
+        return path
+
+
 def make_certificate(directory: Path, *names: str) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 and these names that vouches for itself, and its key: two PEM files."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.datetime.now(datetime.UTC)
+    name = _name("127.0.0.1")
     subjects = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, names)]
-    certificate = (
+    builder = _builder(name, name, key).add_extension(x509.SubjectAlternativeName(subjects), critical=False)
+    paths = directory / "cert.pem", directory / "key.pem"
+    paths[0].write_bytes(_pem(builder.sign(key, hashes.SHA256())))
+    paths[1].write_bytes(_key_pem(key))
+    return paths
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+) -> x509.CertificateBuilder:
+    """Of a certificate that holds for a day."""
+    now = datetime.datetime.now(datetime.UTC)
+    return (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(subject)
+        .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(subjects), critical=False)
-        .sign(key, hashes.SHA256())
     )
-    paths = directory / "cert.pem", directory / "key.pem"
-    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    paths[1].write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return paths

@@ -25,9 +25,9 @@ def prepared() -> Iterator[Platform]:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running() -> Iterator[Platform]:
-    """A started one, for tests of a module that leave it as it is."""
+    """A started one, for all tests that leave it as it is."""
     with prepared_installation() as made:
         made.start()
         yield made

@@ -1,6 +1,5 @@
 """The real platform as processes, for end-to-end tests: started, asked, killed and started again."""
 
-import fcntl
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ import requests
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from tests.eventually import eventually, is_running
+from tests.once import made_once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 READY = "Ops API is ready"
@@ -138,6 +138,11 @@ class Platform:
         assert found is not None, f"no {role} is running"
         return found
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.process is not None and not self._has_ended()
+
     def find_child(self, role: str) -> int | None:
         """The same; None while there is none."""
         name, _, below = role.partition(" ")
@@ -169,36 +174,36 @@ def prepared_installation(**environment: str) -> Iterator[Platform]:
 
     The first process of a test run prepares a data directory and all copy it: a start takes half the time.
     """
-    template = Path(os.environ["OPSAPI_TEST_DATA_DIR"]) / "prepared_installation"
-    with template.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not template.exists():
-            with installation() as first:
-                _prepare(first)
-                _copy(first.data_dir, template)
     with installation(**environment) as platform:
-        _copy(template, platform.data_dir)
+        copy_prepared(platform.data_dir)
         yield platform
 
 
-def _prepare(platform: Platform) -> None:
+def copy_prepared(data_dir: Path) -> None:
+    """Fill a data directory with a migrated database."""
+    template = made_once("prepared_installation", _prepare)
+    data_dir.mkdir(mode=0o711, exist_ok=True)
+    _copy(template, data_dir)
+
+
+def _prepare(template: Path) -> None:
     """Its database is made and migrated; no web process or worker has ever run."""
-    platform.data_dir.mkdir(mode=0o711)
-    server = Server(Layout(platform.data_dir))
-    server.start()
-    try:
-        server.wait_ready()
-        done = platform.manage("prepare")
-        assert done.returncode == 0, done.stderr
-    finally:
-        server.stop()
+    with installation() as platform:
+        platform.data_dir.mkdir(mode=0o711)
+        server = Server(Layout(platform.data_dir))
+        server.start()
+        try:
+            server.wait_ready()
+            done = platform.manage("prepare")
+            assert done.returncode == 0, done.stderr
+        finally:
+            server.stop()
+        _copy(platform.data_dir, template)
 
 
 def _copy(source: Path, target: Path) -> None:
-    """With owners and modes, which the database looks at; whole or not at all."""
-    part = target.with_suffix(".part")
-    subprocess.run(["cp", "--archive", str(source), str(part)], check=True)
-    part.rename(target)
+    """What is in a directory, with owners and modes, which the database looks at."""
+    subprocess.run(["cp", "--archive", f"{source}/.", str(target)], check=True)
 
 
 def free_port() -> int:

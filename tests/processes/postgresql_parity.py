@@ -12,7 +12,7 @@ from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
-from tests.processes.postgresql import BINARIES, Server, servers
+from tests.processes.postgresql import VERSIONS, Server, servers
 
 PAGE = Path(ROOT) / "docs" / "reference" / "agent-metrics-postgresql.md"
 
@@ -34,15 +34,13 @@ The servers have the defaults of their version, and the primary has a replicatio
 - `PG_DEAD_ROWS` is counted on primaries.
 - Processor, memory and disk of the machine are not in PostgreSQL's statistics, and not reported.
 
-The agent uses the same statements for versions 14, 16 and 17, which are not part of the tests.
-
 """
 
 
 def main() -> None:
     """Write the page."""
     columns: dict[str, Mapping[str, str]] = {}
-    for version in sorted(BINARIES):
+    for version in VERSIONS:
         with servers(version) as (primary, standby):
             columns.update(columns_of(primary, standby))
     PAGE.write_text(page(columns))

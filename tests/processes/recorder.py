@@ -1,8 +1,10 @@
 """`python -m tests.processes.recorder`: asks real servers, and keeps what they answer for the unit tests.
 
-Of the answers only that is kept which the table of metrics names.
+Of the answers only that is kept which the table of metrics names; for the benchmark of the agent, the whole
+answers of a member.
 """
 
+import gzip
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +13,8 @@ from typing import Any
 from bson import json_util
 
 from automation.agent.mongodb.metrics import SERVER
-from tests.processes.mongod import Client, replica_set, standalone
+from tests.benchmarks.members import RECORDED as MEMBER
+from tests.processes.mongod import OLDER_VERSIONS, PRIMARY, Client, replica_set, standalone
 from tests.unit.automation.agent.recorded import DIRECTORY
 
 _DERIVED = (
@@ -24,6 +27,9 @@ _PATHS = {path for row in SERVER for path in (*row.sources, row.by) if path} | s
 
 def main() -> None:
     """Records all kinds of server there are here; a router is not in the wheel."""
+    for version in OLDER_VERSIONS:
+        with replica_set([PRIMARY], version) as members, members.admin() as client:
+            record("primary", client)
     with standalone() as server, server.client() as client:
         record("standalone", client)
     with replica_set() as members:
@@ -31,12 +37,23 @@ def main() -> None:
             record("primary", client)
         with members.hidden.client(username="root", password="root-password") as client:
             record("hidden", client)
+            record_whole(client)
         with members.arbiter.client() as client:
             keep(
                 "arbiter",
                 client.admin.command("buildInfo")["version"],
                 {"hello": client.admin.command("hello")},
             )
+
+
+def record_whole(client: Client) -> None:
+    """What a member answers to the commands of a poll."""
+    commands = ("hello", "getDiagnosticData", "getCmdLineOpts", "buildInfo", "listDatabases", "dbStats")
+    answers = {name: dict(client.admin.command(name)) for name in commands}
+    for answer in answers.values():
+        _forget_times(answer)
+    text = json_util.dumps(answers, sort_keys=True)
+    MEMBER.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def record(kind: str, client: Client) -> None:
@@ -47,7 +64,12 @@ def record(kind: str, client: Client) -> None:
     for _ in range(2):
         client.shop.orders.count_documents({})
         time.sleep(2.5)  # the server takes its numbers each second
-        polls.append(_kept(client.admin.command("getDiagnosticData")["data"]))
+        if hello.get("isWritablePrimary"):
+            client.shop.orders.insert_one({"total": 2})  # the oplog has a beginning and an end
+        data = client.admin.command("getDiagnosticData")["data"]
+        if hello.get("setName"):  # the agent asks for it before 6.0
+            data["serverStatus"].setdefault("oplog", client.admin.command("serverStatus", oplog=1)["oplog"])
+        polls.append(_kept(data))
     version = polls[0]["serverStatus"]["version"]
     keep(kind, version, {"hello": hello, "dbPath": path, "polls": polls})
 
@@ -55,11 +77,15 @@ def record(kind: str, client: Client) -> None:
 def keep(kind: str, version: str, document: Mapping[str, Any]) -> None:
     """Write it."""
     document = {"dbPath": "", "polls": [{}, {}], **document}
-    for name in ("$clusterTime", "operationTime", "lastWrite", "topologyVersion"):
-        document["hello"].pop(name, None)
+    _forget_times(document["hello"])
     DIRECTORY.mkdir(exist_ok=True)
     path: Path = DIRECTORY / f"{version}-{kind}.json"
     path.write_text(json_util.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def _forget_times(answer: dict[str, Any]) -> None:
+    for name in ("$clusterTime", "operationTime", "lastWrite", "topologyVersion"):
+        answer.pop(name, None)
 
 
 def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,8 +100,8 @@ def _kept(data: Mapping[str, Any]) -> dict[str, Any]:
             for name in names[:-1]:
                 part = part.setdefault(name, {})
             part[names[-1]] = place
-    root = data["systemMetrics"]["mounts"]["/"]
-    found["systemMetrics"]["mounts"] = {"/": root}
+    if mounts := data["systemMetrics"].get("mounts"):  # not before 6.0
+        found["systemMetrics"]["mounts"] = {"/": mounts["/"]}
     return found
 
 

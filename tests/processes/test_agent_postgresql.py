@@ -336,6 +336,13 @@ def test_check_tries_each_server_as_a_round_asks_it(pair: Pair) -> None:
     assert PASSWORD not in str(steps)
 
 
+def test_check_does_not_quote_a_wrong_password(pair: Pair) -> None:
+    primary, _ = pair
+    (step,) = [one for one in postgresql_steps([primary.uri(password="wrong-word")]) if one.fault]
+    assert step.tried.endswith(": log-in")
+    assert "wrong-word" not in str(step)
+
+
 @pytest.mark.django_db
 def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
     watch: Watch, agent: ApiClient, project: Project

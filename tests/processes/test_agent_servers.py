@@ -1,27 +1,34 @@
 """The agent at real MongoDB servers, without a platform: what it measures with which rights."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from automation.agent.addresses import Address
+from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
-from automation.agent.mongodb.host import Answer, Host
+from automation.agent.mongodb.host import Host
 from automation.agent.mongodb.metrics import SERVER
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.agent import Agent
-from tests.processes.mongod import MONITOR, PASSWORD, Mongod, ReplicaSet, replica_set, standalone
+from tests.processes.mongod import MONITOR, PASSWORD, VERSION, ReplicaSet, replica_set, standalone
 from tests.processes.platform import free_port
-from tests.unit.automation.agent.recorded import recording
+from tests.processes.watched import assert_as_recorded, host_of, measured
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
-KEYS = {"GROUP_ID": "0123456789abcdef01234567", "PUBLIC_KEY": "ABCDEFGH", "PRIVATE_KEY": "not-a-secret"}
-_SLOW = {"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL"}
+PRIVATE_KEY = "private-key-of-the-agent"
+KEYS = {"GROUP_ID": "0123456789abcdef01234567", "PUBLIC_KEY": "ABCDEFGH", "PRIVATE_KEY": PRIVATE_KEY}
+WRONG = "1/password$of-nobody"
+SECRETS = [
+    PRIVATE_KEY,
+    *(form for one in (PASSWORD, WRONG) for form in (one, quote(one, safe=""))),
+    WRONG[2:],
+]
 
 
 @pytest.fixture(scope="module")
@@ -36,42 +43,15 @@ def members() -> Iterator[ReplicaSet]:
         yield made
 
 
-def host_of(server: Mongod, user: str = MONITOR, password: str = PASSWORD, **more: Any) -> Host:
-    """A host that is asked as this user."""
-    access = read(f"mongodb://{server.address}/")
-    options: Mapping[str, Any] = {"username": user, "password": password}
-    access = type(access)(access.seeds, options)
-    return Host(Address("127.0.0.1", server.port), access, str, **more)
-
-
-def measured(host: Host) -> Answer:
-    """Its answer once there is a pair of polls: the server takes its numbers each second."""
-
-    def has_rates() -> Answer | None:
-        answer = host.poll()
-        return answer if host.missing.get("NETWORK_NUM_REQUESTS") is Why.REPORTED else None
-
-    answer = eventually(has_rates, message="rates")
-    assert answer is not None
-    return answer
-
-
-def assert_absent(host: Host, kind: str) -> None:
-    """It has what its recording has, once the server took all of its numbers for the first time."""
-    _, recorded = recording(kind).values()
-    absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - _SLOW
-
-    def as_recorded() -> bool:
-        measured(host)
-        return {metric for metric, why in host.missing.items() if why is Why.ABSENT} == absent
-
-    eventually(as_recorded, message=f"{kind} as it was recorded")
+def assert_no_secret(*texts: str) -> None:
+    """Nothing in them is secret."""
+    assert [secret for secret in SECRETS for text in texts if secret in text] == []
 
 
 @pytest.mark.parametrize("kind", ["primary", "hidden"])
 def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> None:
     host = host_of(members.primary() if kind == "primary" else members.hidden)
-    assert_absent(host, kind)
+    assert_as_recorded(host, kind)
     assert Why.REFUSED not in host.missing.values()
     host.close()
 
@@ -79,7 +59,7 @@ def test_a_member_has_what_its_recording_has(members: ReplicaSet, kind: str) -> 
 def test_a_server_without_a_set_has_what_its_recording_has() -> None:
     with standalone() as server:
         host = Host(Address("127.0.0.1", server.port), read(f"mongodb://{server.address}"), str)
-        assert_absent(host, "standalone")
+        assert_as_recorded(host, "standalone")
 
         server.signal(signal.SIGKILL)
         assert host.poll().hello is None
@@ -127,7 +107,7 @@ def test_a_user_without_roles_is_told_which_metrics_are_refused(members: Replica
 def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: ReplicaSet) -> None:
     host = host_of(members.hidden, "little", "little")
     answer = measured(host)
-    assert answer.version == "6.0.5"
+    assert answer.version == VERSION
     assert host.missing["CONNECTIONS"] is Why.REPORTED
     assert host.missing["OPLOG_MASTER_TIME"] is Why.REPORTED
     assert host.missing["OPLOG_SLAVE_LAG_MASTER_TIME"] is Why.REFUSED
@@ -136,13 +116,45 @@ def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: Re
     host.close()
 
 
-def test_once_spools_what_it_cannot_send_and_says_so(tmp_path: Path, members: ReplicaSet) -> None:
+def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(members: ReplicaSet) -> None:
+    steps = list(mongodb_steps([members.seed]))
+    assert [str(step) for step in steps if step.fault] == []
+    assert any("replSetGetStatus" in step.tried for step in steps)
+    assert any("arbiter" in step.tried for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("password", "told"),
+    [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured in full: Authentication failed")],
+)
+def test_while_the_platform_is_away_reports_wait_and_no_secret_is_told(
+    tmp_path: Path, members: ReplicaSet, password: str, told: str
+) -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    agent = Agent(tmp_path, URL=url, MONGODB=members.seed, **KEYS)
+    uri = f"mongodb://{MONITOR}:{quote(password, safe='')}@{members.hidden.address}/"
+    agent = Agent(tmp_path, URL=url, MONGODB=uri, **KEYS)
     agent.start()
-    eventually(lambda: agent.spool.exists() and list(agent.spool.glob("*.json")))
+    spooled = eventually(lambda: list(agent.spool.glob("*.json")))
+    assert agent.process is not None
+    command = Path(f"/proc/{agent.process.pid}/cmdline").read_text()
+    eventually(lambda: told in agent.log and "the platform does not answer" in agent.log, message=told)
+    assert_no_secret(agent.log, command, *(path.read_text() for path in spooled))
     assert agent.stop(signal.SIGINT) == 0
-    (line, *_) = agent.rounds()
-    assert "hosts=4 reachable=4" in line
-    assert "does not answer" in agent.log
-    assert PASSWORD not in agent.log
+
+
+@pytest.mark.parametrize(
+    ("password", "told"),
+    [
+        (quote(WRONG, safe=""), "Authentication failed"),
+        # Not encoded it is read as a port and a database, which the driver quotes in its error.
+        (WRONG, "connection string 1: is not a connection string"),
+    ],
+)
+def test_check_tells_what_is_wrong_and_no_secret(
+    tmp_path: Path, members: ReplicaSet, password: str, told: str
+) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    uri = f"mongodb://{MONITOR}:{password}@{members.hidden.address}/"
+    done = Agent(tmp_path, URL=url, MONGODB=uri, **KEYS).run("--check")
+    assert (done.returncode, told in done.stdout) == (1, True)
+    assert_no_secret(done.stdout, done.stderr)

@@ -14,7 +14,7 @@ import pytest
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import connect
-from tests.processes.platform import Platform
+from tests.processes.platform import Platform, copy_prepared
 
 pytestmark = pytest.mark.processes
 
@@ -55,6 +55,7 @@ def disk(platform: Platform) -> Iterator[Disk]:
     platform.data_dir.mkdir(mode=0o711)
     made = Disk(platform.data_dir)
     made.mount()
+    copy_prepared(platform.data_dir)
     yield made
     platform.end()
     subprocess.run(["umount", "--lazy", str(made.path)], check=True)

@@ -1,6 +1,5 @@
 """The how-to guides, block by block, as an operator would type them."""
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -14,11 +13,12 @@ from opsapi.api.links import PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.documents import ROOT, shell_blocks
 from tests.integration.embedded.sql import tell
+from tests.once import run_directory
 from tests.processes.conftest import Caller, make_first_user
 from tests.processes.platform import Platform, assert_one_line, installation
 from tests.processes.terminal import Terminal
 
-SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+SERVER = Layout(run_directory())
 HOW_TO = ROOT / "docs" / "how-to"
 CONFIG = {
     "eventTypeName": "HOST_DOWN",
@@ -28,6 +28,12 @@ CONFIG = {
 }
 
 pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def platform(prepared: Platform) -> Platform:
+    """The one the guides are followed on."""
+    return prepared
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 
 import psycopg
@@ -16,11 +15,12 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import tell
+from tests.once import run_directory
 from tests.processes.platform import READY, ROOT, Platform, descendants
 
 pytestmark = pytest.mark.processes
 
-SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+SERVER = Layout(run_directory())
 ROUNDS = 8
 """Each is a seed."""
 KILLS = 4

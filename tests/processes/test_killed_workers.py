@@ -247,7 +247,7 @@ def test_a_worker_killed_at_a_step_loses_nothing_and_repeats_under_the_same_id(
     assert story.log().count("HOST_DOWN of alert") == 1
 
     story.report(reachable=True)
-    _eventually_told(site, story, "alert.close", "RESOLVED")
+    _eventually_told(site, story, "alert.close", "CLOSED")
     assert len(story.webhooks("alert.close")) == 1
     assert [one["status"] for one in story.alerts()] == ["CLOSED"]
     assert _log_of(story, alert["id"]) == {"alert.open": ["DELIVERED"] * 2, "alert.close": ["DELIVERED"] * 2}

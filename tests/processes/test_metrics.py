@@ -18,14 +18,14 @@ pytestmark = pytest.mark.processes
 REQUESTS = 30
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def mail_server() -> Iterator[MailReceiver]:
     """Where mail goes."""
     with MailReceiver().running() as receiver:
         yield receiver
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def platform(mail_server: MailReceiver) -> Iterator[Platform]:
     """A platform with two web processes."""
     environment = {

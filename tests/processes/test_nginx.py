@@ -17,15 +17,16 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
+from tests.database import copy_migrated
 from tests.deployment import NGINX
 from tests.documents import ROOT, blocks
 from tests.eventually import eventually
-from tests.integration.embedded.sql import tell
+from tests.once import run_directory
 from tests.processes import deployed
 from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
 
-SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+SERVER = Layout(run_directory())
 GUIDE = ROOT / "docs" / "how-to" / "deploy.md"
 WEB_NAME = "web.internal.example.com"
 """In the certificate of web machines, as the guide has it."""
@@ -52,7 +53,7 @@ class FromClient(HTTPAdapter):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def site(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[Deployed]:
     """Migrated, with a web unit and a worker unit, behind nginx."""
     made = Deployed(tmp_path_factory.mktemp("site"), _new_database())
     assert made.start_unit("opsapi-migrate.service").wait() == 0, _log(made, "opsapi-migrate.service")
@@ -248,7 +249,7 @@ def _is_ready(site: Deployed) -> bool:
 
 def _new_database() -> str:
     name = f"behind_nginx_{os.getpid()}"
-    tell(SERVER, f"CREATE DATABASE {name}")
+    copy_migrated(name)
     return f"postgresql://opsapi@/{SERVER.socket_dir}/{name}"
 
 

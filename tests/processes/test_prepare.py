@@ -1,30 +1,30 @@
 """`manage.py prepare`: on many machines at once, with a database outside."""
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from opsapi.embedded.layout import Layout
+from tests.database import copy_migrated
 from tests.integration.embedded.sql import ask, tell
+from tests.once import run_directory
 from tests.processes.platform import ROOT, Platform
 
-SERVER = Layout(Path(os.environ["OPSAPI_TEST_DATA_DIR"]))
+SERVER = Layout(run_directory())
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def outside(platform: Platform) -> Platform:
-    """An installation on an empty database of the test run's own server."""
-    tell(SERVER, f"CREATE DATABASE {_name(platform)}")
+def outside(platform: Platform, django_db_setup: None) -> Platform:
+    """An installation on a database of the test run's own server, which a test makes."""
     platform.environment["DATABASE_URL"] = f"postgresql://opsapi@/{SERVER.socket_dir}/{_name(platform)}"
     return platform
 
 
 def test_many_machines_may_migrate_at_once(outside: Platform) -> None:
+    tell(SERVER, f"CREATE DATABASE {_name(outside)}")
     command = [sys.executable, str(ROOT / "manage.py"), "prepare"]
     machines = [
         subprocess.Popen(command, env=outside.environment, stderr=subprocess.PIPE, text=True)
@@ -37,6 +37,7 @@ def test_many_machines_may_migrate_at_once(outside: Platform) -> None:
 
 
 def test_an_outside_database_is_served_without_an_embedded_one(outside: Platform) -> None:
+    copy_migrated(_name(outside))
     outside.start()
     assert outside.get("/health/live").status_code == 200
     assert outside.find_child("postgres") is None
@@ -45,6 +46,7 @@ def test_an_outside_database_is_served_without_an_embedded_one(outside: Platform
 
 
 def test_the_lock_ends_with_its_transaction(outside: Platform) -> None:
+    copy_migrated(_name(outside))
     assert outside.manage("prepare").returncode == 0
     held = "SELECT count(*) FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory'"
     assert ask(SERVER, f"{held} AND datname = '{_name(outside)}'") == 0

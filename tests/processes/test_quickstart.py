@@ -1,14 +1,18 @@
-"""docs/quickstart.md, block by block in one shell, as a reader would type it."""
+"""README.md and docs/quickstart.md, block by block in one shell, as a reader would type them."""
 
+import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.documents import blocks
 from tests.processes.newcomer import (
     QUICKSTART,
     README,
+    here,
+    log_in,
     second_terminal,
     server_environment,
     type_document,
@@ -22,10 +26,13 @@ pytestmark = [
 ]
 
 
-def test_it_goes_on_from_the_readme_and_can_be_run_again(platform: Platform, tmp_path: Path) -> None:
+def test_they_answer_what_they_say_and_the_quickstart_can_be_run_again(
+    platform: Platform, tmp_path: Path
+) -> None:
+    assert server_environment(README) == {}
     platform.start()
     with second_terminal(platform, tmp_path) as terminal:
-        type_document(README, terminal, platform)
+        password = _assert_begun(type_document(README, terminal, platform), platform)
         platform.stop()
         platform.environment |= server_environment(QUICKSTART)
         platform.start()
@@ -35,6 +42,27 @@ def test_it_goes_on_from_the_readme_and_can_be_run_again(platform: Platform, tmp
         _assert_shown(type_document(QUICKSTART, terminal, platform), terminal.text[before:])
     demo = platform.manage("demo")
     assert demo.returncode == 0, demo.stderr
+    again = platform.manage("demo")
+    assert (again.returncode, "nothing changed" in again.stdout) == (0, True), again.stderr
+    assert log_in(platform, "ada", password) == 302
+
+
+def _assert_begun(printed: list[str], platform: Platform) -> str:
+    """The README's commands answer what it prints, links aside; the password of the first user."""
+    first_user, project, root = printed
+    (password,) = re.findall(r"(?m)^password +(\S+)$", first_user)
+    assert '"name":"first-project"' in project
+    assert log_in(platform, "ada", password) == 302
+    answer = json.loads(root[root.index("{\n") :])
+    (shown,) = (
+        json.loads(here(block.text, platform)) for block in blocks(README) if block.language == "json"
+    )
+    links, build = shown.pop("links"), shown.pop("build")
+    assert isinstance(answer["links"], list)
+    assert all(link in answer["links"] for link in links)
+    assert re.fullmatch(r"[0-9a-f]{4}…", build)
+    assert {name: answer[name] for name in shown} == shown
+    return str(password)
 
 
 def _assert_shown(printed: list[str], everything: str) -> None:

@@ -1,16 +1,12 @@
-"""From a report to everybody told, with real processes: undisturbed, killed half-way, and raced."""
+"""From a report to everybody told, with real processes: undisturbed, and killed half-way."""
 
 import hashlib
 import hmac
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -19,8 +15,9 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually, is_running
+from tests.hostile.budget import LONG
 from tests.processes.conftest import make_first_user
-from tests.processes.platform import ROOT, STOP_SECONDS, Platform, descendants, prepared_installation
+from tests.processes.platform import Platform, descendants, prepared_installation
 from tests.processes.story import HOST, SECRET, Site, Story
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
@@ -63,10 +60,10 @@ def test_a_host_that_goes_down_and_comes_up_is_told_signed_and_logged(story: Sto
     _assert_told_once(story, "alert.open", "OPEN", alert)
 
     story.report(reachable=True)
-    eventually(lambda: story.is_told("alert.close", "RESOLVED"))
+    eventually(lambda: story.is_told("alert.close", "CLOSED"))
     (closed,) = story.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
-    _assert_told_once(story, "alert.close", "RESOLVED", closed)
+    _assert_told_once(story, "alert.close", "CLOSED", closed)
     assert len(story.receiver.requests) == 2
 
 
@@ -120,9 +117,10 @@ def _everything(platform: Platform) -> list[int]:
 
 
 VICTIMS = [_web_and_worker, _everything_but_the_supervisor, _everything]
+"""All of them in `make faults`, otherwise those that the other test leaves out."""
 
 
-@pytest.mark.parametrize("victims", VICTIMS)
+@pytest.mark.parametrize("victims", VICTIMS if LONG else VICTIMS[:1])
 def test_a_kill_while_a_webhook_is_sent_repeats_it_under_the_same_delivery_id(
     site: Site, story: Story, victims: Callable[[Platform], list[int]]
 ) -> None:
@@ -134,7 +132,7 @@ def test_a_kill_while_a_webhook_is_sent_repeats_it_under_the_same_delivery_id(
     assert len(story.webhooks("alert.open")) >= 2
 
 
-@pytest.mark.parametrize("victims", VICTIMS)
+@pytest.mark.parametrize("victims", VICTIMS if LONG else VICTIMS[1:])
 def test_a_kill_right_after_a_report_was_accepted_loses_nothing(
     site: Site, story: Story, victims: Callable[[Platform], list[int]]
 ) -> None:
@@ -185,7 +183,7 @@ def _assert_it_ends_as_if_nothing_had_happened(site: Site, story: Story) -> None
     (alert,) = story.alerts()
     assert alert["status"] == "OPEN"
     story.report(reachable=True)
-    _eventually_told(site, story, "alert.close", "RESOLVED")
+    _eventually_told(site, story, "alert.close", "CLOSED")
     (closed,) = story.alerts()
     assert (closed["id"], closed["status"]) == (alert["id"], "CLOSED")
     assert [name for name in story.log() if name in FLEET] == FLEET
@@ -203,46 +201,3 @@ def _eventually_told(site: Site, story: Story, kind: str, label: str) -> None:
     assert len({one.message["Message-ID"] for one in story.mails(label)}) == 1
     for webhook in story.webhooks(kind):
         _assert_signed(webhook)
-
-
-# --- races ----------------------------------------------------------------------------------------
-
-
-def test_ten_racing_reporters_and_three_workers_make_one_alert_told_once(site: Site, story: Story) -> None:
-    with _extra_workers(site, 2), ThreadPoolExecutor(10) as reporters:
-        together = threading.Barrier(10)
-
-        def report(_: int) -> None:
-            together.wait(60)
-            for _ in range(3):
-                story.report(reachable=False)
-
-        list(reporters.map(report, range(10)))
-        eventually(lambda: story.is_told("alert.open", "OPEN") and site.is_idle())
-        (alert,) = story.alerts()
-        _assert_told_once(story, "alert.open", "OPEN", alert)
-        assert [name for name in story.log() if name.startswith("HOST_")] == [
-            "HOST_DOWN",
-            "HOST_DOWN of alert",
-        ]
-
-
-@contextmanager
-def _extra_workers(site: Site, number: int) -> Iterator[None]:
-    """More workers beside the supervisor's own, at work when the block begins."""
-    command = [sys.executable, str(ROOT / "manage.py"), "run_worker"]
-    workers = [subprocess.Popen(command, env=site.platform.environment) for _ in range(number)]
-    try:
-        for worker in workers:
-            name = f"{socket.gethostname()}:{worker.pid}"
-            eventually(partial(_is_at_work, site, name), message=name)
-        yield
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            assert worker.wait(STOP_SECONDS) == 0
-
-
-def _is_at_work(site: Site, worker: str) -> bool:
-    return worker in site.workers()

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import psycopg
@@ -13,7 +14,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.first_steps import BOOTSTRAP
 from tests.eventually import eventually, is_running
 from tests.integration.embedded.sql import ask
-from tests.processes.platform import ROOT, Platform, assert_one_line, descendants
+from tests.processes.platform import ROOT, Platform, assert_one_line, descendants, prepared_installation
 
 pytestmark = pytest.mark.processes
 
@@ -31,17 +32,30 @@ def test_its_log_is_lines_with_a_time(running: Platform) -> None:
     assert [line for line in lines if not line.startswith("20")] == []
 
 
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Platform]:
+    """An installation that each test may end in its own way."""
+    with prepared_installation() as made:
+        yield made
+
+
+@pytest.fixture
+def serving(installed: Platform) -> Platform:
+    """The same, started."""
+    if not installed.is_up:
+        installed.start()
+    return installed
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_everything_in_order_when_told_to_stop(prepared: Platform, signum: signal.Signals) -> None:
-    prepared.start()
+def test_it_ends_everything_in_order_when_told_to_stop(serving: Platform, signum: signal.Signals) -> None:
     with ExitStack() as connections:
         idle = [
-            connections.enter_context(socket.create_connection(("127.0.0.1", prepared.port)))
-            for _ in range(3)
+            connections.enter_context(socket.create_connection(("127.0.0.1", serving.port))) for _ in range(3)
         ]
         idle[0].sendall(b"GET /health/live HTTP/1.1\r\nHost: lo")
-        assert prepared.stop(signum) == 0
-    log = prepared.log
+        assert serving.stop(signum) == 0
+    log = serving.log
     assert (
         log.index("stopping") < log.index("Shutting down: Master") < log.index("database system is shut down")
     )
@@ -54,31 +68,29 @@ def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:
     assert platform.stop() == 0
 
 
-def test_it_replaces_every_child_that_is_killed(prepared: Platform) -> None:
-    prepared.start()
+def test_it_replaces_every_child_that_is_killed(serving: Platform) -> None:
     for role in ("postgres", "gunicorn", "gunicorn worker", "run_worker"):
-        killed = prepared.child(role)
+        killed = serving.child(role)
         os.kill(killed, signal.SIGKILL)
         eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # mypy infers no default
-        eventually(lambda role=role: prepared.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
-        eventually(prepared.answers)
-        eventually(lambda: _has_database(prepared))
-    assert prepared.stop() == 0
+        eventually(lambda role=role: serving.find_child(role), message=f"a new {role}")  # type: ignore[misc]  # as above
+        eventually(serving.answers)
+        eventually(lambda: _has_database(serving))
 
 
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
-def test_it_starts_at_once_after_it_was_killed(prepared: Platform, signum: signal.Signals) -> None:
-    prepared.start()
-    assert prepared.manage("bootstrap", "ada").returncode == 0
-    before = descendants(prepared.pid)
-    os.kill(prepared.pid, signum)  # and no waiting
-    old = prepared.process
-    prepared.start()
-    assert old is not None
-    old.wait()
-    assert not any(map(is_running, before))
-    assert prepared.answers()
-    assert "bootstrap" not in prepared.output
+def test_it_starts_at_once_after_it_was_killed(serving: Platform) -> None:
+    assert serving.manage("bootstrap", "ada").returncode == 0
+    for signum in (signal.SIGKILL, signal.SIGTERM):
+        before = descendants(serving.pid)
+        os.kill(serving.pid, signum)  # and no waiting
+        old = serving.process
+        serving.start()
+        assert old is not None
+        old.wait()
+        assert not any(map(is_running, before))
+        assert serving.answers()
+        assert "bootstrap" not in serving.output
+    assert serving.stop() == 0
 
 
 def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: Platform) -> None:

@@ -15,17 +15,17 @@ PATIENCE = 30.0
 """Seconds. Held up by twenty silent handshakes, ten seconds each on four threads, it takes longer."""
 
 
-def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(platform: Platform) -> None:
-    certificate, key = make_certificate(platform.directory)
-    platform.environment |= {"OPSAPI_TLS_CERT": str(certificate), "OPSAPI_TLS_KEY": str(key)}
-    platform.start()
-    assert f"https://127.0.0.1:{platform.port}/" in platform.output
+def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(prepared: Platform) -> None:
+    certificate, key = make_certificate(prepared.directory)
+    prepared.environment |= {"OPSAPI_TLS_CERT": str(certificate), "OPSAPI_TLS_KEY": str(key)}
+    prepared.start()
+    assert f"https://127.0.0.1:{prepared.port}/" in prepared.output
 
-    url = f"https://127.0.0.1:{platform.port}/health/live"
+    url = f"https://127.0.0.1:{prepared.port}/health/live"
     with ExitStack() as silent, requests.Session() as session:
         for number in range(20):
-            connection = silent.enter_context(socket.create_connection(("127.0.0.1", platform.port)))
+            connection = silent.enter_context(socket.create_connection(("127.0.0.1", prepared.port)))
             connection.sendall(b"\x16\x03\x01" if number % 2 else b"")
         answers = [session.get(url, timeout=PATIENCE, verify=str(certificate)).status_code for _ in range(3)]
     assert answers == [200, 200, 200]
-    assert platform.stop() == 0
+    assert prepared.stop() == 0

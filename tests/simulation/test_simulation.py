@@ -16,7 +16,7 @@ from tests.simulation.runs import broken_seeds, broken_seeds_by_all_processors
 from tests.simulation.store import MemoryStore
 from tests.simulation.world import World
 
-FIRST, _, LAST = os.environ.get("OPSAPI_TEST_SEEDS", "0-100000" if LONG else "0-500").partition("-")
+FIRST, _, LAST = os.environ.get("OPSAPI_TEST_SEEDS", "0-100000" if LONG else "0-100").partition("-")
 SEEDS = range(int(FIRST), int(LAST))
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from alerting import delivery
-from tests.hostile.budget import budget
+from tests.hostile.budget import LONG
 from tests.simulation.invariants import Promise
 from tests.simulation.plans import draw
 from tests.simulation.postgres import PostgresStore
@@ -13,7 +13,7 @@ from tests.simulation.runs import simulate
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("seed", range(budget(10)))
+@pytest.mark.parametrize("seed", range(60 if LONG else 3))
 def test_the_promises_hold_with_the_real_tables(seed: int) -> None:
     assert simulate(draw(seed, small=True), PostgresStore()) == []
 

@@ -5,7 +5,6 @@ from django.db.models import Exists, OuterRef, QuerySet
 from alerting.config_form.kinds import event_kinds
 from alerting.models import AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.recipients import TYPE_LABELS
 from opsapi.console.filters import ChoiceFilter
 
 _KINDS = event_kinds(is_global=True)
@@ -41,7 +40,7 @@ class TellsFilter(ChoiceFilter):
 
     title = "kind of notification"
     parameter_name = "tells"
-    offered = tuple((name.value, TYPE_LABELS[name]) for name in NOTIFICATION_TYPES)
+    offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Those that have one of the kind."""

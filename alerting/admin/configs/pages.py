@@ -15,7 +15,7 @@ from alerting.admin.configs.filters import CategoryFilter, EventTypeFilter, Tell
 from alerting.forms.configs.testing import destinations_of
 from alerting.looks import alert_badge, alert_words
 from alerting.models import Alert, AlertConfig, NotificationSetting
-from alerting.rules.recipients import TYPE_LABELS
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.wording import condition_words, target_words
 from alerting.selectors.config_story import alerts_now, config_audits
 from alerting.selectors.config_views import config_view
@@ -126,7 +126,8 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="told by")
     def told(self, config: AlertConfig) -> str | None:
         """The kinds of its notifications."""
-        return ", ".join(dict.fromkeys(TYPE_LABELS[one.type_name] for one in config.settings.all())) or None
+        names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
+        return ", ".join(names) or None
 
     @admin.display(description="alerts when")
     def condition(self, config: AlertConfig) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from alerting.demo.tables.people import MIRA, SAMIR, TOMAS, YUKI
-from integrations.choices import IntegrationType
 
 FAILING_RECEIVER = "hooks.fernhill.example"
 STUMBLING_RECEIVER = "hooks.harbour.example"
@@ -17,7 +16,7 @@ class IntegrationSpec:
     """An integration of a project, as it is sent."""
 
     group: str
-    type: IntegrationType
+    type: str
     by: str
     values: Mapping[str, Any]
 
@@ -26,31 +25,29 @@ _KEY = "0123456789abcdef0123456789abcdef"
 INTEGRATIONS = (
     IntegrationSpec(
         "payments",
-        IntegrationType.WEBHOOK,
+        "WEBHOOK",
         MIRA,
         {"url": f"https://{STUMBLING_RECEIVER}/in/payments", "secret": "a secret of the demonstration"},
     ),
-    IntegrationSpec("payments", IntegrationType.PAGER_SERVICE, MIRA, {"serviceKey": _KEY}),
+    IntegrationSpec("payments", "PAGER_SERVICE", MIRA, {"serviceKey": _KEY}),
     IntegrationSpec(
         "payments",
-        IntegrationType.CHAT_SERVICE,
+        "CHAT_SERVICE",
         TOMAS,
         {"apiToken": "token-of-the-demonstration", "channelName": "payments-alerts", "teamName": "payments"},
     ),
     IntegrationSpec(
         "customer-accounts",
-        IntegrationType.TEAM_CHAT_SERVICE,
+        "TEAM_CHAT_SERVICE",
         TOMAS,
         {"webhookUrl": f"https://{REFUSING_RECEIVER}/workflows/accounts"},
     ),
-    IntegrationSpec(
-        "parcel-tracking", IntegrationType.OPS_ALERT_SERVICE, YUKI, {"apiKey": _KEY, "region": "EU"}
-    ),
+    IntegrationSpec("parcel-tracking", "OPS_ALERT_SERVICE", YUKI, {"apiKey": _KEY, "region": "EU"}),
     IntegrationSpec(
         "parcel-tracking",
-        IntegrationType.SCRAPER,
+        "SCRAPER",
         YUKI,
         {"username": "scraper", "password": "a passphrase of the demonstration"},
     ),
-    IntegrationSpec("catalogue", IntegrationType.METRICS_SERVICE, SAMIR, {"apiKey": _KEY}),
+    IntegrationSpec("catalogue", "METRICS_SERVICE", SAMIR, {"apiKey": _KEY}),
 )

@@ -19,7 +19,6 @@ from alerting.config_form.kinds import (
 from alerting.config_form.labels import label_of
 from alerting.config_form.rows import Typed
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.recipients import TYPE_LABELS
 from automation.metric_spec import MetricKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from opsapi.console.fields import CLEAR, SecretField
@@ -173,13 +172,15 @@ def _event_marks(kind: EventKind, *, is_global_only: bool) -> dict[str, str]:
 
 def _type_field(*, is_global: bool) -> forms.Field:
     marks = {
-        name.value: {
+        name: {
             "data-interval": str(KINDS[name].interval_min or "none"),
             **({"data-global": ""} if kind.global_only else {}),
         }
         for name, kind in NOTIFICATION_TYPES.items()
     }
-    choices = [(one.name, TYPE_LABELS[one.name]) for one in notification_kinds(is_global=is_global)]
+    choices = [
+        (one.name, NOTIFICATION_TYPES[one.name].label) for one in notification_kinds(is_global=is_global)
+    ]
     return _marked("typeName", [_NONE_CHOSEN, *choices], marks)
 
 

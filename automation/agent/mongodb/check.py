@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Generator, Iterable, Iterator
 
-import pymongo
 from pymongo.errors import OperationFailure, PyMongoError
 
 from automation.agent.addresses import Address
-from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, read, without_secrets
+from automation.agent.mongodb.commands import NOT_FOUND, REFUSALS, Command, Document, all_of, ask_hello
+from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, Session, read, without_secrets
 from automation.agent.mongodb.topology import members_of_set
 from automation.agent.settings import PREFIX
 from automation.agent.steps import Step, reach
@@ -18,10 +17,7 @@ from automation.agent.steps import Step, reach
 MOST_SERVERS = 100
 """Servers that are tried for a connection string; a replica set has 50 members at most."""
 
-_UNAUTHORIZED, _AUTHENTICATION_FAILED, _NOT_FOUND = 13, 18, 59
 _GRANT = 'db.getSiblingDB("admin").grantRolesToUser(USER, ["clusterMonitor"])'
-
-Document = Mapping[str, Any]
 
 
 def mongodb_steps(connection_strings: Iterable[str]) -> Iterator[Step]:
@@ -72,9 +68,9 @@ class _Deployment:
         """Without credentials, which tells the connection from the log-in."""
         tried = f"{what}: TLS and hello" if self._is_tls else f"{what}: hello, without TLS"
         try:
-            client = self._access.client(address, with_credentials=False)
-            with contextlib.closing(client), pymongo.timeout(ANSWER_SECONDS):
-                hello = _said_hello(client)
+            session = self._access.session(address, with_credentials=False)
+            with contextlib.closing(session):
+                hello = ask_hello(session.command)
         except (PyMongoError, OSError, ValueError) as error:
             yield Step(tried, f"{self._told(error)}: {self._todo(error)}")
             return {}
@@ -83,6 +79,8 @@ class _Deployment:
 
     def _todo(self, error: Exception) -> str:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            if "mismatch" in str(error):
+                return "name the server as its certificate does, or give it a certificate with this name"
             return "name the file of the authority's certificate with tlsCAFile in the connection string"
         if self._is_tls:
             return "check that the server takes TLS, and the tls options of the connection string"
@@ -91,24 +89,23 @@ class _Deployment:
     def _asked(self, what: str, address: Address, hello: Document) -> Iterator[Step]:
         """The log-in, and whether it suffices for each command."""
         try:
-            client = self._access.client(address, with_credentials=True)
+            session = self._access.session(address, with_credentials=True)
         except (PyMongoError, OSError, ValueError) as error:
             yield Step(f"{what}: log-in", f"{self._told(error)}: check the connection string")
             return
-        with contextlib.closing(client):
-            log_in = self._log_in(what, client)
+        with contextlib.closing(session):
+            log_in = self._log_in(what, session)
             yield log_in
             if not log_in.fault:
-                for name, database, command in _commands(hello):
-                    yield self._command(what, name, client[database], command)
+                for command in all_of(hello):
+                    yield self._command(what, session, command)
 
-    def _log_in(self, what: str, client: pymongo.MongoClient[Document]) -> Step:
+    def _log_in(self, what: str, session: Session) -> Step:
         if not self._has_user:
             return Step(f"{what}: no log-in, the connection string names no user")
         tried = f"{what}: log-in"
         try:
-            with pymongo.timeout(ANSWER_SECONDS):
-                client.admin.command("ping")
+            session.command({"ping": 1}, ANSWER_SECONDS)
         except OperationFailure as error:
             todo = "check user, password (percent-encoded) and authSource of the connection string"
             return Step(tried, f"{self._told(error)}: {todo}")
@@ -116,16 +113,15 @@ class _Deployment:
             return Step(tried, f"{self._told(error)}: try again")
         return Step(tried)
 
-    def _command(self, what: str, name: str, database: Any, command: Document) -> Step:
-        tried = f"{what}: {name}"
+    def _command(self, what: str, session: Session, asked: Command) -> Step:
+        tried = f"{what}: {next(iter(asked.command))}"
         try:
-            with pymongo.timeout(ANSWER_SECONDS):
-                database.command(command)
+            session.command(asked.command, ANSWER_SECONDS, asked.database)
         except OperationFailure as error:
-            if error.code == _NOT_FOUND:
+            if error.code == NOT_FOUND:
                 return Step(f"{tried} is not known to this server, and left out")
             todo = _GRANT if self._has_user else "name a user with the role clusterMonitor"
-            refused = error.code in {_UNAUTHORIZED, _AUTHENTICATION_FAILED}
+            refused = error.code in REFUSALS
             return Step(tried, f"{self._told(error)}{f': {todo}' if refused else ''}")
         except PyMongoError as error:
             return Step(tried, f"{self._told(error)}: try again")
@@ -137,27 +133,3 @@ class _Deployment:
         for rest in (", full error: ", ", Timeout: ", " (configured timeouts: "):
             text = text.partition(rest)[0]
         return text
-
-
-def _said_hello(client: pymongo.MongoClient[Document]) -> Document:
-    try:
-        return client.admin.command("hello")
-    except OperationFailure as error:
-        if error.code != _NOT_FOUND:
-            raise
-    return client.admin.command("isMaster")
-
-
-def _commands(hello: Document) -> Iterator[tuple[str, str, Document]]:
-    """The commands by which a server is measured: name, database, command."""
-    is_router = hello.get("msg") == "isdbgrid"
-    yield "getDiagnosticData", "admin", {"getDiagnosticData": 1}
-    yield "serverStatus", "admin", {"serverStatus": 1}
-    if is_router:
-        yield "listShards", "admin", {"listShards": 1}
-        return
-    if hello.get("setName"):
-        yield "replSetGetStatus", "admin", {"replSetGetStatus": 1}
-        yield "collStats of the oplog", "local", {"collStats": "oplog.rs"}
-    yield "listDatabases", "admin", {"listDatabases": 1, "nameOnly": True}
-    yield "dbStats", "admin", {"dbStats": 1}

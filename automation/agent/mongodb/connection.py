@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from pymongo import MongoClient, uri_parser
+import pymongo
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
+from pymongo import MongoClient, ReadPreference, uri_parser
 from pymongo.errors import ConfigurationError, InvalidURI
+from pymongo.pool_options import PoolOptions
+from pymongo.synchronous.pool import Pool
 
 from automation.agent.addresses import Address, address_of
+from automation.agent.mongodb.commands import Document
 from automation.agent.mongodb.topology import DEFAULT_PORT
 from automation.agent.steps import CONNECT_SECONDS
 
@@ -38,6 +46,9 @@ _KEPT = frozenset(
 )
 """Options that hold for each server of a deployment; the others are about choosing among them."""
 
+_AS_READ: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
+"""Decodes a part of an answer when it is looked at: most of the diagnostic data never are."""
+
 _EXTERNAL = frozenset({"MONGODB-X509", "GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"})
 
 
@@ -48,34 +59,71 @@ class Access:
     seeds: Sequence[Address]
     options: Mapping[str, Any] = field(repr=False)
     replica_set: str | None = None
+    _made: dict[tuple[object, ...], PoolOptions] = field(default_factory=dict, repr=False, compare=False)
+    _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def client(self, address: Address, *, with_credentials: bool) -> MongoClient[Mapping[str, Any]]:
-        """A client of this server alone; it connects when it is first used.
+    def session(self, address: Address, *, with_credentials: bool) -> Session:
+        """A session with this server alone; it connects when it is first used.
 
         Raises:
-            PyMongoError: when a file of the TLS options cannot be used.
+            PyMongoError, OSError, ValueError: when a file of the TLS options cannot be used.
         """
+        # Certificates are read once for all servers, and again when a file was replaced.
+        files = [Path(str(value)) for name, value in self.options.items() if name.endswith("File")]
+        marks = (with_credentials, *(file.stat().st_mtime_ns for file in files))
+        with self._guard:
+            if marks not in self._made:
+                self._made.clear()
+                for with_them in (True, False):
+                    self._made[(with_them, *marks[1:])] = self._pool_options(with_credentials=with_them)
+            return Session(address, self._made[marks])
+
+    def _pool_options(self, *, with_credentials: bool) -> PoolOptions:
         options = {
             name: value
             for name, value in self.options.items()
             if with_credentials or not (name.startswith("auth") or name in {"username", "password"})
         }
-        return MongoClient(
-            address.hostname,
-            address.port,
+        # The client reads the options, and is never opened.
+        client = MongoClient[Document](
+            connect=False,
             directConnection=True,
             connectTimeoutMS=int(CONNECT_SECONDS * 1000),
-            # `Host` asks again until it is sure; connecting goes on meanwhile.
-            serverSelectionTimeoutMS=500,
             socketTimeoutMS=int(ANSWER_SECONDS * 1000),
-            # A thread asks one thing at a time, and needs nobody to watch the server between rounds.
             maxPoolSize=1,
-            serverMonitoringMode="poll",
-            heartbeatFrequencyMS=120_000,
-            retryReads=False,
             appName="opsapi-agent",
             **options,
         )
+        return client.options.pool_options
+
+
+class Session:
+    """Commands to a server, over one connection that is made when it is needed. One thread uses it.
+
+    It is the pool of a `MongoClient` alone. The client would watch the server with a connection and two
+    threads of its own; these wake twice a second, which costs more than what is asked in a round.
+    """
+
+    def __init__(self, address: Address, options: PoolOptions) -> None:
+        """Nothing is connected yet."""
+        self._pool = Pool(address, options)
+        self._pool.ready()
+
+    def command(self, command: Document, seconds: float | None = None, database: str = "admin") -> Document:
+        """The answer, within so many seconds; without them, CONNECT_SECONDS or ANSWER_SECONDS for each step.
+
+        Raises:
+            PyMongoError: when the server does not answer, or refuses the credentials or the command.
+        """
+        with pymongo.timeout(seconds), self._pool.checkout() as connection:
+            # A secondary refuses some commands to clients that want a primary.
+            return connection.command(
+                database, dict(command), ReadPreference.PRIMARY_PREFERRED, codec_options=_AS_READ
+            )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
 
 
 def check(text: str) -> None:
@@ -129,6 +177,8 @@ def without_secrets(message: str, connection_string: str) -> str:
     credentials, at, _ = (authority if "@" in authority else rest).rpartition("@")
     _, _, query = rest.partition("?")
     secrets = {one for one in credentials.split(":", 1) if at} | {credentials}
+    # Such a password is taken apart, and a part of it for a port, a database or an option.
+    secrets |= set(re.split(r"[:/?@&=]", credentials)) if at else set()
     secrets |= {value for pair in query.split("&") for value in [pair.partition("=")[2]]}
     for secret in sorted(secrets | {unquote_plus(one) for one in secrets}, key=len, reverse=True):
         # Words such as `true` tell nothing, and a user of one letter would make the message unreadable.

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from automation.agent.addresses import Address
-from automation.agent.engine import Reading
-from automation.agent.faults import log_unforeseen, printable, shown
+from automation.agent.engine import Reading, joined
+from automation.agent.faults import Problems, log_unforeseen, printable, shown
 from automation.agent.mongodb.connection import Access, check, read, without_secrets
 from automation.agent.mongodb.host import Answer, Host
 from automation.agent.mongodb.topology import (
@@ -31,8 +31,6 @@ MOST_MEMBERS = 50
 
 MOST_HOSTS = 1000
 """Of one deployment: what servers name beyond them is not asked."""
-
-MOST_PROBLEMS = 2000
 
 LONGEST_SET = 200
 """Letters of the name of a set, as the platform takes it."""
@@ -73,7 +71,7 @@ class Deployment:
         self._shards: dict[str, Shard] = {}
         self._last: dict[Address, Reading] = {}
         self._fresh: dict[Address, Reading] = {}
-        self._problems: dict[object, str] = {}
+        self._problems = Problems()
         if connection_string.startswith("mongodb+srv://"):
             check(connection_string)
             threading.Thread(target=self._look_up, name="srv", daemon=True).start()
@@ -127,16 +125,10 @@ class Deployment:
             reading = self._reading(answer)
             if reading is None:
                 continue
-            self._last[reading.address] = reading
+            self._last[reading.address] = replace(reading, samples=(), databases=None)
             if not answer.is_look:
-                earlier = self._fresh.get(reading.address)
-                if earlier is not None:
-                    # A late answer of the last round, and the one of this.
-                    reading = replace(
-                        reading,
-                        samples=[*earlier.samples, *reading.samples],
-                        databases=earlier.databases if reading.databases is None else reading.databases,
-                    )
+                samples, databases = joined(self._fresh.get(reading.address), reading)
+                reading = replace(reading, samples=samples, databases=databases)
                 self._fresh[reading.address] = reading
 
     def readings(self) -> Sequence[Reading]:
@@ -161,10 +153,12 @@ class Deployment:
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable[:MOST_MEMBERS]:
             allowed = "host names of RFC 1123 and IP addresses"
-            self._tell(shown(text), "name", f"{shown(text)} is not reported: the platform takes {allowed}")
+            self._problems.tell(
+                shown(text), "name", f"{shown(text)} is not reported: the platform takes {allowed}"
+            )
         if len(named.members) > MOST_MEMBERS and answer.cluster is None:
             most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"
-            self._tell((answer.address, "members"), "many", most)
+            self._problems.tell((answer.address, "members"), "many", most)
             named = replace(named, members=named.members[:MOST_MEMBERS])
         # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
         is_seed = self._access is not None and answer.address in self._access.seeds
@@ -183,7 +177,7 @@ class Deployment:
                 self._members[member.address] = self._better(member)
             else:
                 most = f"{self.seed} leads to more than {MOST_HOSTS} servers: the others are not asked"
-                self._tell("servers", "many", most)
+                self._problems.tell("servers", "many", most)
 
     def _better(self, member: Member) -> Member:
         """A router knows the shard of a member, its replica set may not."""
@@ -209,8 +203,7 @@ class Deployment:
         for address in self._members.keys() - named:
             log.info("%s is no member any more", address)
             self._last.pop(address, None)
-            self._problems.pop(address, None)
-            self._problems.pop((address, "members"), None)
+            self._problems.forget(address, (address, "members"))
             del self._members[address]
             if address in self._hosts:
                 self._hosts.pop(address).close()
@@ -264,7 +257,7 @@ class Deployment:
     def _unreachable(self, address: Address) -> Reading | None:
         last, member = self._last.get(address), self._members.get(address)
         if last is not None:
-            return replace(last, reachable=False, uptime=None, samples=(), databases=None)
+            return replace(last, reachable=False, uptime=None)
         if member is not None:
             cluster = member.cluster or member.replica_set
             return Reading(
@@ -291,23 +284,10 @@ class Deployment:
     def _log(self, answer: Answer) -> None:
         if answer.hello is None:
             line = f"{answer.address} does not answer: {answer.problem}"
-            self._tell(answer.address, "silent", line)  # once, as the words of the driver differ
+            self._problems.tell(answer.address, "silent", line)  # once, as the words of the driver differ
         else:
             line = f"{answer.address} is not measured in full: {answer.problem}"
-            self._tell(answer.address, answer.problem, line)
-
-    def _tell(self, about: object, problem: str, line: str) -> None:
-        """A line when a problem begins, becomes another or ends."""
-        before = self._problems.get(about, "")
-        if problem and problem != before:
-            log.warning("%s", line)
-        elif before and not problem:
-            log.info("%s answers in full again", about)
-        self._problems.pop(about, None)
-        if problem:
-            self._problems[about] = problem
-            while len(self._problems) > MOST_PROBLEMS:
-                del self._problems[next(iter(self._problems))]
+            self._problems.tell(answer.address, answer.problem, line)
 
     def _told(self, error: Exception) -> str:
         return without_secrets(str(error), self._text) or type(error).__name__

@@ -10,36 +10,35 @@ from datetime import datetime, timedelta, timezone
 from math import isfinite
 from typing import Any, Callable
 
-import pymongo
-from pymongo import MongoClient
-from pymongo.errors import (
-    AutoReconnect,
-    ConnectionFailure,
-    OperationFailure,
-    PyMongoError,
-)
+from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Sample
 from automation.agent.faults import log_unforeseen, printable
-from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, probe
-from automation.agent.mongodb.metrics import DATABASE, SERVER
+from automation.agent.mongodb.commands import (
+    DATABASES,
+    DIAGNOSTICS,
+    OPLOG,
+    REFUSALS,
+    SHARDS,
+    Command,
+    ask_hello,
+    is_router,
+    sections_of,
+    sizes_of,
+)
+from automation.agent.mongodb.connection import ANSWER_SECONDS, Access, Session, probe
+from automation.agent.mongodb.metrics import DATABASE, OF_DATABASES, SERVER
 from automation.agent.mongodb.numbers import Answers, numbers_of, restart_mark, space
 from automation.agent.mongodb.topology import Named, members_of_cluster
 from automation.agent.rates import Moment, Why, values_of
+from automation.agent.turns import MOST_DATABASES, Turns
 
 log = logging.getLogger("opsapi.agent")
 
-DATABASES_EVERY = 600.0
-"""Seconds between two looks at the sizes of databases: they cost the server more than all the rest."""
-
-MOST_DATABASES = 1000
 STALE = timedelta(seconds=30)
 PAUSE = 0.25
 
-_UNAUTHORIZED, _AUTHENTICATION_FAILED = 13, 18
-_REFUSALS = frozenset({_UNAUTHORIZED, _AUTHENTICATION_FAILED})
-_NOT_FOUND = 59
 _SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "collections", "indexes")
 
 
@@ -79,7 +78,7 @@ class Host:
         self._access, self._told, self._clock = access, told, clock
         # Arbiters hold no users: they know no credentials, and answer `hello` to everybody.
         self._with_credentials = not is_arbiter
-        self._client: MongoClient[Mapping[str, Any]] | None = None
+        self._session: Session | None = None
         self._before: Moment | None = None
         self._databases = _Databases()
 
@@ -109,9 +108,9 @@ class Host:
 
     def close(self) -> None:
         """Close the connection."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        if self._session is not None:
+            self._session.close()
+            self._session = None
 
     def _brief(self, error: Exception) -> str:
         """An error without what pymongo adds: its own settings, and all it knows of the deployment."""
@@ -125,12 +124,12 @@ class Host:
         A server that listens and does not answer in time, because it is stopped for a moment, is asked again.
         """
         end = self._clock() + ANSWER_SECONDS
-        if self._client is None:
+        if self._session is None:
             probe(self.address)
         while True:
             try:
                 return self._ask_hello()
-            except (AutoReconnect, ConnectionFailure):
+            except ConnectionFailure:
                 if self._clock() >= end:
                     raise
             probe(self.address)
@@ -138,15 +137,13 @@ class Host:
 
     def _ask_hello(self) -> tuple[Mapping[str, Any], str]:
         try:
-            return self._command({"hello": 1}), ""
+            return ask_hello(self._command), ""
         except OperationFailure as error:
-            if error.code == _NOT_FOUND:
-                return self._command({"isMaster": 1}), ""
-            if error.code not in _REFUSALS or not self._with_credentials:
+            if error.code not in REFUSALS or not self._with_credentials:
                 raise
             refusal = self._brief(error)
         self._reconnect(with_credentials=False)
-        hello = self._command({"hello": 1})
+        hello = ask_hello(self._command)
         if hello.get("arbiterOnly"):
             return hello, ""
         # With credentials again next time: somebody may create the user.
@@ -160,14 +157,9 @@ class Host:
     def _command(
         self, command: Mapping[str, Any], seconds: float | None = None, database: str = "admin"
     ) -> Mapping[str, Any]:
-        """The answer, within so many seconds; without them as long as the client waits for each step.
-
-        pymongo would wait all these seconds for a server that does not listen.
-        """
-        if self._client is None:
-            self._client = self._access.client(self.address, with_credentials=self._with_credentials)
-        with pymongo.timeout(seconds):
-            return self._client[database].command(dict(command))
+        if self._session is None:
+            self._session = self._access.session(self.address, with_credentials=self._with_credentials)
+        return self._session.command(command, seconds, database)
 
     # --- what it names ----------------------------------------------------------------------------
 
@@ -175,11 +167,12 @@ class Host:
         if hello.get("arbiterOnly") or note:
             return Answer(self.address, hello, problem=note)
         end = self._clock() + ANSWER_SECONDS
-        is_router = hello.get("msg") == "isdbgrid"
         status = None
         if hello.get("setName"):
-            status = self._section("replSetGetStatus", {"replSetGetStatus": 1}, end, set())
-        return Answer(self.address, hello, status=status, cluster=self._cluster({}) if is_router else None)
+            asked = Command("replSetGetStatus", {"replSetGetStatus": 1})
+            status = self._section(asked, end, set())
+        cluster = self._cluster({}) if is_router(hello) else None
+        return Answer(self.address, hello, status=status, cluster=cluster)
 
     # --- measurements -----------------------------------------------------------------------------
 
@@ -192,9 +185,9 @@ class Host:
             return Answer(self.address, hello, problem=note)
         taken = datetime.now(timezone.utc)
         end = self._clock() + ANSWER_SECONDS
-        is_router = hello.get("msg") == "isdbgrid"
+        routes = is_router(hello)
         answers = self._answers(hello, end)
-        databases = None if is_router else self._database_samples()
+        databases = None if routes else self._database_samples()
         numbers = {**numbers_of(answers), **self._databases.totals()}
         process, seconds = restart_mark(answers)
         now = Moment(numbers, process, seconds or 0.0)
@@ -210,7 +203,7 @@ class Host:
             # A clock that was set back tells a start that is still to come.
             uptime=None if seconds is None or not isfinite(seconds) else max(0, int(seconds)),
             status=answers.sections.get("replSetGetStatus"),
-            cluster=self._cluster(status) if is_router else None,
+            cluster=self._cluster(status) if routes else None,
             own_name=printable(status.get("host"), 300),
             samples=[Sample(metric, number, taken) for metric, number in values.items()],
             databases=databases,
@@ -219,10 +212,9 @@ class Host:
 
     def _measured_before(self, reasons: Mapping[str, Why]) -> Mapping[str, Why]:
         """What comes every ten minutes only, and was reported the last time."""
-        slow = [row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)]
         return {
             metric: Why.REPORTED
-            for metric in slow
+            for metric in OF_DATABASES
             if reasons[metric] is Why.ABSENT and self.missing.get(metric) is Why.REPORTED
         }
 
@@ -230,46 +222,42 @@ class Host:
         """Everything in one command; what is not in it, or where that is refused, by commands of its own."""
         sections: dict[str, Mapping[str, Any]] = {}
         refused: set[str] = set()
-        whole = self._section("getDiagnosticData", {"getDiagnosticData": 1}, end, refused)
+        whole = self._section(DIAGNOSTICS, end, refused)
         if whole is not None and _is_fresh(whole.get("data", {}), hello):
             sections.update(_sections(whole.get("data", {})))
-        wanted: dict[str, tuple[Mapping[str, Any], str]] = {
-            "serverStatus": ({"serverStatus": 1, "oplog": 1}, "admin")
-        }
-        if hello.get("setName"):
-            wanted["replSetGetStatus"] = ({"replSetGetStatus": 1}, "admin")
-            wanted["local.oplog.rs.stats"] = ({"collStats": "oplog.rs"}, "local")
-        for name, (command, database) in wanted.items():
-            if name not in sections:
-                answer = self._section(name, command, end, refused, database)
+        for asked in sections_of(hello):
+            if asked.section not in sections:
+                answer = self._section(asked, end, refused)
                 if answer is not None:
-                    sections[name] = answer
-        if "getDiagnosticData" in refused:
-            refused = (refused - {"getDiagnosticData"}) | {"systemMetrics"}
+                    sections[asked.section] = answer
+        status = sections.get("serverStatus", {})
+        if hello.get("setName") and status and "oplog" not in status:
+            oplog = self._section(OPLOG, end, refused) or {}
+            sections["serverStatus"] = {**status, "oplog": oplog.get("oplog", {})}
+        if DIAGNOSTICS.section in refused:
+            refused = (refused - {DIAGNOSTICS.section}) | {"systemMetrics"}
         return Answers(sections, frozenset(refused), self._db_path(end))
 
-    def _section(
-        self, name: str, command: Mapping[str, Any], end: float, refused: set[str], database: str = "admin"
-    ) -> Mapping[str, Any] | None:
+    def _section(self, asked: Command, end: float, refused: set[str]) -> Mapping[str, Any] | None:
         """The answer; None when the server has none, and then `refused` says whether for want of a role.
 
         Raises:
             PyMongoError: when the server does not answer at all.
         """
         try:
-            return self._command(command, max(0.1, end - self._clock()), database)
+            return self._command(asked.command, max(0.1, end - self._clock()), asked.database)
         except OperationFailure as error:
-            if error.code in _REFUSALS:
-                refused.add(name)
+            if error.code in REFUSALS:
+                refused.add(asked.section)
             return None
 
     def _db_path(self, end: float) -> str | None:
         """Where the server keeps its data, asked once in the life of a connection."""
-        if self._databases.path_of is not self._client:
-            found = self._section("getCmdLineOpts", {"getCmdLineOpts": 1}, end, set()) or {}
+        if self._databases.path_of is not self._session:
+            found = self._section(Command("getCmdLineOpts", {"getCmdLineOpts": 1}), end, set()) or {}
             path = found.get("parsed", {}).get("storage", {}).get("dbPath")
             self._databases.path = printable(path, 4096)
-            self._databases.path_of = self._client
+            self._databases.path_of = self._session
         return self._databases.path
 
     def _version(self) -> str | None:
@@ -282,14 +270,13 @@ class Host:
         """What a router tells of its cluster; None where it may not be asked."""
         end = self._clock() + ANSWER_SECONDS
         refused: set[str] = set()
-        shards = self._section("listShards", {"listShards": 1}, end, refused) or {}
-        shard_map = self._section("getShardMap", {"getShardMap": 1}, end, refused) or {}
+        shards = self._section(SHARDS, end, refused) or {}
+        shard_map = self._section(Command("getShardMap", {"getShardMap": 1}), end, refused) or {}
         known = dict(shard_map.get("map", {}))
         if "config" not in known:
             known["config"] = status.get("sharding", {}).get("configsvrConnectionString", "")
-        rows = self._section(
-            "routers", {"find": "mongos", "limit": 10_000, "batchSize": 10_000}, end, refused, "config"
-        )
+        find = {"find": "mongos", "limit": 10_000, "batchSize": 10_000}
+        rows = self._section(Command("routers", find, "config"), end, refused)
         routers = (rows or {}).get("cursor", {}).get("firstBatch", [])
         if refused:
             log.warning("%s: the router does not tell its cluster: refused %s", self.address, sorted(refused))
@@ -299,34 +286,27 @@ class Host:
     # --- databases --------------------------------------------------------------------------------
 
     def _database_samples(self) -> Mapping[str, Sequence[Sample]] | None:
-        """The samples of all databases, those measured just now; None when none was due.
-
-        As many as answer in ANSWER_SECONDS; the others have their turn in the next rounds.
-        """
-        known, now = self._databases, self._clock()
-        end = now + ANSWER_SECONDS
-        samples: dict[str, Sequence[Sample]] = {}
+        """The samples of all databases, those measured just now; None when none was due."""
+        known = self._databases
         try:
-            if now >= known.list_due:
-                known.list_due = now + DATABASES_EVERY
-                known.take(self._command({"listDatabases": 1, "nameOnly": True}, ANSWER_SECONDS), now)
-            for name in [name for name, moment in known.due.items() if moment <= now]:
-                if self._clock() >= end:
-                    break
-                known.due[name] = now + DATABASES_EVERY
-                samples[name] = self._sizes(name, max(0.1, end - self._clock()))
+            known.turns.take(self._clock, ANSWER_SECONDS, self._database_names, self._sizes)
             # Every server has databases of its own; without the role none of them is listed.
-            known.refused = frozenset(() if known.due else {"dbStats"})
+            known.refused = frozenset(() if known.turns.due else {"dbStats"})
         except PyMongoError as error:
-            is_refused = isinstance(error, OperationFailure) and error.code in _REFUSALS
+            is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
             known.refused = frozenset({"dbStats"} if is_refused else ())
             log.warning("%s: the sizes of databases are missing: %s", self.address, self._told(error))
-        changed = known.changed()
-        return {name: samples.get(name, ()) for name in known.due} if samples or changed else None
+        return known.turns.told()
+
+    def _database_names(self) -> Sequence[str]:
+        answer = self._command(DATABASES.command, ANSWER_SECONDS)
+        names = sorted(str(one.get("name")) for one in answer.get("databases", ()))[:MOST_DATABASES]
+        self._databases.keep(names)
+        return names
 
     def _sizes(self, name: str, seconds: float) -> Sequence[Sample]:
         taken = datetime.now(timezone.utc)
-        answer = self._command({"dbStats": 1}, seconds, name)
+        answer = self._command(sizes_of(name).command, max(0.1, seconds), name)
         numbers = {
             f"dbStats/{field}": float(answer[field])
             for field in _SIZES
@@ -339,34 +319,24 @@ class Host:
 
 @dataclass
 class _Databases:
-    """The databases of a server, when each is due, and what it said last."""
+    """The databases of a server, and what it said of them last."""
 
-    list_due: float = float("-inf")
-    due: dict[str, float] = field(default_factory=dict)
+    turns: Turns = field(default_factory=Turns)
     sizes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
     path: str | None = None
     path_of: object = None
-    _told: frozenset[str] = frozenset()
     _summed: tuple[int, ...] = ()
 
-    def take(self, answer: Mapping[str, Any], now: float) -> None:
-        """Databases that are there now; new ones are due at once."""
-        names = sorted(str(one.get("name")) for one in answer.get("databases", ()))[:MOST_DATABASES]
-        self.due = {name: self.due.get(name, now) for name in names}
-        self.sizes = {name: sizes for name, sizes in self.sizes.items() if name in self.due}
-        self.list_due = now + DATABASES_EVERY
-
-    def changed(self) -> bool:
-        """Whether the list is another than when this was asked last."""
-        names = frozenset(self.due)
-        changed, self._told = names != self._told, names
-        return changed
+    def keep(self, names: Sequence[str]) -> None:
+        """Forget the sizes of other databases: they are gone."""
+        self.sizes = {name: sizes for name, sizes in self.sizes.items() if name in names}
 
     def totals(self) -> Mapping[str, float]:
         """The sums over all databases and the room on the disk, when all were measured, and one anew."""
         marks = tuple(id(sizes) for sizes in self.sizes.values())
-        if not self.due or self.sizes.keys() != self.due.keys() or marks == self._summed:
+        due = self.turns.due
+        if not due or self.sizes.keys() != due.keys() or marks == self._summed:
             return {}
         self._summed = marks
         found: dict[str, float | None] = {

@@ -185,6 +185,11 @@ SERVER = (
 )
 """The metrics of a server."""
 
+OF_DATABASES = frozenset(
+    row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)
+)
+"""Those that the sizes of databases tell, at the least where nothing else does: every ten minutes."""
+
 DATABASE = (
     _gauge("DB_DATA_SIZE_TOTAL", "dbStats/dataSize"),
     _gauge("DB_STORAGE_TOTAL", "dbStats/storageSize"),

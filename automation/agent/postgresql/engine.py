@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from automation.agent.addresses import Address
-from automation.agent.engine import Reading
-from automation.agent.faults import log_unforeseen
+from automation.agent.engine import Reading, joined
+from automation.agent.faults import Problems, log_unforeseen
 from automation.agent.postgresql.connection import Access, read
 from automation.agent.postgresql.host import ROLE, Answer, Hello, Host
 from automation.agent.rates import Why
@@ -43,7 +43,7 @@ class PostgreSQL:
         self._seen: dict[Address, Hello] = {}
         self._replicated: set[str] = set()
         self._fresh: dict[Address, Answer] = {}
-        self._problems: dict[Address, str] = {}
+        self._problems = Problems()
         self._warned: set[str] = set()
 
     def targets(self) -> Sequence[Host]:
@@ -75,14 +75,8 @@ class PostgreSQL:
             if name and (hello.in_recovery or hello.has_standbys or len(self._together[target.address]) > 1):
                 self._replicated.add(name)
             self._warn_of_names(hello)
-        earlier = self._fresh.get(target.address)
-        if earlier is not None:
-            # A late answer of the last round, and the one of this.
-            answer = replace(
-                answer,
-                samples=[*earlier.samples, *answer.samples],
-                databases=earlier.databases if answer.databases is None else answer.databases,
-            )
+        samples, databases = joined(self._fresh.get(target.address), answer)
+        answer = replace(answer, samples=samples, databases=databases)
         self._fresh[target.address] = answer
         return []
 
@@ -152,14 +146,8 @@ class PostgreSQL:
     # --- log --------------------------------------------------------------------------------------
 
     def _log(self, address: Address, answer: Answer) -> None:
-        """A line when a problem begins, is another or ends."""
-        before = self._problems.get(address, "")
-        if answer.problem and answer.problem != before:
-            what = "is not measured in full" if answer.hello else "cannot be measured"
-            log.warning("%s %s: %s", address, what, answer.problem)
-        elif before and not answer.problem:
-            log.info("%s answers in full again", address)
-        self._problems[address] = answer.problem
+        what = "is not measured in full" if answer.hello else "cannot be measured"
+        self._problems.tell(address, answer.problem, f"{address} {what}: {answer.problem}")
 
     def _warn_of_names(self, hello: Hello) -> None:
         same = {set_of(one) for one in self._seen.values() if one.identifier == hello.identifier}

@@ -16,11 +16,8 @@ from automation.agent.faults import log_unforeseen, printable
 from automation.agent.postgresql.connection import ANSWER_SECONDS, Access, Row, Session
 from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, Source
 from automation.agent.rates import Moment, Numbers, Why, values_of
+from automation.agent.turns import MOST_DATABASES, Turns
 
-DATABASES_EVERY = 600.0
-"""Seconds between two looks at the databases."""
-
-MOST_DATABASES = 1000
 MOST_CONNECTED = 20
 """Of how many databases dead rows are counted: each takes a session of its own."""
 
@@ -182,24 +179,16 @@ class Host:
     # --- databases --------------------------------------------------------------------------------
 
     def _database_samples(self, session: Session, hello: Hello) -> Mapping[str, Sequence[Sample]] | None:
-        """The samples of all databases, those measured just now; None when none was due.
-
-        As many as answer in ANSWER_SECONDS; the others have their turn in the next rounds.
-        """
-        known, now = self._databases, self._clock()
-        end = now + ANSWER_SECONDS
-        samples: dict[str, Sequence[Sample]] = {}
+        """The samples of all databases, those measured just now; None when none was due."""
+        known = self._databases
         with session.within(ANSWER_SECONDS):
-            if now >= known.list_due:
-                known.list_due = now + DATABASES_EVERY
-                known.take(session.rows(_DATABASES, MOST_DATABASES), now)
-            for name in [name for name, moment in known.due.items() if moment <= now]:
-                if self._clock() >= end:
-                    break
-                known.due[name] = now + DATABASES_EVERY
-                samples[name] = list(self._database(session, name, hello))
-        changed = known.changed()
-        return {name: samples.get(name, ()) for name in known.due} if samples or changed else None
+            known.turns.take(
+                self._clock,
+                ANSWER_SECONDS,
+                lambda: known.names_in(session.rows(_DATABASES, MOST_DATABASES)),
+                lambda name, _: list(self._database(session, name, hello)),
+            )
+        return known.turns.told()
 
     def _database(self, session: Session, name: str, hello: Hello) -> Iterator[Sample]:
         questions: dict[str, Callable[[], Row]] = {SIZE: lambda: session.row(_SIZE, name)}
@@ -304,28 +293,21 @@ class _Reader:
 
 @dataclass
 class _Databases:
-    """The databases of a server, when each is due, and why what is missing of them is missing."""
+    """The databases of a server, and why what is missing of them is missing."""
 
-    list_due: float = float("-inf")
-    due: dict[str, float] = field(default_factory=dict)
+    turns: Turns = field(default_factory=Turns)
     counted: frozenset[str] = frozenset()
     """Those whose dead rows are counted."""
     reported: set[str] = field(default_factory=set)
     notes: dict[tuple[str, str], tuple[Why, str]] = field(default_factory=dict)
-    _told: frozenset[str] = frozenset()
 
-    def take(self, rows: Sequence[Row], now: float) -> None:
-        """Databases that are there now; new ones are due at once."""
-        self.due = {row["name"]: self.due.get(row["name"], now) for row in rows}
+    def names_in(self, rows: Sequence[Row]) -> Sequence[str]:
+        """The names in a list of databases; what is known of others is forgotten."""
+        names = [row["name"] for row in rows]
         self.counted = frozenset([row["name"] for row in rows if row["connects"]][:MOST_CONNECTED])
-        self.notes = {key: note for key, note in self.notes.items() if key[1] in self.due}
+        self.notes = {key: note for key, note in self.notes.items() if key[1] in names}
         self.reported.clear()
-
-    def changed(self) -> bool:
-        """Whether the list is another than when this was asked last."""
-        names = frozenset(self.due)
-        changed, self._told = names != self._told, names
-        return changed
+        return names
 
     @property
     def reasons(self) -> Mapping[str, Why]:

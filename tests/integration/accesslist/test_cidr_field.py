@@ -5,11 +5,12 @@ from django.db import connection
 
 from accesslist.models import AccessListEntry
 from accesslist.rules.ranges import read_range
+from tests.each import each
 from tests.factories.accesslist import make_entry
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
+@each(
     ("cidr_block", "of_postgresql"),
     [
         ("192.0.2.0/24", "192.0.2.0/24"),

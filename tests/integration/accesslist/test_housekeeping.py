@@ -9,13 +9,14 @@ from accesslist.models import RateWindow
 from accesslist.services.housekeeping import traces_trim
 from accesslist.throttles import RATE_WINDOW
 from opsapi import clock
+from tests.each import each
 
 LONGEST = timedelta(minutes=10)
 INSTANT = timedelta(microseconds=1)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
+@each(
     ("age", "kept"),
     [
         (timedelta(0), True),

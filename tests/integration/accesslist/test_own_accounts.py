@@ -8,6 +8,7 @@ from accesslist.models import User
 from accesslist.services.own_accounts import user_password_change, user_sessions_end
 from events.models import Event
 from opsapi.api.errors import ApiError
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, UserFactory
 from tests.factories.second_factors import acting
 
@@ -40,7 +41,7 @@ def test_a_changed_password_counts_and_the_old_one_does_not(ada: User) -> None:
     assert OTHER not in str((event.details, event.diffs, event.raw))
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "field", "code"),
     [
         ("wrong", OTHER, "oldPassword", "INVALID_ATTRIBUTE"),

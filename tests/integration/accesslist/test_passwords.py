@@ -13,6 +13,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, UserFactory
 from tests.factories.second_factors import acting, make_second_factor
 
@@ -57,7 +58,7 @@ def test_a_second_factor_stays(ada: User) -> None:
     assert has_second_factor(ada.id)
 
 
-@pytest.mark.parametrize(
+@each(
     ("held", "by", "allowed"),
     [
         (None, Role.GLOBAL_OWNER, True),
@@ -83,7 +84,7 @@ def test_user_admins_set_it_and_owners_that_of_global_roles(
     assert Event.objects.exists() is allowed
 
 
-@pytest.mark.parametrize("role", [Role.GROUP_OWNER, Role.ORG_OWNER])
+@each("role", [Role.GROUP_OWNER, Role.ORG_OWNER])
 def test_who_administers_a_place_sets_none(role: Role, ada: User, project: Project) -> None:
     place = {"group_id": project.id} if role.is_group else {"org_id": project.org_id}
     ada.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
@@ -92,7 +93,7 @@ def test_who_administers_a_place_sets_none(role: Role, ada: User, project: Proje
     assert _stored(ada).check_password(PASSWORD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "code"),
     [
         ({"password": "short"}, "WEAK_PASSWORD"),

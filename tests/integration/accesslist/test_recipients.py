@@ -15,6 +15,7 @@ from accesslist.selectors.recipients import (
 )
 from opsapi import clock
 from opsapi.roles import Role
+from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, UserFactory, make_team
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +55,7 @@ def crowd(project: Project) -> Project:
     return project
 
 
-@pytest.mark.parametrize(
+@each(
     ("roles", "expected"),
     [
         pytest.param([], {"group_owner", "group_reader", "in_team"}, id="any role there, none above"),
@@ -71,7 +72,7 @@ def test_a_projects_people(crowd: Project, roles: Collection[str], expected: set
     assert names(project_recipients(crowd.id, roles)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("roles", "expected"),
     [
         pytest.param([], {"org_owner", "org_member"}, id="any role there"),
@@ -86,7 +87,7 @@ def test_administrators_are_the_holders_of_global_roles(crowd: Project) -> None:
     assert names(administrators()) == {"global_owner", "global_reader"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "in_project", "everywhere"),
     [
         pytest.param("group_reader", True, True, id="in the project"),

@@ -23,6 +23,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role
+from tests.each import each
 from tests.factories.accesslist import PASSWORD, UserFactory
 from tests.factories.second_factors import STEP, acting, begin_second_factor, code_at, make_second_factor
 
@@ -132,9 +133,7 @@ def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
     assert _fault(second_factor_confirm, **again) == ("code", "No second factor is being set up.")
 
 
-@pytest.mark.parametrize(
-    ("passed", "confirmed"), [(SETUP_LASTS - timedelta(seconds=1), True), (SETUP_LASTS, False)], ids=str
-)
+@each(("passed", "confirmed"), [(SETUP_LASTS - timedelta(seconds=1), True), (SETUP_LASTS, False)], ids=str)
 def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: bool, ada: User) -> None:
     secret, later = begin_second_factor(ada, NOW), NOW + passed
     confirm: dict[str, Any] = {"code": code_at(secret, later), "actor": acting(ada), "now": later}
@@ -145,7 +144,7 @@ def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: boo
     assert has_second_factor(ada.id) is confirmed
 
 
-@pytest.mark.parametrize("actor", [SYSTEM, None], ids=["system", "nobody known"])
+@each("actor", [SYSTEM, None], ids=["system", "nobody known"])
 def test_only_people_have_one(actor: Any, db: None) -> None:
     unknown = acting(User(id=new_id(), username="gone"))
     with pytest.raises(ApiError, match="USER_NOT_FOUND"):
@@ -200,7 +199,7 @@ def test_new_recovery_codes_replace_the_old_ones(ada: User) -> None:
     _use(ada, new[0])
 
 
-@pytest.mark.parametrize("service", [recovery_codes_renew, second_factor_remove])
+@each("service", [recovery_codes_renew, second_factor_remove])
 def test_a_wrong_code_neither_removes_nor_renews(service: Callable[..., Any], ada: User) -> None:
     make_second_factor(ada, NOW)
     before, told = SecondFactor.objects.values().get(), _told()
@@ -217,7 +216,7 @@ def test_it_is_removed_with_a_code(ada: User) -> None:
     make_second_factor(ada, LATER)
 
 
-@pytest.mark.parametrize(
+@each(
     ("held", "by", "allowed"),
     [
         (None, Role.GLOBAL_USER_ADMIN, True),
@@ -270,7 +269,7 @@ def test_nobody_resets_their_own_or_one_that_is_not(ada: User) -> None:
     assert has_second_factor(ada.id)
 
 
-@pytest.mark.parametrize("how", ["confirmed", "reset"])
+@each("how", ["confirmed", "reset"])
 def test_sessions_begun_before_end(how: str, ada: User) -> None:
     begun = ada.get_session_auth_hash()
     make_second_factor(ada, NOW)

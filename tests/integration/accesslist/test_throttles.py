@@ -7,6 +7,7 @@ import pytest
 from accesslist.models import RateWindow
 from accesslist.throttles import give_back, hit, throttle
 from opsapi.api.errors import ApiError
+from tests.each import each
 from tests.racing import at_once
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +42,7 @@ def test_who_is_over_the_limit_is_not_written_down_again() -> None:
     assert RateWindow.objects.get().count == 3
 
 
-@pytest.mark.parametrize(("seconds", "wait"), [(0, 60), (0.4, 60), (59, 1), (59.9, 1)])
+@each(("seconds", "wait"), [(0, 60), (0.4, 60), (59, 1), (59.9, 1)])
 def test_the_wait_is_never_too_short(seconds: float, wait: int) -> None:
     for _ in range(2):
         attempt()
@@ -63,9 +64,7 @@ def test_a_limit_of_nought_is_none() -> None:
     assert not RateWindow.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("attempts", "given_back", "left"), [(1, 1, 2), (2, 1, 1), (2, 2, 2), (5, 1, 1), (5, 2, 2), (1, 3, 2)]
-)
+@each(("attempts", "given_back", "left"), [(1, 1, 2), (2, 1, 1), (2, 2, 2), (5, 1, 1), (5, 2, 2), (1, 3, 2)])
 def test_what_is_given_back_can_be_taken_again(attempts: int, given_back: int, left: int) -> None:
     for _ in range(attempts):
         attempt()

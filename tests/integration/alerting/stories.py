@@ -9,8 +9,10 @@ from alerting.rules.story import MomentKind
 from alerting.selectors.story import AlertStory, alert_story
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
-from automation.models import Host, Measurement
+from automation.metrics import Metric
+from automation.models import Host
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
+from tests.factories import automation
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import evaluate
@@ -47,8 +49,7 @@ def window(project: Project, start: datetime, end: datetime) -> None:
 
 def measure(host: Host, moment: datetime, number: float, metric: str = "CONNECTIONS") -> None:
     """What one report measured."""
-    taken = [moment.strftime("%Y-%m-%dT%H:%M:%SZ"), number]
-    Measurement.objects.create(host=host, reported=moment, metrics={metric: [taken]})
+    automation.measure(host, moment, {Metric(metric): [(moment, number)]})
 
 
 def goes_down(project: Project, now: datetime = NOW) -> None:

@@ -9,7 +9,7 @@ from accesslist.models import Project
 from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
 from alerting.services.acknowledging import alert_acknowledge
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
@@ -139,7 +139,7 @@ def test_services_with_state_and_webhooks_are_told_of_it(project: Project, outsi
     acknowledge(project, LAPSE, now=START + MINUTE)
     deliver_all(START + MINUTE)
     assert outside.kinds == [ACKNOWLEDGE, ACKNOWLEDGE]
-    assert {channel for channel, _, _ in outside.sent} == {ChannelType.WEBHOOK, ChannelType.PAGER_SERVICE}
+    assert {channel for channel, _, _ in outside.sent} == {"WEBHOOK", "PAGER_SERVICE"}
     documents = [message.document for _, _, message in outside.sent]
     assert {document["acknowledgedUntil"] for document in documents} == {wire_time(LAPSE)}
 

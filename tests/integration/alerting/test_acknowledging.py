@@ -11,6 +11,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
 
@@ -59,7 +60,7 @@ def test_a_user_is_named_by_their_name(told: Alert) -> None:
     assert Alert.objects.get().acknowledging_username == "ada@example.com"
 
 
-@pytest.mark.parametrize("until", [NOON, NOON - HOUR], ids=str)
+@each("until", [NOON, NOON - HOUR], ids=str)
 def test_nobody_is_told_where_nothing_changes(told: Alert, until: datetime) -> None:
     acknowledge(told, until)
     assert acknowledging() == []

@@ -13,6 +13,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alert_order import active_first_rows, urgent_first
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.alerting import make_alert
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, aged
 
@@ -66,9 +67,9 @@ def test_of_the_same_moment_the_later_made_comes_first(project: Project) -> None
 MANY = 3000
 
 
-@pytest.mark.parametrize("of_project", [False, True], ids=["everything", "a project"])
-@pytest.mark.parametrize("status", ["", "OPEN", "CLOSED"])
-def test_no_page_reads_what_it_does_not_show(project: Project, of_project: bool, status: str) -> None:
+@pytest.fixture
+def many(project: Project) -> None:
+    """Alerts that are open, and many more that have ended."""
     (like,) = Alert.objects.filter(id=make_alert(project, status="CLOSED", created=NOW - DAY).id).values()
     for number in range(60):
         make_alert(project, created=NOW - number * SECOND)
@@ -76,10 +77,16 @@ def test_no_page_reads_what_it_does_not_show(project: Project, of_project: bool,
         Alert(**{**like, "id": new_id(), "target_key": str(number), "created": NOW - timedelta(hours=number)})
         for number in range(MANY)
     )
-    rows: QuerySet[Alert] = Alert.objects.filter(group=project) if of_project else Alert.objects.all()
-    rows = rows.filter(status=status) if status else rows
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE alerting_alert")
+
+
+@pytest.mark.usefixtures("many")
+@each("of_project", [False, True], ids=["everything", "a project"])
+@each("status", ["", "OPEN", "CLOSED"])
+def test_no_page_reads_what_it_does_not_show(project: Project, of_project: bool, status: str) -> None:
+    rows: QuerySet[Alert] = Alert.objects.filter(group=project) if of_project else Alert.objects.all()
+    rows = rows.filter(status=status) if status else rows
     for start in (0, 50, 200):
         with CaptureQueriesContext(connection) as queries:
             urgent_first(rows, start, start + 50, now=NOW)

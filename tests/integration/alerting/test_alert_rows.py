@@ -11,6 +11,7 @@ from alerting.models import Alert
 from alerting.selectors.alerts import AlertRows, alert_row
 from opsapi.fields import WireTime
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, 999_999, tzinfo=UTC)
@@ -92,15 +93,15 @@ def by_orm(**filters: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("status", STATUSES)
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
+@each("status", STATUSES)
+@each("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
 def test_a_page_is_what_the_orm_reads(project: Project, status: AlertStatus | None, page: slice) -> None:
     filters = {} if status is None else {"status": status.value}
     expected = list(by_orm(group_id=project.id, **filters)[page])
     assert AlertRows(project.id, status)[page] == expected
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@each("status", STATUSES)
 def test_the_count_is_that_of_all_rows(project: Project, status: AlertStatus | None) -> None:
     filters = {} if status is None else {"status": status.value}
     expected = by_orm(group_id=project.id, **filters).count()
@@ -128,8 +129,8 @@ class TestGlobal:
         """Every third of them, in both projects."""
         Alert.objects.filter(target_key__in="0369").update(is_global=True)
 
-    @pytest.mark.parametrize("status", STATUSES)
-    @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
+    @each("status", STATUSES)
+    @each("page", PAGES, ids=lambda page: f"{page.start}-{page.stop}")
     def test_a_page_is_what_the_orm_reads(self, status: AlertStatus | None, page: slice) -> None:
         filters = {"is_global": True, **({} if status is None else {"status": status.value})}
         assert AlertRows(None, status)[page] == list(by_orm(**filters)[page])
@@ -155,7 +156,7 @@ def test_those_of_one_configuration_are_found(project: Project) -> None:
         assert AlertRows(new_id(), **of_config).count() == 0
 
 
-@pytest.mark.parametrize("text", ["' OR 1=1 --", "%s", "%(group_id)s", "\\", "OPEN'"])
+@each("text", ["' OR 1=1 --", "%s", "%(group_id)s", "\\", "OPEN'"])
 def test_a_filter_is_a_value_whatever_it_holds(project: Project, text: str) -> None:
     assert AlertRows(project.id, text)[0:100] == []
     assert AlertRows(text).count() == 0

@@ -10,6 +10,7 @@ from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alert_search import Age, acknowledged, alerts_matching, of_age
 from opsapi.api.principal import Reach
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 
@@ -47,7 +48,7 @@ def several(project: Project) -> list[Alert]:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("term", "targets"),
     [
         ("db1", ["host", "other port"]),
@@ -89,7 +90,7 @@ def test_an_id_is_an_alerts_else_a_configurations_else_a_projects(several: list[
     assert found("0" * 24) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("age", "kept"),
     [
         (Age.HOUR, ["now", "hour"]),
@@ -138,7 +139,7 @@ def test_the_beginning_of_a_name_is_looked_up_in_the_index(project: Project) -> 
     assert "alert_target_name" in plan
 
 
-@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+@each("is_global", [False, True], ids=["project", "global"])
 def test_the_id_of_a_global_configuration_finds_for_who_reads_everything(
     project: Project, is_global: bool
 ) -> None:

@@ -14,6 +14,7 @@ from alerting.services.configs import alert_config_update
 from events.services import WAKE_CHANNEL
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.eventually import eventually
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config, make_global_config
 from tests.factories.automation import host_report, ingest
@@ -43,7 +44,7 @@ def tracked(project: Project) -> Alert:
     return alert
 
 
-@pytest.mark.parametrize(
+@each(
     ("notifications", "minutes"),
     [
         ([delayed(WEBHOOK, 5)], 5),
@@ -87,9 +88,9 @@ def test_alerts_of_other_configurations_open_as_they_were_to(project: Project) -
     ingest(project, host_report(reachable=False))
     evaluate()
     tell(config, delayed(WEBHOOK, 1))
-    began = Alert.objects.get(config_id=other.id).created
-    assert Alert.objects.get(config_id=other.id).opens == began + 10 * MINUTE
-    assert Alert.objects.get(config_id=config.id).opens == began + MINUTE
+    for one, minutes in ((other, 10), (config, 1)):
+        alert = Alert.objects.get(config_id=one.id)
+        assert alert.opens == alert.created + minutes * MINUTE
 
 
 def test_it_reaches_the_alerts_of_a_global_configuration_in_every_project(project: Project) -> None:

@@ -14,6 +14,7 @@ from events.models import Event
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
 from tests.factories.automation import AGENT, host_report, ingest
@@ -72,8 +73,8 @@ def test_not_when_a_host_comes_as_the_last_one_leaves(project: Project, config: 
     assert statuses(config) == ["OPEN"]
 
 
-@pytest.mark.parametrize("name", ABOUT_CLUSTERS)
-@pytest.mark.parametrize("facts", [{}, {"shard_name": "s0"}], ids=["cluster", "shard"])
+@each("name", ABOUT_CLUSTERS)
+@each("facts", [{}, {"shard_name": "s0"}], ids=["cluster", "shard"])
 def test_whatever_is_about_a_cluster_goes_with_it(project: Project, name: str, facts: dict[str, str]) -> None:
     config = make_config(project, eventTypeName=name)
     ingest(project, host_report("a", cluster_name="c"), events=[missing(name, **facts)])

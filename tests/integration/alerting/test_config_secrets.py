@@ -11,6 +11,7 @@ from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
@@ -51,7 +52,7 @@ def test_those_of_a_deleted_configuration_are_removed_and_what_is_shown_stays(pr
     assert not purge()
 
 
-@pytest.mark.parametrize("enabled", [True, False])
+@each("enabled", [True, False])
 def test_those_of_any_other_configuration_stay(project: Project, enabled: bool) -> None:
     delete(make_config(project))
     config = make_config(project, enabled=enabled)

@@ -9,7 +9,7 @@ from accesslist.models import Project
 from alerting.choices import DropReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, Notification
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -103,7 +103,7 @@ def test_what_is_due_longest_is_sent_first(project: Project, outside: Outside) -
     start = Alert.objects.get().created
     assert open_tracked(now=start + timedelta(minutes=5))
     assert deliver_all(start + timedelta(minutes=10)) == 2
-    assert [channel for channel, _, _ in outside.sent] == [ChannelType.WEBHOOK, ChannelType.EMAIL]
+    assert [channel for channel, _, _ in outside.sent] == ["WEBHOOK", "EMAIL"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest, sweep
 from tests.integration.alerting.pipeline import evaluate, statuses
@@ -86,8 +87,8 @@ FAMILIES: dict[str, tuple[Step, Step]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(FAMILIES))
-@pytest.mark.parametrize("configured", ["before", "after"])
+@each("name", list(FAMILIES))
+@each("configured", ["before", "after"])
 def test_an_alert_opens_and_closes_with_its_condition(project: Project, name: str, configured: str) -> None:
     ingest(project)
     begin, end = FAMILIES[name]
@@ -126,8 +127,8 @@ THRESHOLDS: dict[str, tuple[str, int, Step, Step]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(THRESHOLDS))
-@pytest.mark.parametrize("configured", ["before", "after"])
+@each("name", list(THRESHOLDS))
+@each("configured", ["before", "after"])
 def test_members_are_held_against_the_threshold(project: Project, name: str, configured: str) -> None:
     operator, limit, begin, end = THRESHOLDS[name]
     threshold = {"operator": operator, "threshold": limit, "units": "RAW"}
@@ -168,7 +169,7 @@ def test_a_silent_agent_is_one_alert_whatever_it_reported(project: Project) -> N
     assert Alert.objects.get().facts == {"hostname": "agent1", "sourceTypeName": "BACKUP"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "change"),
     [
         ("HOST_RESTARTED", {"uptime_seconds": 1}),

@@ -23,7 +23,7 @@ from alerting.services.destinations import CHECKED_EVERY, REMEMBERED, destinatio
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, leases_release
 from alerting.services.notifications import schedule_openings
 from alerting.services.windows import window_create
-from integrations.choices import DeliveryStatus, Fault, IntegrationType
+from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
 from integrations.services.integrations import integration_delete, integration_put
 from opsapi.api.principal import SYSTEM
@@ -434,12 +434,12 @@ class TestWhoGetsTheEnd:
 
     @pytest.mark.parametrize("change", ["replaced", "deleted"])
     def test_after_its_integration_changed(self, project: Project, outside: Outside, change: str) -> None:
-        make_integration(project, IntegrationType.WEBHOOK, url=A)
+        make_integration(project, "WEBHOOK", url=A)
         make_config(project, notifications=[{"typeName": "WEBHOOK", "delayMin": 0}])
         evaluate(START)
         down(project)
         deliver_all(START)
-        kind = IntegrationType.WEBHOOK
+        kind = "WEBHOOK"
         if change == "replaced":
             values = {"url": B}
             integration_put(

@@ -13,14 +13,15 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
-from automation.models import Agent, Host, Measurement
+from automation.metrics import Metric
+from automation.models import Agent, Host
 from automation.selectors.agents import agent_state
 from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.models import Event, Signal
 from opsapi.ids import new_id
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
-from tests.factories.automation import make_host
+from tests.factories.automation import make_host, measure
 from tests.hostile.budget import LONG
 
 pytestmark = pytest.mark.django_db
@@ -54,13 +55,14 @@ class Scene:
         Event.objects.all().delete()
         self._signals()
 
-    def _measurement(self, host: Host) -> Measurement:
+    def _measurement(self, host: Host) -> tuple[str, str | None]:
         said = {
-            metric: [[START.isoformat(), float(self.random.randint(0, 5))]]
-            for metric in METRICS
+            Metric(name): [(START, float(self.random.randint(0, 5)))]
+            for name in METRICS
             if self.random.random() < 0.8
         }
-        return Measurement.objects.create(host=host, reported=START, metrics=said)
+        at = measure(host, START, said)
+        return host.id, at.wire if at else None
 
     def _config(self) -> None:
         random = self.random
@@ -111,7 +113,7 @@ class Scene:
         random = self.random
         hosts = []
         for host in random.sample(self.hosts, random.randint(0, 3)):
-            measured = [one.id for one in self.measured if one.host_id == host.id]
+            measured = [said for host_id, said in self.measured if host_id == host.id]
             hosts.append(
                 {
                     **host_state(host),

@@ -11,6 +11,7 @@ from automation.models import Host, ReplicaSet
 from automation.reports import EventReport
 from events.models import Event
 from events.types import EventType
+from tests.each import each
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import evaluate, statuses
@@ -122,7 +123,7 @@ def test_the_event_names_no_set_that_was_left(project: Project) -> None:
     assert not Event.objects.filter(event_type="NO_PRIMARY").exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "kept"),
     [
         ({}, []),
@@ -147,7 +148,7 @@ def test_what_the_same_report_names_it_is_in(
     assert set(stored("b")) == set(MEMBERSHIP)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         host_report("a", type_name=PRIMARY),

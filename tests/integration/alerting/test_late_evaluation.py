@@ -11,6 +11,7 @@ from automation.reports import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import evaluate, statuses
@@ -42,7 +43,7 @@ def told() -> list[tuple[str, datetime]]:
     return list(events.values_list("event_type", "created"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("lasted", "opened"),
     [(5 * MINUTE - SECOND, False), (5 * MINUTE, True), (30 * MINUTE, True)],
     ids=["shorter", "as-long", "longer"],
@@ -109,7 +110,7 @@ def test_the_events_of_a_report_count_in_the_order_they_happened(project: Projec
     ]
 
 
-@pytest.mark.parametrize("created", [None, START], ids=["undated", "in-the-same-second"])
+@each("created", [None, START], ids=["undated", "in-the-same-second"])
 def test_an_ending_closes_what_the_platform_saw_a_moment_later(
     project: Project, created: datetime | None
 ) -> None:

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
 from alerting.selectors.windows import muting_windows
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, make_window
@@ -16,7 +17,7 @@ from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, make_wi
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(
+@each(
     ("start", "end", "mutes"),
     [
         (timedelta(0), SECOND, True),

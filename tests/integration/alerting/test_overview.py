@@ -20,6 +20,7 @@ from automation.selectors.overview import agents_silent, hosts_down, hosts_witho
 from opsapi.api.principal import Reach
 from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.alerting import (
     make_alert,
     make_config,
@@ -58,7 +59,7 @@ class TestAlerts:
             aged(project, 5 * DAY, status=over.value)
         assert self.shown() == [young.id, tracking.id, old.id, lapsed.id, seen.id]
 
-    @pytest.mark.parametrize(
+    @each(
         ("age", "place"),
         [
             (-SECOND, 0),
@@ -110,7 +111,7 @@ class TestNotifications:
         first = make_notification(project, status=failed, due=NOW - DAY, attempts=1, reason="refused")
         assert self.failing() == [waits.id, recent.id, first.id]
 
-    @pytest.mark.parametrize(
+    @each(
         "changes",
         [
             {"status": "FAILED", "due": NOW - DAY - SECOND, "attempts": 1, "reason": "refused"},
@@ -160,7 +161,7 @@ class TestNotifications:
 class TestWindows:
     """In effect, or soon."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("start", "end", "is_shown"),
         [
             (-DAY, -SECOND, False),

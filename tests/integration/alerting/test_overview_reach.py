@@ -22,6 +22,7 @@ from automation.selectors.overview import agents_silent, hosts_down
 from opsapi.api.principal import SYSTEM, Reach
 from opsapi.console.first_rows import MOST_SHOWN
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_notification
 from tests.factories.automation import make_host
@@ -99,7 +100,7 @@ OTHERS: dict[str, tuple[type[Model], Callable[[int], dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@each("name", OTHERS)
 def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
     fill(project)
     model, differing = OTHERS[name]

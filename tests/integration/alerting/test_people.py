@@ -69,14 +69,14 @@ def test_everybody_in_the_project_is_told_of_the_opening_and_of_the_end(
     ("chosen", "expected"),
     [
         pytest.param(
-            {"emailEnabled": True}, {(ChannelType.EMAIL, "emailAddress", "ada@example.com")}, id="mail"
+            {"emailEnabled": True}, {(ChannelType("EMAIL"), "emailAddress", "ada@example.com")}, id="mail"
         ),
-        pytest.param({"smsEnabled": True}, {(ChannelType.SMS, "mobileNumber", "+12025550100")}, id="sms"),
+        pytest.param({"smsEnabled": True}, {(ChannelType("SMS"), "mobileNumber", "+12025550100")}, id="sms"),
         pytest.param(
             {"emailEnabled": True, "smsEnabled": True},
             {
-                (ChannelType.EMAIL, "emailAddress", "ada@example.com"),
-                (ChannelType.SMS, "mobileNumber", "+12025550100"),
+                (ChannelType("EMAIL"), "emailAddress", "ada@example.com"),
+                (ChannelType("SMS"), "mobileNumber", "+12025550100"),
             },
             id="both",
         ),

@@ -18,6 +18,7 @@ from alerting.models import Alert, AlertConfig, Notification
 from alerting.services import alerts, purge
 from alerting.services.purge import deleted_project_purge
 from alerting.worker import Worker
+from automation.models import Host, Measurement
 from automation.reports import EventReport
 from events.models import Event, Signal
 from events.types import EventType
@@ -30,6 +31,7 @@ from opsapi.api.principal import SYSTEM
 from opsapi.batches import batches
 from opsapi.roles import Role
 from tests.admin.rows import fill, our_models
+from tests.each import each
 from tests.eventually import eventually
 from tests.factories.accesslist import ProjectFactory, UserFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
@@ -107,6 +109,7 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(
         fill(one)
         for _ in range(5):
             ingest(one, host_report(CONNECTIONS=5.0))
+            Measurement.objects.create(host=Host.objects.filter(group=one).latest("id"), reported=clock.now())
     before, others, events = rows_of(project), rows_of(other), Event.objects.count()
     # Deleting takes the roles at once; a kind of rows that is not here is not shown to go.
     assert [kind for kind, count in before.items() if count == 0] == []
@@ -243,7 +246,7 @@ def test_signals_of_a_deleted_project_are_dropped(project: Project) -> None:
     assert not Alert.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     "add",
     [make_config, lambda project: ingest(project, host_report(CONNECTIONS=5.0))],
     ids=["a configuration", "a report"],

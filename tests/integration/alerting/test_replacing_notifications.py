@@ -15,6 +15,7 @@ from alerting.services.settings import removed_settings_purge, settings_replace
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi import clock
+from tests.each import each
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
@@ -61,7 +62,7 @@ def test_what_says_the_same_changes_nothing(config: AlertConfig) -> None:
     assert rows() == before
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"delayMin": 5},
@@ -136,7 +137,7 @@ def test_what_it_was_still_to_tell_is_dropped_with_the_reason(
     # What was being sent when it was taken out: nobody knows whether it arrived.
     Notification.objects.filter(setting_id=sms).update(lease_until=clock.now() - timedelta(seconds=1))
     deliver_all()
-    assert {channel.value for channel, _, _ in outside.sent} <= {"WEBHOOK", "SMS"}
+    assert {channel for channel, _, _ in outside.sent} <= {"WEBHOOK", "SMS"}
     assert not Notification.objects.filter(setting_id=email).exclude(status="DROPPED").exists()
 
 
@@ -149,7 +150,7 @@ def test_who_was_told_is_told_the_end_and_nothing_before_it(
     replace(config, EMAIL)
     outside.sent.clear()
     deliver_all(clock.now() + timedelta(hours=2))
-    assert [(channel.value, message.kind.value) for channel, _, message in outside.sent] == [
+    assert [(channel, message.kind.value) for channel, _, message in outside.sent] == [
         ("EMAIL", "alert.update")
     ]
     outside.sent.clear()
@@ -157,7 +158,7 @@ def test_who_was_told_is_told_the_end_and_nothing_before_it(
     evaluate()
     assert statuses(config) == ["CLOSED"]
     deliver_all(clock.now() + timedelta(hours=2))
-    sent = {channel.value: (message.kind.value, sent) for channel, sent, message in outside.sent}
+    sent = {channel: (message.kind.value, sent) for channel, sent, message in outside.sent}
     assert sent == {
         "EMAIL": ("alert.close", {"emailAddress": EMAIL["emailAddress"]}),
         "WEBHOOK": ("alert.close", {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}),

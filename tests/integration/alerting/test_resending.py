@@ -17,7 +17,7 @@ from alerting.services.resending import notification_resend
 from automation.reports import EventReport
 from events.models import Event
 from events.types import EventType
-from integrations.choices import DeliveryStatus, IntegrationType, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
@@ -195,7 +195,7 @@ def test_the_end_is_sent_again_while_there_is_something_to_send_it_with(
 def test_it_refuses_what_there_are_no_credentials_for_any_more(project: Project, outside: Outside) -> None:
     """Not what is shown of them, nor the integration's, whose URL it never was."""
     notification = cancelled(project, outside)
-    make_integration(project, IntegrationType.WEBHOOK)
+    make_integration(project, "WEBHOOK")
     assert deleted_config_secrets_purge(now=clock.now() + timedelta(seconds=1))
     Destination.objects.update(config=None)
     assert refusal(notification) == (

@@ -13,6 +13,7 @@ from alerting.services.retention import alerts_trim, events_trim, failed_signals
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.ids import first_id
+from tests.each import each
 from tests.factories.alerting import make_alert, make_notification
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -144,7 +145,7 @@ class TestAlerts:
         left = (Alert.objects.count(), Notification.objects.count(), NotificationAttempt.objects.count())
         assert left == ((0, 0, 0) if goes else (2, 4, 8))
 
-    @pytest.mark.parametrize("status", ["TRACKING", "OPEN"])
+    @each("status", ["TRACKING", "OPEN"])
     def test_what_is_active_stays_however_old_it_is(self, project: Project, status: str) -> None:
         alert = make_alert(project, status=status, created=NOW - 900 * DAY, updated=NOW - 900 * DAY)
         add_attempts(make_notification(project, alert=alert, status="DELIVERED", created=NOW - 900 * DAY))

@@ -22,6 +22,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.each import each
 from tests.eventually import eventually
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import AGENT, host_report, ingest
@@ -45,7 +46,7 @@ def test_what_is_told_once_is_due_when_its_delay_has_passed_since_it_happened(pr
     assert begin(happened + timedelta(minutes=5))
 
 
-@pytest.mark.parametrize(
+@each(
     ("reports", "expected"),
     [
         pytest.param(25, ["CLOSED"] * 12 + ["OPEN"], id="down at last"),
@@ -79,7 +80,7 @@ def test_what_held_before_a_config_was_made_counts_its_delay_from_the_evaluation
     assert statuses(config) == ["OPEN"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("setting", "recipient"),
     [
         pytest.param(WEBHOOK, "http://127.0.0.1:9/******efgh", id="webhook"),
@@ -119,7 +120,7 @@ def test_cancelling_a_tracked_alert_is_recorded_nowhere(project: Project) -> Non
     assert not Event.objects.filter(event_type="ALERT_CANCELLED_AUDIT").exists()
 
 
-@pytest.mark.parametrize("enabled", [True, False])
+@each("enabled", [True, False])
 def test_email_enabled_is_kept_and_read_back(project: Project, owner: ApiClient, enabled: bool) -> None:
     path = f"/groups/{project.id}/alertConfigs"
     wanted = bodies.alert_config(notifications=[bodies.email(emailEnabled=enabled), bodies.email()])

@@ -20,6 +20,7 @@ from alerting.selectors.scopes import (
 )
 from events.types import EventType
 from opsapi import clock
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config, make_global_config
 
@@ -50,7 +51,7 @@ SCOPES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("scope", "covered"), SCOPES, ids=str)
+@each(("scope", "covered"), SCOPES, ids=str)
 def test_a_scope_covers_these_projects_and_no_other(
     prod: Project, dev: Project, scope: dict[str, Any], covered: list[str]
 ) -> None:
@@ -76,7 +77,7 @@ def test_a_project_without_tags_is_covered_by_no_tag(project: Project) -> None:
     assert not AlertConfig.objects.filter(covering(project.id)).exists()
 
 
-@pytest.mark.parametrize("off", [{"enabled": False}, {"deleted": clock.now()}], ids=["disabled", "deleted"])
+@each("off", [{"enabled": False}, {"deleted": clock.now()}], ids=["disabled", "deleted"])
 def test_what_is_off_concerns_nobody(prod: Project, off: dict[str, Any]) -> None:
     configs = [make_config(prod), make_global_config(), make_global_config(tags=["prod"])]
     assert len(concerned_configs(prod.id, [EventType.HOST_DOWN])) == len(configs)

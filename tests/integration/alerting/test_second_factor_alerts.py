@@ -10,6 +10,7 @@ from events.models import Event, Signal
 from opsapi import clock
 from tests.api.bodies import alert_config, global_alert_config
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_team
 
 OF_PROJECT, OF_ORG = "USERS_WITHOUT_MULTI_FACTOR_AUTH", "ORG_USERS_WITHOUT_MFA"
@@ -34,7 +35,7 @@ def statuses(event_type: str) -> list[str]:
     return list(Alert.objects.filter(event_type=event_type).order_by("id").values_list("status", flat=True))
 
 
-@pytest.mark.parametrize(
+@each(
     ("event_type", "ended"),
     [(OF_PROJECT, "ALL_USERS_HAVE_MULTI_FACTOR_AUTH"), (OF_ORG, "ALL_ORG_USERS_HAVE_MFA")],
 )

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project
-from automation.models import Measurement
+from automation.metrics import Metric
+from tests.factories import automation
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_host
 from tests.integration.alerting.stories import HOUR, MINUTE, NOW, measure, metric_alert, metric_config, story
@@ -29,12 +30,12 @@ def test_measurements_reach_from_before_the_alert_to_after_it(project: Project) 
 def test_however_much_was_measured_few_points_with_all_extremes_are_shown(project: Project) -> None:
     host = make_host(project)
     alert = metric_alert(project, host)
+    extremes = {1234: 5000.0, 2222: -5000.0}
     samples = [
-        [(NOW - HOUR + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%SZ"), float(second % 7)]
+        (NOW - HOUR + timedelta(seconds=second), extremes.get(second, float(second % 7)))
         for second in range(3000)
     ]
-    samples[1234][1], samples[2222][1] = 5000.0, -5000.0
-    Measurement.objects.create(host=host, reported=NOW, metrics={"CONNECTIONS": samples})
+    automation.measure(host, NOW, {Metric.CONNECTIONS: samples})
     measured = story(alert).measured
     assert measured is not None
     assert 100 < len(measured.points) <= 300
@@ -47,8 +48,8 @@ def test_other_alerts_of_a_host_show_its_connections(project: Project) -> None:
     host = make_host(project)
     alert = metric_alert(project, host, event_type="HOST_DOWN", metric_name=None)
     measure(host, NOW - HOUR - MINUTE, 5)
-    Measurement.objects.update(metrics={"ASSERT_MSG": [], **Measurement.objects.get().metrics})
-    Measurement.objects.create(host=host, reported=NOW - HOUR, metrics={}, databases={"orders": {}})
+    orders = {"orders": {Metric.DB_DATA_SIZE_TOTAL: [(NOW - HOUR, 1.0)]}}
+    automation.measure(host, NOW - HOUR, databases=orders)
     measured = story(alert).measured
     assert measured is not None
     assert (measured.metric.value, len(measured.points), measured.threshold) == ("CONNECTIONS", 1, None)

@@ -13,7 +13,7 @@ from alerting.rules.delivery_policy import SECRETS_SEALED
 from alerting.services.configs import alert_config_delete
 from automation.reports import EventReport
 from events.types import EventType
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -32,7 +32,7 @@ def test_the_webhook_gets_the_alert_document_and_its_opened_secret(
     evaluate()
     deliver_all()
     ((channel, config, message),) = outside.sent
-    assert channel is ChannelType.WEBHOOK
+    assert channel == "WEBHOOK"
     assert config == {"url": WEBHOOK["webhookUrl"], "secret": WEBHOOK["webhookSecret"]}
     alert = Alert.objects.get()
     assert message.document["id"] == alert.id

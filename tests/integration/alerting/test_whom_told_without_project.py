@@ -61,7 +61,7 @@ def test_a_service_without_credentials_of_its_own_is_not(project: Project, outsi
     key_added(project)
     tell()
     assert outside.sent == []
-    assert outcomes() == {"WEBHOOK": ("FAILED", "without a project there is no WEBHOOK integration")}
+    assert outcomes() == {"WEBHOOK": ("FAILED", "without a project there is no Webhook integration")}
 
 
 def test_administrators_are(outside: Outside) -> None:

@@ -12,6 +12,7 @@ from alerting.services.windows import window_change, window_create, window_delet
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_notification
 
@@ -57,7 +58,7 @@ def delete(window: MaintenanceWindow) -> None:
     window_delete(group_id=window.group_id, window_id=window.id, actor=SYSTEM, now=NOW)
 
 
-@pytest.mark.parametrize("write", [shorten, delete])
+@each("write", [shorten, delete])
 def test_what_it_held_back_is_looked_at_anew(
     window: MaintenanceWindow, held_back: Notification, write: Callable[[MaintenanceWindow], None]
 ) -> None:
@@ -75,7 +76,7 @@ def test_what_a_new_window_and_another_description_do_not_concern_goes_on_waitin
     assert held_back.due == NOW + HOUR
 
 
-@pytest.mark.parametrize("write", [shorten, delete])
+@each("write", [shorten, delete])
 def test_what_another_window_holds_back_goes_on_waiting(
     project: Project, held_back: Notification, write: Callable[[MaintenanceWindow], None]
 ) -> None:
@@ -84,7 +85,7 @@ def test_what_another_window_holds_back_goes_on_waiting(
     assert held_back.due == NOW + HOUR
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [{"startDate": NOW + SECOND}, {"endDate": NOW + SECOND}, {"alertTypeNames": ["CLUSTER"]}],
     ids=lambda changes: next(iter(changes)),
@@ -121,7 +122,7 @@ def test_what_waits_for_something_else_or_in_another_project_is_left_alone(
         assert untouched.due == NOW + HOUR
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second"),
     [
         ({"startDate": NOW + HOUR / 2}, {"endDate": NOW + HOUR / 2}),
@@ -143,7 +144,7 @@ def test_two_changes_never_leave_it_ending_before_it_starts(
     assert Event.objects.count() == events
 
 
-@pytest.mark.parametrize("write", [shorten, delete])
+@each("write", [shorten, delete])
 def test_one_deleted_in_the_meantime_is_not_found(
     window: MaintenanceWindow, write: Callable[[MaintenanceWindow], None]
 ) -> None:
@@ -155,7 +156,7 @@ def test_one_deleted_in_the_meantime_is_not_found(
     assert Event.objects.count() == events
 
 
-@pytest.mark.parametrize("write", [shorten, delete])
+@each("write", [shorten, delete])
 def test_another_projects_window_is_not_found(
     window: MaintenanceWindow, write: Callable[[MaintenanceWindow], None]
 ) -> None:
@@ -174,7 +175,7 @@ def test_in_a_project_deleted_in_the_meantime_none_is_made(project: Project) -> 
     assert not MaintenanceWindow.objects.exists()
 
 
-@pytest.mark.parametrize("write", [shorten, delete])
+@each("write", [shorten, delete])
 def test_in_a_project_deleted_in_the_meantime_nothing_is_written(
     window: MaintenanceWindow, write: Callable[[MaintenanceWindow], None]
 ) -> None:

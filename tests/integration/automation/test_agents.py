@@ -14,6 +14,7 @@ from events.models import Event, Signal
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.automation import host_report, ingest, sweep
 from tests.racing import THREADS, at_once, while_it_waits
 
@@ -60,7 +61,7 @@ class TestRequest:
         ]
         assert Agent.objects.filter(group=other_project).count() == 1
 
-    @pytest.mark.parametrize("name", ["MONITORING/agent2", "BACKUP/agent1", "monitoring/agent1", "X/agent1"])
+    @each("name", ["MONITORING/agent2", "BACKUP/agent1", "monitoring/agent1", "X/agent1"])
     def test_one_that_is_not_there_is_404(self, owner: ApiClient, project: Project, name: str) -> None:
         ingest(project)
         answer = owner.delete(f"/groups/{project.id}/agents/{name}")

@@ -4,12 +4,13 @@ import pytest
 
 from accesslist.models import Project
 from automation.models import Cluster, Host
+from tests.each import each
 from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("name", ["\u0391\u03a3", "\u0130", "\u1e9e", "\u2126", "PLAIN"], ids=ascii)
+@each("name", ["\u0391\u03a3", "\u0130", "\u1e9e", "\u2126", "PLAIN"], ids=ascii)
 def test_a_report_is_taken_whatever_letters_a_cluster_has(project: Project, name: str) -> None:
     for spelling in (name, name, name.lower()):
         ingest(project, host_report("db1", cluster_name=spelling))

@@ -12,6 +12,7 @@ from tests.api.bodies import report
 from tests.api.hosts import hosts_of, recorded, relations
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +33,7 @@ class TestClusters:
         hosts = reader.get(hosts_of(project)).json()["results"]
         assert {(one["clusterName"], one["clusterId"]) for one in hosts} == {("Orders", cluster["id"])}
 
-    @pytest.mark.parametrize(
+    @each(
         ("hosts", "shown"),
         [
             ([{}], {}),

@@ -12,6 +12,7 @@ from automation.services.versions import versions_weigh
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
 
 pytestmark = pytest.mark.django_db
@@ -129,7 +130,7 @@ class TestVersions:
             assert Host.objects.filter(version_behind=True).count() == behind
             assert versions_signals() == left
 
-    @pytest.mark.parametrize(
+    @each(
         ("agent_type", "expected"),
         [
             (AgentType.MONITORING, ["MONITORING_AGENT_VERSION_BEHIND", "MONITORING_AGENT_VERSION_CURRENT"]),

@@ -12,6 +12,7 @@ from tests.api.bodies import report
 from tests.api.hosts import hosts_of, made, recorded
 from tests.api.people import refusal
 from tests.client import ApiClient
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 class TestRenaming:
     """PATCH."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "shown"),
         [
             ({"port": 27018}, ("db2.example.com", 27018)),
@@ -51,7 +52,7 @@ class TestRenaming:
             assert (answer.status_code, answer.json()) == (200, document)
         assert Event.objects.count() == events
 
-    @pytest.mark.parametrize(
+    @each(
         ("change", "code"),
         [
             ({"typeName": "STANDALONE"}, "ATTRIBUTE_READ_ONLY"),

@@ -9,14 +9,11 @@ from django.dispatch import Signal
 
 from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
-from automation.models import Host, Measurement
+from automation.metrics import Metric
+from automation.models import Host, Reading
 from automation.reports import Address
-from automation.selectors.hosts import (
-    hosts_locked,
-    hosts_locked_if_known,
-    known_addresses,
-    newest_measurements,
-)
+from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
+from automation.selectors.measurements import newest_measurements
 from automation.services import hosts as hosts_service
 from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
 from events.models import Event
@@ -89,9 +86,10 @@ def test_what_was_measured_goes_a_batch_at_a_time_and_the_host_last(
     delete(Host.objects.get(hostname="a"))
     left = []
     while deleted_host_purge():
-        left.append((Measurement.objects.filter(host__hostname="a").count(), Host.with_deleted.count()))
+        readings = Reading.objects.filter(source__host__hostname="a").count()
+        left.append((readings, Host.with_deleted.count()))
     assert left == [(3, 2), (1, 2), (0, 2), (0, 1)]
-    assert Measurement.objects.filter(host__hostname="b").count() == 5
+    assert Reading.objects.filter(source__host__hostname="b").count() == 5
 
 
 def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
@@ -99,7 +97,8 @@ def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
         ingest(project, host_report("a", CONNECTIONS=number), host_report("b", CONNECTIONS=-number))
     ingest(project, host_report("c"))
     newest = newest_measurements(Host.objects.values_list("id", flat=True))
-    values = {one.host.hostname: one.metrics["CONNECTIONS"][0][1] for one in newest.values()}
+    names = dict(Host.objects.values_list("id", "hostname"))
+    values = {names[host]: one.samples[Metric.CONNECTIONS][0][1] for host, one in newest.items()}
     assert values == {"a": 2.0, "b": -2.0}
 
 

@@ -12,12 +12,13 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import Agent, Database, Host, Measurement, ProcessStatus
+from automation.models import Agent, Database, Host, ProcessStatus, Reading
 from automation.reports import EventReport, HostReport, ProcessReport, Report
 from automation.services.ingest import report_ingest
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock
+from tests.each import each
 from tests.factories.automation import AGENT, host_report, ingest, process_report
 
 MINUTE = timedelta(minutes=1)
@@ -30,7 +31,7 @@ def agent_report(*, version: str, hostname: str = "agent1") -> Report:
     return Report(agent_type=AgentType.MONITORING, hostname=hostname, version=version, hosts=(), events=())
 
 
-@pytest.mark.parametrize("hostname", ["agent1", "AGENT1"])
+@each("hostname", ["agent1", "AGENT1"])
 def test_a_second_report_updates_the_agents_version_and_moves_its_heartbeat(
     project: Project, hostname: str
 ) -> None:
@@ -95,7 +96,7 @@ def test_every_host_of_a_report_keeps_what_was_said_of_it(project: Project) -> N
         now,
     )
     assert sorted(first.databases.values_list("name", flat=True)) == ["x", "y"]
-    assert Measurement.objects.get().host == second
+    assert Reading.objects.get().source.host == second
 
 
 def test_databases_replaced_on_one_host_stay_on_another(project: Project) -> None:

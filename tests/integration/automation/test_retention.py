@@ -6,41 +6,65 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from automation.models import Host, Measurement
+from automation.days import days_there
+from automation.metrics import Metric
+from automation.models import Database, Host, Reading, Source
 from automation.services import measurements as measurements_service
+from automation.services.days import day_drop
 from automation.services.measurements import measurements_trim
-from tests.factories.automation import make_host
+from tests.factories.automation import make_host, measure
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def host(project: Project) -> Host:
-    """A host measured once a day, for ten days, last a second short of a day ago."""
+    """A host measured once a day, for ten days."""
+    while day_drop(before=NOW - 20 * DAY):
+        """Only days of the test are there."""
     made = make_host(project)
-    for days in range(1, 11):
-        reported = NOW - timedelta(days=days) + timedelta(seconds=1)
-        Measurement.objects.create(host=made, reported=reported)
+    for days in range(10):
+        measure(made, NOW - days * DAY, CONNECTIONS=1.0)
     return made
 
 
-@pytest.mark.parametrize(("days", "left"), [(7, 7), (1, 1), (10, 10), (0, 10)])
-def test_what_is_older_than_the_days_of_the_setting_goes(
+@pytest.mark.parametrize(("days", "left"), [(7, 8), (1, 2), (9, 10), (0, 10)])
+def test_days_of_which_all_is_older_than_the_setting_go(
     settings: Settings, host: Host, days: int, left: int
 ) -> None:
     settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = days
-    assert measurements_trim(now=NOW) is (left < 10)
-    assert host.measurements.count() == left
-    oldest = host.measurements.earliest("reported").reported
-    assert oldest == NOW - timedelta(days=left) + timedelta(seconds=1)
-    assert not measurements_trim(now=NOW)
+    went = [measurements_trim(now=NOW) for _ in range(11 - left)]
+    assert went == [True] * (10 - left) + [False]
+    oldest = Reading.objects.earliest("reported").reported
+    assert (Reading.objects.count(), oldest) == (left, NOW - (left - 1) * DAY)
 
 
-def test_it_goes_a_batch_at_a_time(settings: Settings, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_stays_until_its_last_moment_is_old_enough(settings: Settings, host: Host) -> None:
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 9
+    midnight = NOW.replace(hour=0) + DAY
+    assert not measurements_trim(now=midnight - timedelta(microseconds=1))
+    assert measurements_trim(now=midnight)
+    assert min(days_there()) == (NOW - 8 * DAY).date()
+
+
+def test_no_row_is_deleted_one_by_one(
+    settings: Settings, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 1
+    monkeypatch.setattr(measurements_service, "readings_delete", None)
+    assert measurements_trim(now=NOW)
+
+
+def test_databases_that_are_gone_are_forgotten_with_what_was_measured_of_them(
+    settings: Settings, host: Host
+) -> None:
     settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 5
-    monkeypatch.setattr(measurements_service, "MEASUREMENTS_AT_ONCE", 2)
-    left = []
+    Database.objects.create(host=host, name="there")
+    for name, days in (("there", 9), ("gone", 9), ("just gone", 1)):
+        moment = NOW - days * DAY
+        measure(host, moment, databases={name: {Metric.DB_DATA_SIZE_TOTAL: [(moment, 1.0)]}})
     while measurements_trim(now=NOW):
-        left.append(host.measurements.count())
-    assert left == [8, 6, 5]
+        """Day after day."""
+    assert set(Source.objects.values_list("database", flat=True)) == {"", "there", "just gone"}

@@ -9,6 +9,7 @@ from accesslist.models import Project
 from automation.services.signals import STATES_AT_ONCE, hosts_signal
 from events.models import Signal
 from opsapi import clock
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +19,7 @@ def written() -> list[dict[str, Any]]:
     return list(Signal.objects.order_by("id").values_list("payload", flat=True))
 
 
-@pytest.mark.parametrize(
+@each(
     ("hosts", "sets", "clusters", "signals"),
     [
         (0, 0, 0, 0),

@@ -12,6 +12,7 @@ from automation.models import Agent, FleetWatch, Host, ReplicaSet
 from automation.services.silence import silence_sweep
 from automation.services.watch import sweep_begin, sweep_goes_on
 from events.models import Event, Signal
+from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ def silent() -> set[str]:
 class TestHosts:
     """Silent while the agent that reported it last still reports."""
 
-    @pytest.mark.parametrize(
+    @each(
         ("later", "expected"),
         [(4 * MINUTE - SECOND, set()), (4 * MINUTE, {"b"}), (4 * MINUTE + SECOND, {"b"})],
         ids=["before", "at", "after"],
@@ -100,9 +101,7 @@ class TestHosts:
         sweep(START + 14 * MINUTE)
         assert down() == {"b"}
 
-    @pytest.mark.parametrize(
-        ("away", "spared"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["shorter", "silent"]
-    )
+    @each(("away", "spared"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["shorter", "silent"])
     def test_an_agent_whose_silence_no_sweep_found_has_as_long(
         self, project: Project, away: timedelta, spared: bool
     ) -> None:
@@ -128,10 +127,8 @@ class TestHosts:
 class TestAgents:
     """Silent ones are told as one, and their hosts keep their state."""
 
-    @pytest.mark.parametrize("agent_type", list(AgentType))
-    @pytest.mark.parametrize(
-        ("later", "is_down"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["before", "at"]
-    )
+    @each("agent_type", list(AgentType))
+    @each(("later", "is_down"), [(4 * MINUTE - SECOND, False), (4 * MINUTE, True)], ids=["before", "at"])
     def test_one_is_down_after_four_minutes(
         self, project: Project, agent_type: AgentType, later: timedelta, is_down: bool
     ) -> None:
@@ -197,16 +194,14 @@ class TestAbsence:
         sweep(back + 4 * MINUTE, counting_since=FleetWatch.objects.get().counting_since)
         assert (down(), silent()) == ({"b"}, {"two"})
 
-    @pytest.mark.parametrize("agent", ["one", "new"])
+    @each("agent", ["one", "new"])
     def test_a_report_in_time_does_not(self, project: Project, agent: str) -> None:
         ingest(project, agent="one", now=START)
         ingest(project, agent="two", now=START + SECOND)
         ingest(project, agent=agent, now=START + 4 * MINUTE)
         assert FleetWatch.objects.get().counting_since == START
 
-    @pytest.mark.parametrize(
-        ("pause", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"]
-    )
+    @each(("pause", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
     def test_clocks_start_anew_when_nothing_ran(
         self, project: Project, pause: timedelta, starts_anew: bool
     ) -> None:
@@ -217,9 +212,7 @@ class TestAbsence:
         assert silent() == (set() if starts_anew else {"agent1"})
         assert (FleetWatch.objects.get().counting_since == now) is starts_anew
 
-    @pytest.mark.parametrize(
-        ("step", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"]
-    )
+    @each(("step", "starts_anew"), [(60 * SECOND, False), (61 * SECOND, True)], ids=["sixty", "more"])
     def test_a_long_sweep_is_no_absence_while_it_goes_on(
         self, project: Project, other_project: Project, step: timedelta, starts_anew: bool
     ) -> None:

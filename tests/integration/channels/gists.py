@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 from pytest_django import Settings
 
+from integrations.channels import CHANNELS
 from tests.receivers import HttpReceiver, MailReceiver, ReceivedRequest
 
 OPENED, REPEATED, ACKNOWLEDGED, CLOSED, CANCELLED, TOLD_ONCE = KINDS = (
@@ -28,7 +29,7 @@ def _of(*words: str | None) -> Mapping[str, str | None]:
     return dict(zip(KINDS, words, strict=True))
 
 
-_FOR_PEOPLE = _of("[OPEN]", "[STILL OPEN]", None, "[RESOLVED]", None, "[EVENT]")
+_FOR_PEOPLE = _of("[OPEN]", "[STILL OPEN]", None, "[CLOSED]", None, "[EVENT]")
 
 GISTS: Mapping[str, Mapping[str, str | None]] = {
     "EMAIL": _FOR_PEOPLE,
@@ -130,17 +131,7 @@ class Service:
 
 def lead_here(settings: Settings, receiver: HttpReceiver) -> None:
     """Every service of the settings is the receiver."""
-    for name in (
-        "SMS",
-        "PAGER",
-        "OPS_ALERT_US",
-        "OPS_ALERT_EU",
-        "ON_CALL",
-        "CHAT",
-        "GROUP_CHAT",
-        "METRICS_US",
-        "METRICS_EU",
-    ):
-        setattr(settings, f"OPSAPI_{name}_BASE_URL", receiver.url(""))
+    for name in (name for channel in CHANNELS.values() for name in channel.base_url_settings):
+        setattr(settings, name, receiver.url(""))
     settings.OPSAPI_SMS_ACCOUNT = settings.OPSAPI_SMS_TOKEN = "account"
     settings.OPSAPI_SMS_FROM = "+12025550199"

@@ -19,21 +19,21 @@ from tests.unit.integrations.messages import NOW, make_message
 
 
 def test_it_delivers_by_webhook(http_receiver: HttpReceiver) -> None:
-    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
     assert (outcome.status, outcome.reason, outcome.retry_after) == (DeliveryStatus.DELIVERED, None, None)
     assert outcome.latency_ms >= 0
     assert len(http_receiver.requests) == 1
 
 
 def test_it_delivers_by_email(mail_receiver: MailReceiver) -> None:
-    outcome = deliver(ChannelType.EMAIL, {"emailAddress": "a@example.com"}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("EMAIL"), {"emailAddress": "a@example.com"}, make_message(), now=NOW)
     assert outcome.status is DeliveryStatus.DELIVERED
     assert len(mail_receiver.mails) == 1
 
 
 def test_a_busy_receiver_is_tried_again_when_it_asks(http_receiver: HttpReceiver) -> None:
     http_receiver.answer(429, {"Retry-After": "30"})
-    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
     assert (outcome.status, outcome.reason) == (DeliveryStatus.RETRY, "the receiver answered 429")
     assert outcome.retry_after == 30
 
@@ -55,13 +55,13 @@ def test_anything_but_a_definite_refusal_counts_as_perhaps_received(
     http_receiver: HttpReceiver, status: int, fault: Fault, perhaps: bool
 ) -> None:
     http_receiver.answer(status)
-    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
     assert (outcome.fault, outcome.perhaps_received) == (fault, perhaps)
 
 
 def test_a_request_without_an_answer_was_perhaps_received(http_receiver: HttpReceiver) -> None:
     http_receiver.behave(lambda handler: None)
-    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
     assert (outcome.fault, outcome.perhaps_received) == (Fault.DESTINATION, True)
 
 
@@ -69,7 +69,7 @@ def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(setti
     settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("127.0.0.0/8")]
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    outcome = deliver(ChannelType.WEBHOOK, {"url": f"http://127.0.0.1:{port}/"}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": f"http://127.0.0.1:{port}/"}, make_message(), now=NOW)
     assert (outcome.status, outcome.fault, outcome.perhaps_received) == (
         DeliveryStatus.RETRY,
         Fault.HOST,
@@ -79,12 +79,12 @@ def test_where_no_connection_is_made_nothing_left_and_the_host_is_at_fault(setti
 
 def test_a_refusing_receiver_fails_for_good(http_receiver: HttpReceiver) -> None:
     http_receiver.answer(404)
-    outcome = deliver(ChannelType.WEBHOOK, {"url": http_receiver.url()}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"url": http_receiver.url()}, make_message(), now=NOW)
     assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "the receiver answered 404")
 
 
 def test_a_config_without_its_fields_fails_for_good_and_names_them() -> None:
-    outcome = deliver(ChannelType.WEBHOOK, {"secret": "s"}, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), {"secret": "s"}, make_message(), now=NOW)
     assert (outcome.status, outcome.reason) == (DeliveryStatus.FAILED, "not configured: url")
 
 
@@ -94,10 +94,10 @@ def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(
     def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         raise RuntimeError(f"cannot make sense of {config['url']}")
 
-    broken = Channel(ChannelType.WEBHOOK, fields=(), kinds=frozenset(), send=send, origin=lambda _: "")
-    monkeypatch.setattr(delivery, "CHANNELS", {ChannelType.WEBHOOK: broken})
+    broken = Channel(ChannelType("WEBHOOK"), "Webhook", (), send=send, origin=lambda _: "")
+    monkeypatch.setattr(delivery, "CHANNELS", {ChannelType("WEBHOOK"): broken})
     config = {"url": "https://hook.example/very-secret"}
-    outcome = deliver(ChannelType.WEBHOOK, config, make_message(), now=NOW)
+    outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
     assert (outcome.status, outcome.reason) == (DeliveryStatus.RETRY, UNFORESEEN)
     assert "unexpected RuntimeError" in caplog.text
     assert "in send" in caplog.text
@@ -112,6 +112,6 @@ def test_a_destination_keeps_its_connection_and_shares_it_with_no_other(settings
             for project in ("a" * 24, "b" * 24):
                 for number in range(2):
                     message = make_message(document={"groupId": project}, delivery_id=f"{number}")
-                    deliver(ChannelType.WEBHOOK, {"url": url, "secret": secret}, message, now=NOW)
+                    deliver(ChannelType("WEBHOOK"), {"url": url, "secret": secret}, message, now=NOW)
         POOL.close_all()
     assert (len(receiver.requests), len(receiver.clients)) == (8, 4)

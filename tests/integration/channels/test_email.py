@@ -201,7 +201,10 @@ def test_a_server_without_the_tls_asked_for_fails_for_good(
 ) -> None:
     settings.EMAIL_USE_TLS = True
     failure = failure_of(CONFIG)
-    assert (failure.reason, failure.retryable) == ("the mail server lacks what this mail needs", False)
+    assert (failure.reason, failure.retryable) == (
+        "the mail server does not support what the mail needs",
+        False,
+    )
     assert mail_receiver.mails == []
 
 

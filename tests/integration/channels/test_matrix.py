@@ -16,7 +16,7 @@ from alerting.services.configs import alert_config_delete
 from automation.reports import EventReport
 from events.models import Event
 from events.types import EventType
-from integrations.choices import ChannelType
+from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.client import ApiClient
@@ -190,4 +190,4 @@ def test_what_a_channel_is_not_told_of_is_neither_sent_nor_logged(case: Case, na
 
 
 def test_the_matrix_has_every_channel() -> None:
-    assert set(GISTS) == set(ChannelType)
+    assert set(GISTS) == set(CHANNELS)

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
@@ -14,7 +13,7 @@ from tests.integration.channels.gists import Service, lead_here
 from tests.receivers import HttpReceiver, MailReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
-OVER_HTTP = [name.value for name in CHANNELS if name is not ChannelType.EMAIL]
+OVER_HTTP = [name for name in CHANNELS if name != "EMAIL"]
 
 
 @pytest.fixture(params=OVER_HTTP)
@@ -27,7 +26,7 @@ def failure_of(
     """How a message over the channel fails."""
     lead_here(settings, http_receiver)
     notification = Service(request.param, http_receiver, mail_receiver).notification()
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(request.param)]
+    kind = NOTIFICATION_TYPES[request.param]
 
     def send() -> DeliveryError:
         with pytest.raises(DeliveryError) as raised:

@@ -11,6 +11,7 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.webhook import build_request, send
 from integrations.choices import MessageKind
 from opsapi import VERSION
+from tests.each import each
 from tests.receivers import HttpReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -58,7 +59,7 @@ def test_a_number_however_large_is_told() -> None:
     assert body == b'{"currentValue":{"number":1e+22}}'
 
 
-@pytest.mark.parametrize("kind", list(MessageKind))
+@each("kind", list(MessageKind))
 def test_it_names_what_happened(kind: MessageKind) -> None:
     _, headers = build_request({}, make_message(kind=kind), now=NOW)
     assert headers["X-Ops-Event"] == kind.value

@@ -10,6 +10,7 @@ from accesslist.models import AccessListEntry
 from events.models import Event
 from opsapi.roles import Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import make_entry, make_key
 
 ADDRESS = "203.0.113.9"
@@ -75,7 +76,7 @@ def test_the_event_of_the_last_entry_says_that_the_list_holds_no_more() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (["add", "nonsense"], "CIDR"),

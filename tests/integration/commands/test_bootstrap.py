@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from accesslist.models import AccessListEntry, User
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ def test_it_refuses_when_a_user_exists() -> None:
     assert User.objects.count() == 1
 
 
-@pytest.mark.parametrize("username", ["a" * 255, "a\nb", ""])
+@each("username", ["a" * 255, "a\nb", ""])
 def test_it_refuses_a_name_that_the_api_would_refuse(username: str) -> None:
     with pytest.raises(CommandError, match="username"):
         run(username)

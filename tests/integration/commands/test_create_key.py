@@ -10,6 +10,7 @@ from accesslist.models import ApiKey, Project
 from events.models import Event
 from opsapi.ids import new_id
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key
 
 NOTHING = "a" * 24
@@ -61,7 +62,7 @@ def test_the_event_names_the_key_and_nobody_who_acted() -> None:
     assert private not in str((event.details, event.diffs, event.raw))
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "told"),
     [
         (["--role", "GROUP_KING"], "GROUP_KING is no role; there are GLOBAL_OWNER, "),

@@ -19,7 +19,9 @@ from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification
 from alerting.models import NotificationAttempt as Attempt
 from automation.choices import AgentType
-from automation.models import Agent, AutomationRevision, Cluster, Host, Measurement, ReplicaSet
+from automation.metric_numbers import NUMBERS
+from automation.metrics import Metric
+from automation.models import Agent, AutomationRevision, Cluster, Host, Reading, ReplicaSet
 from automation.services.silence import silence_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType
@@ -78,16 +80,13 @@ def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_silent_agent() -> 
 
 def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
     host = Host.objects.get(hostname__startswith="pay-s0-a.")
-    rows = Measurement.objects.filter(host=host, reported__gt=NOW - DAY)
-    taken = [
-        sample for metrics in rows.values_list("metrics", flat=True) for sample in metrics["CONNECTIONS"]
-    ]
+    place = NUMBERS[Metric.CONNECTIONS] - 1
+    rows = Reading.objects.filter(source__host=host, source__database="", reported__gt=NOW - DAY)
+    taken = [(row.reported - timedelta(seconds=row.age), row.numbers[place] or 0) for row in rows]
     assert len(taken) == len({time for time, _ in taken}) == 24 * 12
     alert = Alert.objects.get(event_type=EventType.OUTSIDE_METRIC_THRESHOLD, facts__hostId=host.id)
-    above = [number for time, number in taken if datetime.fromisoformat(time) > alert.created]
-    before = [
-        number for time, number in taken if datetime.fromisoformat(time) < alert.created - timedelta(hours=1)
-    ]
+    above = [number for time, number in taken if time > alert.created]
+    before = [number for time, number in taken if time < alert.created - timedelta(hours=1)]
     assert min(above) > 900 > max(before)
 
 

@@ -14,6 +14,7 @@ from events.models import Signal
 from opsapi import clock
 from opsapi.roles import Role
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.accesslist import Key, ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_notification
 
@@ -51,7 +52,7 @@ def test_it_keeps_no_key_out_that_was_let_in_before() -> None:
     assert ApiClient(owner).get("/orgs", REMOTE_ADDR="203.0.113.200").status_code == 200
 
 
-@pytest.mark.parametrize("waiting", ["signal", "tracking alert", "notification"])
+@each("waiting", ["signal", "tracking alert", "notification"])
 def test_it_takes_no_work_from_the_worker(waiting: str) -> None:
     mine, now = ProjectFactory.create(), clock.now()
     if waiting == "signal":

@@ -3,6 +3,8 @@
 import pytest
 from django.core.management import CommandError, ManagementUtility, call_command
 
+from tests.each import each
+
 INSTEAD = {
     "changepassword": "manage.py reset_password",
     "createsuperuser": "manage.py bootstrap",
@@ -10,7 +12,7 @@ INSTEAD = {
 }
 
 
-@pytest.mark.parametrize("command", INSTEAD)
+@each("command", INSTEAD)
 def test_they_say_in_one_line_what_to_use(command: str) -> None:
     with pytest.raises(CommandError, match=INSTEAD[command]) as refusal:
         call_command(command)

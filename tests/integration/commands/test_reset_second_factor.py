@@ -9,6 +9,7 @@ from accesslist.selectors.second_factors import has_second_factor
 from events.models import Event
 from opsapi import clock
 from tests.admin.rows import make_operator
+from tests.each import each
 from tests.factories.accesslist import UserFactory
 from tests.factories.second_factors import make_second_factor
 
@@ -35,9 +36,7 @@ def test_it_takes_the_second_factor_also_of_a_global_owner() -> None:
     assert event.raw["actor"] == "system"
 
 
-@pytest.mark.parametrize(
-    ("username", "told"), [("nobody", "no user is called nobody"), ("ada", "ada has no second factor")]
-)
+@each(("username", "told"), [("nobody", "no user is called nobody"), ("ada", "ada has no second factor")])
 def test_it_refuses_in_one_line(username: str, told: str) -> None:
     UserFactory.create(username="ada")
     with pytest.raises(CommandError, match=told):

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from accesslist.models import User
 from opsapi.management.with_database import line_of
+from tests.each import each
 
 COMMANDS = [
     ("bootstrap",),
@@ -72,7 +73,7 @@ def test_another_fault_of_the_database_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert line == "the database cannot be used: permission denied"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@each("command", COMMANDS, ids=lambda command: command[0])
 def test_a_database_with_migrations_to_be_applied_is_told(command: tuple[str, ...]) -> None:
     """As while the first start, or an upgrade, applies them."""
     MigrationRecorder(connection).record_unapplied("events", "0005_signals_without_project")

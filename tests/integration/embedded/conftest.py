@@ -16,6 +16,7 @@ import pytest
 
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
+from tests.once import made_once
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
@@ -62,13 +63,15 @@ def make_server(parent: Path) -> Iterator[MakeServer]:
 
 
 @pytest.fixture(scope="session")
-def template() -> Iterator[Path]:
+def template() -> Path:
     """The home of a server that was started once; making one anew takes a second each time."""
-    with _directory() as path:
-        server = Server(Layout(path / "var"), durable=False)
-        server.start()
-        server.stop()
-        yield server.layout.home
+    return Layout(made_once("embedded", _start_once) / "var").home
+
+
+def _start_once(directory: Path) -> None:
+    server = Server(Layout(directory / "var"), durable=False)
+    server.start()
+    server.stop()
 
 
 @pytest.fixture

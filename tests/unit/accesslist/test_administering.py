@@ -12,6 +12,7 @@ from accesslist.rules.administering import (
 )
 from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role
+from tests.each import each
 
 ORG, OTHER_ORG = "a" * 24, "b" * 24
 GROUP, SIBLING, FOREIGN, NOWHERE = "1" * 24, "2" * 24, "3" * 24, "4" * 24
@@ -43,7 +44,7 @@ def held(role: Role) -> Grant:
     return Grant(role, org_id=ORG) if role.is_org else Grant(role)
 
 
-@pytest.mark.parametrize("role", Role)
+@each("role", Role)
 def test_a_role_administers_its_own_scope_and_what_is_below(role: Role) -> None:
     by = [held(role)]
     found = {place for place in PLACES if administers(by, place, ORGS_OF_GROUPS)}
@@ -56,7 +57,7 @@ def test_who_holds_nothing_administers_nothing() -> None:
     assert not any(administers([], place, ORGS_OF_GROUPS) for place in PLACES)
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "shown"),
     [
         ([], []),
@@ -72,7 +73,7 @@ def test_what_was_shown_and_what_is_administered_may_be_named(
     refuse_elsewhere(wanted, shown=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "shown", "code", "named"),
     [
         ([EVERYWHERE], [], "CANNOT_ADD_GLOBAL_ROLE", "GLOBAL_READ_ONLY"),
@@ -102,7 +103,7 @@ def test_nothing_else_may_be_named_elsewhere(
     assert named in refused.value.parameters[0]
 
 
-@pytest.mark.parametrize("role", Role)
+@each("role", Role)
 def test_a_user_admin_resets_only_who_holds_nothing_more(role: Role) -> None:
     place = {"org_id": "o"} if role.is_org else {"group_id": "g"} if role.is_group else {}
     may = {Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.ORG_READ_ONLY, Role.ORG_MEMBER}

@@ -15,6 +15,7 @@ from accesslist.digest import (
     response,
     verify,
 )
+from tests.each import each
 
 RFC_2617 = (
     'Digest username="Mufasa", realm="testrealm@host.com", '
@@ -52,7 +53,7 @@ def quoted(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-@pytest.mark.parametrize(
+@each(
     ("authorization", "password"),
     [
         pytest.param(RFC_2617, "Circle Of Life", id="RFC 2617 3.5"),
@@ -85,7 +86,7 @@ def test_it_reads_every_parameter() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "authorization",
     [
         pytest.param(header(), id="as it is"),
@@ -106,7 +107,7 @@ def test_it_reads_what_clients_send(authorization: str) -> None:
     assert parse(authorization).nc == "00000001"
 
 
-@pytest.mark.parametrize(
+@each(
     ("authorization", "reason"),
     [
         ("", "the scheme is not Digest"),
@@ -152,7 +153,7 @@ def test_it_takes_a_response_in_upper_case() -> None:
     assert verify(parse(shouted), "939e7578ed9e3c518a452acee763bce9", "GET")
 
 
-@pytest.mark.parametrize(("stale", "flag"), [(False, "false"), (True, "true")])
+@each(("stale", "flag"), [(False, "false"), (True, "true")])
 def test_it_challenges_in_the_form_every_client_accepts(stale: bool, flag: str) -> None:
     assert challenge(REALM, "N", stale) == (
         f'Digest realm="Ops Public API", domain="", nonce="N", algorithm=MD5, qop="auth", stale={flag}'

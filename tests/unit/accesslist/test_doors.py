@@ -5,6 +5,7 @@ import pytest
 from accesslist.rules.doors import doors, is_behind, refuse_closed_doors
 from opsapi.api.errors import ApiError
 from opsapi.roles import INSTALLATION, Grant, Role, Scope
+from tests.each import each
 
 ONE, TWO, OTHER = Scope("org1", "group1"), Scope("org1", "group2"), Scope("org2", "group3")
 ORG = Scope("org1")
@@ -18,7 +19,7 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("by", "expected"),
     [
         ([Grant(Role.GLOBAL_OWNER)], [INSTALLATION]),
@@ -55,7 +56,7 @@ def test_who_finds_no_door_is_told_the_roles_that_would_do() -> None:
     assert caught.value.parameters == ["GLOBAL_OWNER or ORG_OWNER or GROUP_OWNER or GROUP_USER_ADMIN"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("scope", "door", "expected"),
     [
         (ONE, Scope(group_id="group1"), True),

@@ -14,6 +14,7 @@ from accesslist.rules.granting import (
 )
 from opsapi.api.errors import ApiError, BadField
 from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope
+from tests.each import each
 
 ORG, OTHER_ORG, NO_ORG = "a" * 24, "b" * 24, "0" * 24
 GROUP, SISTER, OTHER_GROUP, NO_GROUP = "c" * 24, "d" * 24, "e" * 24, "1" * 24
@@ -88,7 +89,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("here", "role", "place", "expected"), CASES)
+@each(("here", "role", "place", "expected"), CASES)
 def test_a_role_holds_where_path_and_body_say_or_is_refused_by_its_field(
     here: Scope, role: Role, place: dict[str, str], expected: Scope | Fault
 ) -> None:
@@ -131,8 +132,8 @@ def refusal_of_giving(wanted: Grant, mine: Grant) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("mine", Role)
-@pytest.mark.parametrize("wanted", Role)
+@each("mine", Role)
+@each("wanted", Role)
 def test_who_gives_a_role_holds_it_there(mine: Role, wanted: Role) -> None:
     told = refusal_of_giving(held(wanted), held(mine))
     if wanted.is_global:
@@ -142,8 +143,8 @@ def test_who_gives_a_role_holds_it_there(mine: Role, wanted: Role) -> None:
         assert told == (None if wanted in IMPLIED[mine] and reaches_it else "ROLE_NOT_HELD")
 
 
-@pytest.mark.parametrize("mine", [role for role in Role if not role.is_global])
-@pytest.mark.parametrize(
+@each("mine", [role for role in Role if not role.is_global])
+@each(
     "wanted",
     [
         Grant(Role.GROUP_AGENT, group_id=OTHER_GROUP),
@@ -163,7 +164,7 @@ def test_nothing_given_is_never_refused() -> None:
     refuse_roles_not_held([], by=[], orgs_of_groups={})
 
 
-@pytest.mark.parametrize(
+@each(
     ("here", "role", "place", "message"),
     [
         (INSTALLATION, Role.GLOBAL_OWNER, {}, None),

@@ -12,13 +12,14 @@ from accesslist.rules.listing import (
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Role, Scope
+from tests.each import each
 
 KEY, OTHER = "k" * 24, "o" * 24
 CALLER = Actor(ActorKind.KEY, KEY, "abc123", False, "192.0.2.7")
 USER = Actor(ActorKind.USER, KEY, "ada", True, "192.0.2.7")
 
 
-@pytest.mark.parametrize(
+@each(
     ("writer", "of", "held"),
     [
         (ListWriter(CALLER), GLOBAL_LIST, True),
@@ -49,7 +50,7 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("by", "may"),
     [
         ([Grant(Role.GROUP_READ_ONLY, group_id="group1")], {"nowhere"}),

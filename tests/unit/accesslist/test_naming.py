@@ -4,11 +4,12 @@ import pytest
 
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 TWICE, UNKNOWN = "stands there twice", "names no user"
 
 
-@pytest.mark.parametrize(
+@each(
     ("named", "faults"),
     [
         ([None], [UNKNOWN]),
@@ -26,6 +27,6 @@ def test_it_names_every_unknown_and_repeated_item(named: list[str | None], fault
     assert [(bad.field, bad.message) for bad in refused.value.bad_fields] == expected
 
 
-@pytest.mark.parametrize("named", [[], ["a"], ["a", "b"]], ids=str)
+@each("named", [[], ["a"], ["a", "b"]], ids=str)
 def test_it_lets_pass_what_exists_and_stands_there_once(named: list[str]) -> None:
     refuse_unknown_and_repeated(((one, one) for one in named), unknown=UNKNOWN)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accesslist.nonces import LIFETIME, SKEW, is_valid, mint
+from tests.each import each
 
 KEY = b"k" * 32
 NOW = datetime(2026, 11, 21, 7, 26, 14, 123456, tzinfo=UTC)
@@ -25,13 +26,13 @@ def test_it_mints_another_nonce_every_time() -> None:
     assert len({mint(KEY, NOW) for _ in range(100)}) == 100
 
 
-@pytest.mark.parametrize("random", [b"", b"12345", b"1234567"])
+@each("random", [b"", b"12345", b"1234567"])
 def test_it_refuses_random_of_another_length(random: bytes) -> None:
     with pytest.raises(ValueError, match="6 octets"):
         mint(KEY, NOW, random)
 
 
-@pytest.mark.parametrize(
+@each(
     ("age", "valid"),
     [
         (timedelta(0), True),
@@ -48,7 +49,7 @@ def test_it_judges_by_age(age: timedelta, valid: bool) -> None:
     assert is_valid(mint(KEY, NOW - age), KEY, NOW) is valid
 
 
-@pytest.mark.parametrize(
+@each(
     ("not_before", "valid"),
     [
         (None, True),
@@ -65,7 +66,7 @@ def test_a_nonce_of_another_key_is_not_valid() -> None:
     assert not is_valid(mint(b"another", NOW), KEY, NOW)
 
 
-@pytest.mark.parametrize("position", range(32))
+@each("position", range(32))
 def test_a_nonce_changed_anywhere_is_not_valid(position: int) -> None:
     nonce = mint(KEY, NOW, b"random")
     other = "A" if nonce[position] != "A" else "B"

@@ -9,9 +9,10 @@ from accesslist.rules.ranges import (
     read_address,
     read_range,
 )
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "block"),
     [
         ("192.0.2.7", "192.0.2.7/32"),
@@ -40,7 +41,7 @@ def test_a_range_has_one_form(text: str, block: str | None) -> None:
             read_range(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -72,7 +73,7 @@ def test_what_is_no_range_is_refused(text: str) -> None:
         read_range(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "around"),
     [("192.0.2.7/24", "192.0.2.0/24"), ("2001:db8::1/64", "2001:db8::/64"), ("0.0.0.1/0", "0.0.0.0/0")],
 )
@@ -81,7 +82,7 @@ def test_host_bits_are_refused_with_the_range_around_them(text: str, around: str
         read_range(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("blocks", "address", "expected"),
     [
         ([], "192.0.2.7", False),
@@ -100,7 +101,7 @@ def test_an_address_is_covered_by_a_range_of_its_kind(
     assert covers(blocks, address) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("block", "address"),
     [
         ("192.0.2.7/32", "192.0.2.7"),
@@ -113,7 +114,7 @@ def test_a_range_of_one_is_an_address(block: str, address: str | None) -> None:
     assert only_address(block) == address
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "address"),
     [
         ("192.0.2.7", "192.0.2.7"),
@@ -133,7 +134,7 @@ def test_an_address_is_read(text: str, address: str | None) -> None:
             read_address(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("block", "wider", "expected"),
     [
         ("192.0.2.7/32", "192.0.2.0/24", True),

@@ -2,15 +2,14 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
 from accesslist.rules.reaching import ListVerdict, SeenCaller, keeps_out, newly_refused, verdict
+from tests.each import each
 
 SEEN = datetime(2099, 6, 1, 12, tzinfo=UTC)
 OFFICE, HOME = (SeenCaller("abc123", address, SEEN) for address in ("192.0.2.7", "198.51.100.1"))
 
 
-@pytest.mark.parametrize(
+@each(
     ("is_exempt", "is_global", "global_refuses", "own_refuses", "expected"),
     [
         (False, False, False, False, ListVerdict.ADMITTED),
@@ -33,7 +32,7 @@ def test_a_list_holds_for_whom_it_is_made(
     assert told.refuses is (expected in {ListVerdict.GLOBAL_LIST, ListVerdict.OWN_LIST})
 
 
-@pytest.mark.parametrize(
+@each(
     ("blocks", "address", "expected"),
     [
         ([], "192.0.2.7", False),
@@ -51,7 +50,7 @@ def test_a_list_without_entries_keeps_nobody_out(
     assert keeps_out(blocks, address) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "refused"),
     [
         ([], ["192.0.2.0/24"], [HOME]),

@@ -4,8 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
-
 from accesslist.rules.second_factor import (
     NEVER,
     RECOVERY_CODES,
@@ -17,6 +15,7 @@ from accesslist.rules.second_factor import (
     setup_uri,
     step_of,
 )
+from tests.each import each
 
 # The secret of the RFC's SHA-1 vectors, "12345678901234567890".
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
@@ -33,13 +32,13 @@ AT, CODE = datetime.fromtimestamp(1234567890, UTC), "005924"
 STEP = 1234567890 // 30
 
 
-@pytest.mark.parametrize(("seconds", "code"), VECTORS)
+@each(("seconds", "code"), VECTORS)
 def test_it_takes_the_codes_of_the_rfc(seconds: int, code: str) -> None:
     now = datetime.fromtimestamp(seconds, UTC)
     assert step_of(code, secret=SECRET, last_step=NEVER, now=now) == seconds // 30
 
 
-@pytest.mark.parametrize(
+@each(
     ("seconds", "counts"),
     # The code's step begins at 1234567890, a multiple of 30.
     [(-31, False), (-30, True), (-1, True), (0, True), (29, True), (30, True), (59, True), (60, False)],
@@ -49,7 +48,7 @@ def test_a_clock_may_be_wrong_by_one_step_either_way(seconds: int, counts: bool)
     assert answer == (STEP if counts else CodeFault.WRONG)
 
 
-@pytest.mark.parametrize(
+@each(
     ("last_step", "answer"),
     [(NEVER, STEP), (STEP - 1, STEP), (STEP, CodeFault.USED), (STEP + 1, CodeFault.USED)],
 )
@@ -57,7 +56,7 @@ def test_a_code_counts_once_and_none_before_it_afterwards(last_step: int, answer
     assert step_of(CODE, secret=SECRET, last_step=last_step, now=AT) == answer
 
 
-@pytest.mark.parametrize(
+@each(
     "typed",
     ["", "00592", "0059244", "005925", "5924", "٠٠٥٩٢٤", "00592a", "-05924", "\0", "x" * 5000, "\ud800"],
 )
@@ -88,14 +87,12 @@ def test_recovery_codes_are_ten_and_differ() -> None:
     assert not any(is_timed(code) for code in codes)
 
 
-@pytest.mark.parametrize(
-    "typed", ["0123-4567-89ab-cdef", "0123456789ABCDEF", " o123 4567-89ab cdef", "Ol23-4567-89ab-cdef"]
-)
+@each("typed", ["0123-4567-89ab-cdef", "0123456789ABCDEF", " o123 4567-89ab cdef", "Ol23-4567-89ab-cdef"])
 def test_a_recovery_code_may_be_typed_in_any_manner(typed: str) -> None:
     assert recovery_hash(typed, owner="a") == recovery_hash("0123456789abcdef", owner="a")
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "owner"),
     [("0123-4567-89ab-cdeg", "a"), ("0123-4567-89ab-cdef", "b"), ("", "a"), ("\ud800", "a")],
 )

@@ -1,15 +1,15 @@
 """Which usernames look alike, and what none may hold (RFC 8265, UTS 39)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from accesslist.rules.usernames import LONGEST_SKELETON, character_fault, skeleton, username_key
+from tests.each import each
 
 LATIN, CYRILLIC_A, GREEK_CAPITAL_IOTA = "ada", "\u0430", "\u0399"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "looks_like"),
     [
         (f"{CYRILLIC_A}da", LATIN),
@@ -35,7 +35,7 @@ def test_names_that_look_alike_share_a_skeleton(name: str, looks_like: str) -> N
     assert skeleton(name) == skeleton(looks_like)
 
 
-@pytest.mark.parametrize(
+@each(
     "names",
     [
         ("ada", "adam"),
@@ -59,7 +59,7 @@ def test_a_skeleton_fits_into_its_column_and_does_not_ask_for_case(name: str) ->
     assert skeleton(username_key(name)) == skeleton(username_key(username_key(name)))
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "ada",
@@ -83,12 +83,12 @@ def test_ordinary_names_have_no_fault(name: str) -> None:
     assert character_fault(name) is None
 
 
-@pytest.mark.parametrize("name", [" ada", "ada ", "ada\u00a0", "\u3000ada"], ids=ascii)
+@each("name", [" ada", "ada ", "ada\u00a0", "\u3000ada"], ids=ascii)
 def test_no_name_begins_or_ends_with_a_blank(name: str) -> None:
     assert character_fault(name) == "it must not begin or end with a blank"
 
 
-@pytest.mark.parametrize(
+@each(
     ("char", "named"),
     [
         ("\u200b", "U+200B (ZERO WIDTH SPACE)"),

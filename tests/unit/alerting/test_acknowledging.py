@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.rules.acknowledging import Acknowledgement, Preset, acknowledged, in_force, until_of
+from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -12,7 +11,7 @@ LATER = NOW + timedelta(hours=1)
 ADAS = Acknowledgement(LATER, "on it", "ada")
 
 
-@pytest.mark.parametrize(
+@each(
     ("until", "counts"),
     [
         (NOW - SECOND, False),
@@ -31,7 +30,7 @@ def test_what_nobody_acknowledged_is_not() -> None:
     assert in_force(None, NOW) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("current", "until", "comment", "after"),
     [
         (None, LATER, "on it", Acknowledgement(LATER, "on it", "grace")),
@@ -55,7 +54,7 @@ def test_a_request_gives_changes_keeps_or_takes_it_back(
     assert acknowledged(current, until=until, comment=comment, username="grace", now=NOW) == after
 
 
-@pytest.mark.parametrize(
+@each(
     ("preset", "now", "until"),
     [
         (Preset.HOUR, NOW, NOW + timedelta(hours=1)),

@@ -3,12 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from alerting.serializers.alerts import AlertDocument, present_alert
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
+from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -51,7 +50,7 @@ def shown(now: datetime = NOW, **changes: Any) -> dict[str, Any]:
     return present_alert({**row, **changes}, Links("https://ops.example.com"), now=now)
 
 
-@pytest.mark.parametrize(
+@each(
     ("event_type", "fields"),
     [
         (EventType.MONITORING_AGENT_DOWN, {"hostnameAndPort"}),
@@ -78,7 +77,7 @@ def test_the_table_above_has_every_category_that_opens_alerts() -> None:
     assert {spec.category for spec in EVENT_TYPES.values() if spec.closed_by} == tried
 
 
-@pytest.mark.parametrize(
+@each(
     ("hostname", "port", "address"),
     [
         ("db1.example.com", 27017, "db1.example.com:27017"),
@@ -102,16 +101,14 @@ def test_a_metric_comes_with_its_value_and_the_units_of_both() -> None:
     assert "currentValue" not in shown(metric_name="MEMORY_RESIDENT")
 
 
-@pytest.mark.parametrize(
-    ("column", "field"), [("wire_resolved", "resolved"), ("wire_last_notified", "lastNotified")]
-)
+@each(("column", "field"), [("wire_resolved", "resolved"), ("wire_last_notified", "lastNotified")])
 def test_a_time_is_shown_once_there_is_one(column: str, field: str) -> None:
     known: dict[str, Any] = {column: "2099-01-02T00:00:00Z"}
     assert shown(**known)[field] == "2099-01-02T00:00:00Z"
     assert field not in shown()
 
 
-@pytest.mark.parametrize(
+@each(
     ("until", "is_shown"),
     [(NOW - SECOND, False), (NOW, False), (NOW + SECOND, True), (NOW.replace(year=9999), True)],
     ids=str,

@@ -2,18 +2,17 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.rules.around import LONGEST, MARGIN, MOST_POINTS, Span, in_units, metric_shown, span_around
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from automation.metrics import Metric
 from automation.units import Unit
+from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 HOUR, SECOND = timedelta(hours=1), timedelta(seconds=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("created", "resolved", "span"),
     [
         (NOW - HOUR, None, Span(NOW - HOUR - MARGIN, NOW)),
@@ -30,7 +29,7 @@ def test_it_reaches_from_before_the_alert_to_after_it(
     assert span_around(created, resolved, NOW) == span
 
 
-@pytest.mark.parametrize("length", [timedelta(), SECOND, MARGIN, HOUR, LONGEST])
+@each("length", [timedelta(), SECOND, MARGIN, HOUR, LONGEST])
 def test_its_buckets_are_few_enough(length: timedelta) -> None:
     span = Span(NOW, NOW + length)
     assert span.bucket >= SECOND
@@ -38,7 +37,7 @@ def test_its_buckets_are_few_enough(length: timedelta) -> None:
     assert (length // span.bucket + 1) * 2 <= MOST_POINTS
 
 
-@pytest.mark.parametrize(
+@each(
     ("alert_metric", "measured", "shown"),
     [
         ("SWAP_USAGE_USED", ["CONNECTIONS"], Metric.SWAP_USAGE_USED),

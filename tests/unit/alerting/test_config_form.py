@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import ConfigNotificationType
 from alerting.config_form.documents import document_of, stored_secrets, typed_of
 from alerting.config_form.inputs import InputKind
 from alerting.config_form.kinds import (
@@ -21,11 +20,13 @@ from alerting.rules.matching import fields_for
 from alerting.serializers.configs import AlertableType, AlertConfigDocument
 from alerting.serializers.global_configs import GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.ids import new_id
 from opsapi.redaction import MASK
+from tests.each import each
 
-TYPES = [name.value for name in NOTIFICATION_TYPES]
+TYPES = list(NOTIFICATION_TYPES)
 ALERTABLE = [spec for spec in EVENT_TYPES.values() if spec.alertable]
 COUNTED = {EventType.TOO_FEW_HEALTHY_MEMBERS.value, EventType.TOO_MANY_UNHEALTHY_MEMBERS.value}
 METRIC = {"metricName": "CONNECTIONS", "mode": "AVERAGE", "operator": "GREATER_THAN", "threshold": 1000.0}
@@ -34,7 +35,7 @@ COUNT = {"operator": "LESS_THAN", "threshold": 2.0, "units": "RAW"}
 
 def stored_notification(type_name: str, **changes: Any) -> dict[str, Any]:
     """A notification as answers show it."""
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    kind = NOTIFICATION_TYPES[type_name]
     beside = {"id": new_id(), "typeName": type_name, "delayMin": 5, "intervalMin": 30}
     return {**beside, **kind.shown(kind.example), **changes}
 
@@ -51,7 +52,7 @@ def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
     return {f"notifications[{place}].{name}": [text] for name, text in said.items()}
 
 
-@pytest.mark.parametrize("spec", ALERTABLE, ids=lambda spec: spec.name)
+@each("spec", ALERTABLE, ids=lambda spec: spec.name)
 def test_an_event_type_says_what_its_configurations_can_say(spec: EventTypeSpec) -> None:
     kind = next(one for one in event_kinds(is_global=True) if one.name == spec.name)
     matchable = spec.category in {Category.HOST, Category.REPLICA_SET, Category.CLUSTER}
@@ -62,7 +63,7 @@ def test_an_event_type_says_what_its_configurations_can_say(spec: EventTypeSpec)
     assert kind.threshold == ("threshold" if spec.name in COUNTED else expected)
 
 
-@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+@each("is_global", [False, True], ids=["project", "global"])
 def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
     document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
     asked = document.fields["eventTypeName"]
@@ -70,15 +71,15 @@ def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
     assert [one.name for one in event_kinds(is_global=is_global)] == asked.open
 
 
-@pytest.mark.parametrize("is_global", [False, True], ids=["project", "global"])
+@each("is_global", [False, True], ids=["project", "global"])
 def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: bool) -> None:
     offered = [one.name for one in notification_kinds(is_global=is_global)]
     assert offered == [name for name in TYPES if is_global or name != "ADMIN"]
 
 
-@pytest.mark.parametrize("type_name", TYPES)
+@each("type_name", TYPES)
 def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
-    declared = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    declared = NOTIFICATION_TYPES[type_name]
     asked = [one.name for one in KINDS[type_name].inputs]
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
@@ -117,14 +118,14 @@ def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
     }
 
 
-@pytest.mark.parametrize("type_name", TYPES)
+@each("type_name", TYPES)
 def test_what_is_shown_of_a_notification_is_sent_back_as_it_is(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=True)
     assert document_of(typed, is_global=True, stored=stored)["notifications"] == stored["notifications"]
 
 
-@pytest.mark.parametrize(
+@each(
     "stored",
     [
         stored_config(
@@ -144,7 +145,7 @@ def test_what_is_shown_of_a_configuration_is_sent_back_as_it_is(stored: dict[str
     assert {"matchers": [], "notifications": [], **sent} == stored
 
 
-@pytest.mark.parametrize(
+@each(
     "scope",
     [
         {"forAllGroups": True, "groupIds": [], "tags": ["prod", " eu"]},
@@ -158,7 +159,7 @@ def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[s
     assert {"groupIds": [], "tags": [], "matchers": [], **sent} == stored
 
 
-@pytest.mark.parametrize("type_name", [name for name in TYPES if KINDS[name].integrated])
+@each("type_name", [name for name in TYPES if KINDS[name].integrated])
 def test_no_secret_stands_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
     typed = typed_of(stored, is_global=False)
@@ -189,13 +190,13 @@ def test_a_notification_of_another_type_keeps_nothing_of_the_stored_one() -> Non
     }
 
 
-@pytest.mark.parametrize("type_name", TYPES)
+@each("type_name", TYPES)
 def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: str) -> None:
     empty = {f"notifications[0].{one.input.name}": [""] for one in NOTIFICATION_INPUTS}
     boxes = {"notifications[0].emailEnabled": ["on"], "notifications[0].smsEnabled": ["on"]}
     typed = {**empty, **boxes, "notifications[0].typeName": [type_name]}
     (sent,) = document_of(typed, is_global=True)["notifications"]
-    kind = NOTIFICATION_TYPES[ConfigNotificationType(type_name)]
+    kind = NOTIFICATION_TYPES[type_name]
     flags = {"emailEnabled": True, "smsEnabled": True} if kind.for_people else {}
     assert sent == {"typeName": type_name, **flags}
 
@@ -204,8 +205,10 @@ def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() 
     typed = {"eventTypeName": ["HOST_DOWN"], **typed_email(serviceKey="typed", roles="GROUP_OWNER")}
     with pytest.raises(ApiError) as refusal:
         AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
-    named = {one.field: one.message for one in refusal.value.bad_fields}
-    assert named == {f"notifications[0].{name}": "does not go with EMAIL" for name in ("serviceKey", "roles")}
+    faults = {(one.field, one.code) for one in refusal.value.bad_fields}
+    names = ("serviceKey", "roles")
+    assert faults == {(f"notifications[0].{name}", ErrorCode.INVALID_ATTRIBUTE) for name in names}
+    assert all("E-mail (EMAIL)" in one.message for one in refusal.value.bad_fields)
 
 
 def test_an_empty_form_is_an_empty_document() -> None:

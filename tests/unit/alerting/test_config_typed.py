@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from alerting.config_form.faults import Fault, faults_of
 from alerting.config_form.inputs import Input, InputKind
 from alerting.config_form.rows import renumbered, rows_of
 from alerting.config_form.values import number_text, texts_of, value_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
+from tests.each import each
 
 
 def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
@@ -27,7 +26,7 @@ SECRET = Input("x", InputKind.SECRET)
 TEXT = Input("x", InputKind.TEXT)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "texts", "before", "value"),
     [
         (TEXT, [], None, None),
@@ -77,7 +76,7 @@ def test_a_secret_is_taken_away_by_its_box_unless_one_is_typed() -> None:
     assert value_of(SECRET, {"x": ["typed"], "x.clear": ["on"]}, before) == "typed"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [(1000.0, "1000"), (0.5, "0.5"), (-3.0, "-3"), (1e22, "1e+22"), (1234567.25, "1234567.25")],
 )
@@ -124,7 +123,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "name"),
     [
         ("eventTypeName", "eventTypeName"),
@@ -153,7 +152,7 @@ def test_a_refusal_names_what_is_allowed() -> None:
     assert faults_of([bad], NAMES) == [Fault("eventTypeName", "Must be one. Allowed: A, B.")]
 
 
-@pytest.mark.parametrize(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])
+@each(("sent", "read"), [(50, 50), (51, 51), (2_000, 51)])
 def test_no_more_rows_are_read_than_tell_that_there_are_too_many(sent: int, read: int) -> None:
     typed: dict[str, list[str]] = {}
     for place in range(sent):

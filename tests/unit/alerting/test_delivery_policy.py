@@ -17,6 +17,7 @@ from alerting.rules.delivery_policy import (
 )
 from integrations.choices import MessageKind
 from opsapi.outbound.errors import NO_ANSWER
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -62,7 +63,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "status", "silence", "until", "wanted"), CASES)
+@each(("kind", "status", "silence", "until", "wanted"), CASES)
 def test_what_becomes_of_it(
     kind: MessageKind,
     status: AlertStatus | None,
@@ -74,7 +75,7 @@ def test_what_becomes_of_it(
     assert decide_delivery(due, NOW) == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "status", "wanted"),
     [
         pytest.param(MessageKind.OPEN, OPEN, SILENCED, id="open"),
@@ -89,7 +90,7 @@ def test_services_with_state_get_their_resolve_in_a_window(
     assert decide_delivery(due, NOW) == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("until", "update", "acknowledge"),
     [
         pytest.param(None, SEND, NOT_ACKNOWLEDGED, id="never"),
@@ -110,7 +111,7 @@ REMOVED = Verdict(Step.DROP, DropReason.NOTIFICATION_REMOVED.value)
 OFF = Verdict(Step.DROP, DropReason.CONFIG_OFF.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "status", "config_off", "removed"),
     [
         (MessageKind.OPEN, OPEN, SEND, REMOVED),
@@ -132,7 +133,7 @@ PERHAPS = Verdict(Step.GIVE_UP, NO_ANSWER)
 LEFT = Verdict(Step.DROP, DropReason.NOT_AMONG_THEM.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "status", "perhaps_received", "wanted"),
     [
         (MessageKind.OPEN, OPEN, False, LEFT),
@@ -152,7 +153,7 @@ def test_who_left_is_told_nothing_but_the_end(
     assert decide_delivery(due, NOW) == wanted
 
 
-@pytest.mark.parametrize(
+@each(
     ("due", "wanted"),
     [
         pytest.param(DueNotification(kind=MessageKind.OPEN, status=OPEN), SEND, id="opening"),
@@ -178,8 +179,8 @@ def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
     assert decide_delivery(replace(due, perhaps_received=True), NOW) == wanted
 
 
-@pytest.mark.parametrize("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
-@pytest.mark.parametrize(("was_notified", "wanted"), [(True, SEND), (False, Verdict(Step.REMOVE))])
+@each("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
+@each(("was_notified", "wanted"), [(True, SEND), (False, Verdict(Step.REMOVE))])
 def test_an_end_goes_only_to_a_receiver_that_was_notified(
     kind: MessageKind, was_notified: bool, wanted: Verdict
 ) -> None:

@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
-import pytest
-
 from alerting.rules.destination_health import (
     PROBE_EVERY,
     PROBED_AFTER,
@@ -15,6 +13,7 @@ from alerting.rules.destination_health import (
 )
 from integrations.choices import DeliveryStatus, Fault
 from integrations.outcome import Outcome
+from tests.each import each
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 BEFORE = NOW - timedelta(hours=1)
@@ -34,9 +33,7 @@ def after(health: Health, *outcomes: Outcome) -> Health:
     return health
 
 
-@pytest.mark.parametrize(
-    ("failures", "next_try"), [(4, None), (5, NOW + PROBE_EVERY), (6, NOW + PROBE_EVERY)]
-)
+@each(("failures", "next_try"), [(4, None), (5, NOW + PROBE_EVERY), (6, NOW + PROBE_EVERY)])
 def test_after_five_failures_in_a_row_it_is_probed(failures: int, next_try: datetime | None) -> None:
     health = after(Health(), *[BROKEN] * failures)
     assert (health.failures, health.next_try) == (failures, next_try)
@@ -57,7 +54,7 @@ def test_a_success_ends_all_of_it() -> None:
     assert after(failing, TAKEN) == Health(answered=NOW)
 
 
-@pytest.mark.parametrize("outcome", [REFUSED, AWAY], ids=["refused", "host away"])
+@each("outcome", [REFUSED, AWAY], ids=["refused", "host away"])
 def test_what_is_not_its_own_failure_to_answer_is_shown_and_not_waited_for(outcome: Outcome) -> None:
     health = after(Health(), *[outcome] * 9)
     assert (health.failures, health.next_try, health.last_error) == (9, None, outcome.reason)
@@ -68,8 +65,8 @@ def test_a_receiver_that_asks_to_wait_is_waited_for() -> None:
     assert after(Health(), busy).next_try == NOW + timedelta(seconds=90)
 
 
-@pytest.mark.parametrize("left", [timedelta(milliseconds=1), timedelta(seconds=90)], ids=str)
-@pytest.mark.parametrize("outcome", [TAKEN, BROKEN, AWAY], ids=["taken", "broken", "away"])
+@each("left", [timedelta(milliseconds=1), timedelta(seconds=90)], ids=str)
+@each("outcome", [TAKEN, BROKEN, AWAY], ids=["taken", "broken", "away"])
 def test_it_is_waited_for_whatever_was_on_its_way_when_it_asked(outcome: Outcome, left: timedelta) -> None:
     busy = replace(BUSY, retry_after=90)
     paused = after(Health(), busy)
@@ -94,7 +91,7 @@ HUNG = Outcome(DeliveryStatus.RETRY, "sent, no answer", 8_000, perhaps_received=
 HOST = "https://hooks.example.com:443"
 
 
-@pytest.mark.parametrize(
+@each(
     ("outcome", "connections"),
     [
         (TAKEN, {HOST: (NOW, True)}),
@@ -111,7 +108,7 @@ def test_an_attempt_says_whether_its_host_takes_connections(
     assert last_connections([(HOST, NOW, outcome)]) == connections
 
 
-@pytest.mark.parametrize(("last", "is_connected"), [(TAKEN, True), (AWAY, False)], ids=["taken", "away"])
+@each(("last", "is_connected"), [(TAKEN, True), (AWAY, False)], ids=["taken", "away"])
 def test_the_attempt_that_was_claimed_last_says_it_in_whatever_order_they_end(
     last: Outcome, is_connected: bool
 ) -> None:

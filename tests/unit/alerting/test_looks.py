@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.choices import AlertStatus
 from alerting.looks import ALERT_TONES, ATTEMPT_TONES, MOMENTS, NOTIFICATION_TONES, alert_badge, window_look
 from alerting.models import Alert, MaintenanceWindow
@@ -12,12 +10,13 @@ from alerting.rules.state import AlertState, alert_state
 from alerting.rules.story import MomentKind
 from integrations.choices import DeliveryStatus
 from opsapi.console.parts import Tone
+from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "acknowledged", "look"),
     [
         ("TRACKING", None, ("Pending", Tone.WARNING)),
@@ -37,7 +36,7 @@ def test_an_alert_somebody_took_on_says_so_while_that_counts(
     assert alert_badge(alert, NOW, is_muted=False) == look
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "acknowledged", "word"),
     [
         ("OPEN", False, "Muted"),
@@ -51,7 +50,7 @@ def test_an_open_alert_that_a_window_covers_is_muted(status: str, acknowledged: 
     assert alert_state(AlertStatus(status), is_acknowledged=acknowledged, is_muted=True) == word
 
 
-@pytest.mark.parametrize(
+@each(
     ("start", "end", "look"),
     [
         (SECOND, 2 * SECOND, ("coming", Tone.INFO)),

@@ -15,6 +15,7 @@ from alerting.rules.matching import (
     matches,
 )
 from events.types import Category
+from tests.each import each
 
 HOST = Subject(
     hostname="DB1.Example.com",
@@ -32,7 +33,7 @@ def holds(field: str, operator: str, value: str, subject: Subject = HOST) -> boo
     return matches([matcher], subject).matched
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "value", "expected"),
     [
         ("EQUALS", "Orders", True),
@@ -59,7 +60,7 @@ def test_it_compares_by_operator(operator: str, value: str, expected: bool) -> N
     assert holds("CLUSTER_NAME", operator, value) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "operator", "value", "expected"),
     [
         ("HOSTNAME", "EQUALS", "db1.example.COM", True),
@@ -84,7 +85,7 @@ def test_it_reads_the_fact_the_field_names(field: str, operator: str, value: str
     assert holds(field, operator, value) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("type_name", "expected"),
     [
         ("STANDALONE", "STANDALONE"),
@@ -104,8 +105,8 @@ def test_a_type_name_is_compared_without_its_prefix(type_name: str, expected: st
     assert holds("TYPE_NAME", "EQUALS", expected, Subject(type_name=type_name))
 
 
-@pytest.mark.parametrize("field", MatcherField)
-@pytest.mark.parametrize(
+@each("field", MatcherField)
+@each(
     ("operator", "value", "expected"),
     [
         ("EQUALS", "a", False),
@@ -124,13 +125,13 @@ def test_an_absent_fact_is_the_empty_string(
     assert holds(field, operator, value, Subject()) is expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [("[2001:DB8::1]:27017", True), ("2001:db8::1:27017", False)])
+@each(("value", "expected"), [("[2001:DB8::1]:27017", True), ("2001:db8::1:27017", False)])
 def test_an_ipv6_address_with_a_port_is_compared_in_brackets(value: str, expected: bool) -> None:
     subject = Subject(hostname="2001:db8::1", port=27017)
     assert holds("HOSTNAME_AND_PORT", "EQUALS", value, subject) is expected
 
 
-@pytest.mark.parametrize("subject", [Subject(hostname="db1"), Subject(port=27017)])
+@each("subject", [Subject(hostname="db1"), Subject(port=27017)])
 def test_hostname_and_port_is_absent_when_one_of_them_is(subject: Subject) -> None:
     assert holds("HOSTNAME_AND_PORT", "REGEX", "^$", subject)
 
@@ -149,7 +150,7 @@ def test_no_matchers_mean_every_subject() -> None:
     assert matches([], Subject()).matched
 
 
-@pytest.mark.parametrize(
+@each(
     ("category", "names"),
     [
         (Category.HOST, "HOSTNAME PORT HOSTNAME_AND_PORT REPLICA_SET_NAME TYPE_NAME"),
@@ -163,7 +164,7 @@ def test_it_knows_the_fields_of_a_category(category: Category, names: str) -> No
     assert list(fields_for(category)) == names.split()
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "message"),
     [
         ("(", "not a valid regular expression: missing ): ("),

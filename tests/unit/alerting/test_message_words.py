@@ -3,8 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.message_words import alert_facts, alert_headline, comparison, event_facts, facts_of_test
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
@@ -13,6 +11,7 @@ from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
 from integrations.choices import MessageKind
+from tests.each import each
 
 _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
 CREATED = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
@@ -47,7 +46,7 @@ def headline(
     return alert_headline(document, config, kind=kind, now=CREATED + timedelta(hours=3, minutes=59))
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "threshold", "words"),
     [
         (2.0**31, GIGABYTE, "2 GB > 1 GB"),
@@ -67,13 +66,13 @@ def test_it_compares_value_and_threshold_in_readable_units(
     assert comparison(threshold.metric, value, threshold) == words
 
 
-@pytest.mark.parametrize("operator", list(ThresholdOperator))
+@each("operator", list(ThresholdOperator))
 def test_every_operator_has_a_sign(operator: ThresholdOperator) -> None:
     threshold = MetricThreshold(Metric.CONNECTIONS, operator, 900, Unit.RAW)
     assert comparison(Metric.CONNECTIONS, 900, threshold).split()[1] in {"<", ">"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("document", "config", "kind", "words"),
     [
         (alert(), CONFIG, MessageKind.OPEN, "Resident memory 2 GB > 1 GB"),

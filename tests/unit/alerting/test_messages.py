@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from alerting.rules.wording import target_of
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("shown", "expected"),
     [
         ({}, None),

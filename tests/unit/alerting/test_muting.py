@@ -1,12 +1,11 @@
 """What a maintenance window mutes, in words."""
 
-import pytest
-
 from alerting.rules.muting import MuteCounts, MuteExtent, named_target
 from events.types import Category
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("categories", "hosts", "alerts", "sentence", "open_words"),
     [
         (["HOST"], 0, 0, "all HOST alerts of 0 hosts in orders", "no open alerts"),
@@ -37,7 +36,7 @@ def test_it_counts_what_is_of_its_categories(
     assert (extent.sentence, extent.open_words) == (sentence, open_words)
 
 
-@pytest.mark.parametrize(
+@each(
     ("facts", "target"),
     [({"hostname": "db1", "port": 27017}, "db1:27017"), ({"replicaSetName": "rs0"}, "rs0"), ({}, "")],
 )

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import pytest
-
 from alerting.rules.observations import Condition, of_agent, of_event, of_host, of_replica_set
 from alerting.rules.targets import target_key
 from events.types import EventType, Target
+from tests.each import each
 
 HOST = {"hostId": "h1", "hostname": "db1", "port": 27017, "reachable": True, "typeName": "STANDALONE"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "expected"),
     [
         ("NO_PRIMARY", [(EventType.NO_PRIMARY, Condition.HOLDS)]),
@@ -27,7 +26,7 @@ def test_an_event_opens_ends_or_is_told_once(name: str, expected: list[tuple[Eve
     assert [(one.event_type, one.condition) for one in seen] == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "holds"),
     [
         ({}, set()),
@@ -51,7 +50,7 @@ def test_measurements_are_left_to_the_threshold() -> None:
     assert seen.samples == {"CONNECTIONS": [1.0, 2.0]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("agent_type", "changes", "expected"),
     [
         ("MONITORING", {}, {"MONITORING_AGENT_DOWN": "ENDED", "MONITORING_AGENT_VERSION_BEHIND": "ENDED"}),
@@ -71,7 +70,7 @@ def test_an_agent_is_silent_or_behind(
     assert {one.event_type.value: one.condition.value for one in seen} == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("primaries", "expected"),
     [
         (0, {"NO_PRIMARY": "HOLDS"}),
@@ -108,7 +107,7 @@ def test_a_replica_set_without_members_is_gone_for_everything_about_it() -> None
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("target", "facts", "expected"),
     [
         (Target.HOST, HOST, '["HOST","db1",27017]'),

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.presets import Preset, presets_of
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
@@ -12,6 +10,7 @@ from automation.metric_spec import Engine
 from automation.metrics import Metric, allowed_units
 from automation.units import Unit
 from events.types import EVENT_TYPES, EventType, Needs
+from tests.each import each
 
 _MATCHERS = (Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "db"),)
 
@@ -27,7 +26,7 @@ def threshold(limit: float, units: Unit, metric: Metric = Metric.OPLOG_MASTER_TI
     return MetricThreshold(metric, ThresholdOperator.LESS_THAN, limit, units)
 
 
-@pytest.mark.parametrize("preset", Preset)
+@each("preset", Preset)
 def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
     spec = preset.spec
     assert (preset.name, spec.name) == (preset.value, preset.value)
@@ -43,7 +42,7 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
         assert not metric.spec.deprecated
 
 
-@pytest.mark.parametrize("engine", Engine)
+@each("engine", Engine)
 def test_every_engine_has_presets_each_of_which_asks_for_something_else(engine: Engine) -> None:
     presets = presets_of(engine)
     assert {Preset.HOST_DOWN, Preset.CONNECTIONS} < set(presets)
@@ -51,7 +50,7 @@ def test_every_engine_has_presets_each_of_which_asks_for_something_else(engine: 
         assert [other for other in Preset if other.spec.is_of(config(one))] == [one]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "is_same"),
     [
         ({}, True),

@@ -4,13 +4,11 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import ConfigNotificationType
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.sentences import (
     receiver_sentence,
     rhythm_sentence,
 )
-from alerting.rules.recipients import TYPE_LABELS
 
 
 @pytest.mark.parametrize(
@@ -44,13 +42,13 @@ def test_a_receiver_is_said_in_words(notification: dict[str, Any], said: str) ->
     assert receiver_sentence(notification) == said
 
 
-@pytest.mark.parametrize("kind", [one.value for one in ConfigNotificationType])
+@pytest.mark.parametrize("kind", list(NOTIFICATION_TYPES))
 def test_no_secret_is_said(kind: str) -> None:
-    declared = NOTIFICATION_TYPES[ConfigNotificationType(kind)]
+    declared = NOTIFICATION_TYPES[kind]
     hidden = dict.fromkeys(declared.secret_fields, "******last")
     said = receiver_sentence({"typeName": kind, **declared.example, **hidden})
     assert "******" not in said
-    assert said.startswith(TYPE_LABELS[kind])
+    assert said.startswith(NOTIFICATION_TYPES[kind].label)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.choices import DropReason
 from alerting.rules.story import (
     FIRST_MOMENTS,
@@ -17,6 +15,7 @@ from alerting.rules.story import (
     window_moments,
 )
 from alerting.rules.windows import WindowSpan, covering
+from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
@@ -34,7 +33,7 @@ def test_what_happened_at_once_stands_in_the_order_of_cause_and_effect() -> None
     assert in_order([later, told, opened, began]) == (began, opened, told, later)
 
 
-@pytest.mark.parametrize(("number", "left_out"), [(0, 0), (150, 0), (151, 1), (1000, 850)])
+@each(("number", "left_out"), [(0, 0), (150, 0), (151, 1), (1000, 850)])
 def test_a_long_story_keeps_its_beginning_and_its_end(number: int, left_out: int) -> None:
     moments = [_moment(NOW + place * SECOND, MomentKind.TOLD) for place in range(number)]
     told, missing = cut(moments)
@@ -43,7 +42,7 @@ def test_a_long_story_keeps_its_beginning_and_its_end(number: int, left_out: int
     assert list(told[-100:]) == moments[-100:]
 
 
-@pytest.mark.parametrize(
+@each(
     ("following", "end", "lapsed"),
     [
         (None, NOW + HOUR, []),
@@ -66,7 +65,7 @@ def test_nothing_lapses_where_nothing_was_acknowledged() -> None:
     assert list(lapses([], NOW)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("start", "end", "seen"),
     [
         (NOW - HOUR, NOW, []),
@@ -89,7 +88,7 @@ def test_a_window_is_called_by_its_description() -> None:
     assert "“new disks”" in next(window_moments([named], since=NOW, until=NOW)).text
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "held_by"),
     [(NOW - SECOND, None), (NOW, "long"), (NOW + HOUR, "long"), (NOW + 2 * HOUR, None)],
 )
@@ -102,7 +101,7 @@ def test_the_window_that_ends_last_holds_back(moment: datetime, held_by: str | N
     assert (found.id if found else None) == held_by
 
 
-@pytest.mark.parametrize(
+@each(
     ("due", "reason", "resolved", "at"),
     [
         (NOW + HOUR, DropReason.ALERT_OVER.value, NOW + SECOND, NOW + SECOND),

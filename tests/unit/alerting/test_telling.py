@@ -10,7 +10,7 @@ from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.rules.delivery_policy import Step, Verdict
 from alerting.rules.story import MomentKind
 from alerting.rules.telling import Attempt, Telling, coming_moment, duration_words, telling_moments
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
+from integrations.choices import DeliveryStatus, MessageKind
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -23,9 +23,7 @@ def telling(**changes: Any) -> Telling:
         "id": "a" * 24,
         "setting_id": "b" * 24,
         "kind": MessageKind.OPEN,
-        "type_name": "EMAIL",
-        "channel": ChannelType.EMAIL,
-        "recipient": "oncall@example.com",
+        "whom": "oncall@example.com",
         "status": NotificationStatus.PENDING,
         "reason": None,
         "created": NOW,
@@ -166,18 +164,6 @@ def test_nothing_is_to_come_of_what_is_settled(status: NotificationStatus) -> No
 @pytest.mark.parametrize("kind", list(MessageKind))
 def test_every_kind_has_words(kind: MessageKind) -> None:
     assert telling(kind=kind).that
-
-
-@pytest.mark.parametrize(
-    ("changes", "whom"),
-    [
-        ({"recipient": None}, "E-mail (receiver not shown)"),
-        ({"channel": None, "type_name": "GROUP", "recipient": ""}, "Project members"),
-        ({"channel": None, "type_name": "GROUP", "recipient": "on call"}, "Project members: on call"),
-    ],
-)
-def test_it_names_the_receiver_as_far_as_it_is_shown(changes: dict[str, Any], whom: str) -> None:
-    assert telling(**changes).whom == whom
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from alerting.rules.thresholds import (
 )
 from automation.metrics import Metric
 from automation.units import Unit, UnitsMismatch
+from tests.each import each
 
 GREATER, LESS = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
 OUTSIDE, INSIDE, NO_DATA = ThresholdState.OUTSIDE, ThresholdState.INSIDE, ThresholdState.NO_DATA
@@ -27,7 +28,7 @@ def connections(operator: ThresholdOperator, threshold: float) -> MetricThreshol
     return MetricThreshold(Metric.CONNECTIONS, operator, threshold, Unit.RAW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "samples", "state", "value"),
     [
         (GREATER, [10.000001], OUTSIDE, 10.000001),
@@ -50,7 +51,7 @@ def test_it_judges_the_mean_of_the_samples(
     assert judge(connections(operator, 10), samples) == ThresholdVerdict(state, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "threshold", "units", "sample", "state"),
     [
         (Metric.MEMORY_RESIDENT, 2, Unit.GIGABYTES, 2 * 1024**3, INSIDE),
@@ -72,7 +73,7 @@ def test_it_refuses_units_of_another_family() -> None:
         judge(MetricThreshold(Metric.CONNECTIONS, GREATER, 1, Unit.BYTES), [1])
 
 
-@pytest.mark.parametrize(
+@each(
     ("operator", "count", "state"),
     [
         (LESS, 1, OUTSIDE),

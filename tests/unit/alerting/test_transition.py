@@ -3,8 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.rules.matching import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
@@ -21,6 +19,7 @@ from alerting.rules.transition import (
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 DOWN = ConfigView("config", EventType.HOST_DOWN)
@@ -50,7 +49,7 @@ def counted(count: int | None) -> Observation:
     return Observation(FEW.event_type, Condition.MEASURED, {"replicaSetName": "rs0"}, count=count)
 
 
-@pytest.mark.parametrize(
+@each(
     ("config", "observation", "alert", "expected"),
     [
         (DOWN, seen(Condition.HOLDS), None, Decision(Action.START, Reason.HOLDS)),
@@ -92,7 +91,7 @@ def test_it_decides(
     assert step(config, observation, alert) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("happened", "action"),
     [
         (None, Action.CLOSE),

@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from alerting.rules.windows import WindowState, window_state
+from tests.each import each
 
 START = datetime(2099, 11, 21, 22, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -15,7 +14,7 @@ def at(minutes: int) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-@pytest.mark.parametrize(
+@each(
     ("now", "state"),
     [
         (START - SECOND, WindowState.PENDING),

@@ -10,6 +10,7 @@ from alerting.rules.wording import condition_words, limit_words, target_words, v
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
+from tests.each import each
 
 _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
 
@@ -28,7 +29,7 @@ def test_it_names_every_matcher() -> None:
     )
 
 
-@pytest.mark.parametrize("operator", list(MatcherOperator))
+@each("operator", list(MatcherOperator))
 def test_every_operator_has_words(operator: MatcherOperator) -> None:
     words = condition_words(EventType.HOST_DOWN, matchers=[Matcher(MatcherField.HOSTNAME, operator, "<b>")])
     assert words.endswith(" “<b>”")
@@ -50,7 +51,7 @@ def test_it_holds_a_metric_against_its_limit() -> None:
     assert words == "MEMORY_RESIDENT above 2.5 GB"
 
 
-@pytest.mark.parametrize(
+@each(
     ("event_type", "words"),
     [
         (EventType.TOO_FEW_HEALTHY_MEMBERS, "healthy members below 3"),
@@ -67,7 +68,7 @@ def test_a_value_stands_in_the_units_of_its_threshold_or_as_it_reads_best() -> N
     assert value_words(Metric.MEMORY_RESIDENT, 3 * 2**20, None) == "3 MB"
 
 
-@pytest.mark.parametrize(
+@each(
     ("facts", "words"),
     [
         ({"hostname": "db1", "port": 27017, "sourceTypeName": "STANDALONE"}, "db1:27017"),

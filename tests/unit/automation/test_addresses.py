@@ -1,12 +1,11 @@
 """Addresses of hosts, read strictly into one form."""
 
-import pytest
-
 from automation.addresses import read_address
 from automation.reports import Address
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "hostname", "port"),
     [
         ("db1:27017", "db1", 27017),
@@ -21,7 +20,7 @@ def test_an_address_is_a_name_and_a_port(text: str, hostname: str, port: int) ->
     assert read_address(text) == Address(hostname, port)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -51,7 +50,7 @@ def test_anything_else_is_no_address(text: str) -> None:
     assert read_address(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "shown"),
     [(Address("db1", 1), "db1:1"), (Address("::1", 27017), "[::1]:27017")],
 )

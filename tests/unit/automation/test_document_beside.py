@@ -1,13 +1,12 @@
 """Two texts side by side."""
 
-import pytest
-
 from automation.document.beside import AROUND, MOST_LINES, Kind, Row, beside
+from tests.each import each
 
 SAME, CHANGED = Kind.SAME, Kind.CHANGED
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "rows"),
     [
         ("a\nb", "a\nb", []),
@@ -33,7 +32,7 @@ def test_equal_lines_far_from_a_change_are_left_out() -> None:
     assert [row.kind for row in rows].count(Kind.LEFT_OUT) == 1
 
 
-@pytest.mark.parametrize(("lines", "compared"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
+@each(("lines", "compared"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
 def test_texts_beyond_the_limit_are_not_compared(lines: int, compared: bool) -> None:
     text = "\n".join(str(number) for number in range(lines))
     assert (beside(text, text) is not None) is compared

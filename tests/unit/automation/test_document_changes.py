@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from automation.document.changes import (
     LONGEST_VALUE,
     MOST_PARAMS,
@@ -13,6 +11,7 @@ from automation.document.changes import (
 from automation.document.text import read, write
 from events.choices import DiffStatus
 from opsapi.redaction import MASK
+from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, full_process, process
 
 BEFORE, AFTER = "2099-11-21T07:26:14Z", "2099-11-21T07:26:15Z"
@@ -54,7 +53,7 @@ def test_changes_elsewhere_are_not_about_processes() -> None:
     assert process_changes(document(), document(options={"downloadBase": "/x"}, version=2)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "status"),
     [
         ({"alias": "a"}, {"alias": "b"}, MODIFIED),
@@ -177,7 +176,7 @@ def test_a_process_without_a_name_is_called_by_its_address() -> None:
     assert (change["id"], change["status"]) == ("db1.example.com:27017", "MODIFIED")
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"),
     [
         ("x" * LONGEST_VALUE, "x" * LONGEST_VALUE),
@@ -193,7 +192,7 @@ def test_a_long_value_is_cut_short_on_both_sides(value: Any, shown: str) -> None
     assert change["params"] == [param("extra", old=shown, new="a")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("fields", "told", "rest"),
     [
         (MOST_PARAMS_OF_A_PROCESS, MOST_PARAMS_OF_A_PROCESS, []),

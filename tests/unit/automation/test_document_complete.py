@@ -3,10 +3,9 @@
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from automation.document.complete import completed
 from automation.document.text import write
+from tests.each import each
 from tests.factories.documents import ABSENT, agent, document, full_document, process, rotation
 
 NOTHING: dict[str, Any] = {}
@@ -27,13 +26,13 @@ def test_what_comes_in_is_not_touched() -> None:
     assert given == before
 
 
-@pytest.mark.parametrize("left_out", [ABSENT, None], ids=["absent", "null"])
+@each("left_out", [ABSENT, None], ids=["absent", "null"])
 def test_the_host_is_localhost(left_out: Any) -> None:
     assert completed_process(hostname=left_out)["hostname"] == "localhost"
 
 
-@pytest.mark.parametrize("left_out", [ABSENT, None], ids=["absent", "null"])
-@pytest.mark.parametrize("array", ["monitoringVersions", "backupVersions"])
+@each("left_out", [ABSENT, None], ids=["absent", "null"])
+@each("array", ["monitoringVersions", "backupVersions"])
 def test_agents_log_to_nowhere(array: str, left_out: Any) -> None:
     found = completed(document(**{array: [agent(logPath=left_out)]}), NOTHING)
     assert found[array][0]["logPath"] == "/dev/null"
@@ -43,10 +42,8 @@ def test_a_process_has_no_log_path() -> None:
     assert "logPath" not in completed_process()
 
 
-@pytest.mark.parametrize("left_out", [ABSENT, None], ids=["absent", "null"])
-@pytest.mark.parametrize(
-    ("name", "default"), [("numUncompressed", "5"), ("percentOfDiskspace", "0.02"), ("numTotal", "0")]
-)
+@each("left_out", [ABSENT, None], ids=["absent", "null"])
+@each(("name", "default"), [("numUncompressed", "5"), ("percentOfDiskspace", "0.02"), ("numTotal", "0")])
 def test_a_log_rotation_has_its_defaults(name: str, default: str, left_out: Any) -> None:
     rotations = rotation(**{name: left_out})
     found = completed(
@@ -62,9 +59,7 @@ def test_a_log_rotation_that_is_not_there_stays_so() -> None:
     assert "logRotate" not in completed_process(logRotate=None)
 
 
-@pytest.mark.parametrize(
-    ("older", "newer", "kept"), [(3, ABSENT, 3), (3, None, 3), (3, 3, 3), (None, 4, 4), (None, ABSENT, 5)]
-)
+@each(("older", "newer", "kept"), [(3, ABSENT, 3), (3, None, 3), (3, 3, 3), (None, 4, 4), (None, ABSENT, 5)])
 def test_the_older_name_becomes_the_newer_one(older: Any, newer: Any, kept: int) -> None:
     log_rotate = completed_process(logRotate=rotation(maxUncompressed=older, numUncompressed=newer))[
         "logRotate"
@@ -103,7 +98,7 @@ def test_a_completed_document_is_complete() -> None:
     assert completed(once, once) == once
 
 
-@pytest.mark.parametrize("array", ["monitoringVersions", "backupVersions"])
+@each("array", ["monitoringVersions", "backupVersions"])
 def test_agents_keep_the_name_stored_for_their_host(array: str) -> None:
     stored = document(**{array: [agent(name="1", hostname="a"), agent(name="2", hostname="b")]})
     sent = document(**{array: [agent(name="9", hostname="b"), agent(name="8", hostname="c")]})

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from automation.document.effects import Action, Effect, effects
+from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
@@ -26,7 +25,7 @@ def test_nothing_changed_does_nothing() -> None:
     assert effects(full_document(), full_document(), NOW) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "expected"),
     [
         ({"disabled": True}, {"disabled": False}, [Action.START]),
@@ -75,7 +74,7 @@ def test_what_a_change_does_to_a_process(
     assert actions([process(**old)], [process(**new)]) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "expected"),
     [
         ({}, [Action.START]),
@@ -93,7 +92,7 @@ def test_a_process_that_is_gone_is_no_longer_managed() -> None:
     assert actions([process()], []) == [Action.REMOVE]
 
 
-@pytest.mark.parametrize(
+@each(
     ("new", "field"),
     [
         ({"lastResync": AFTER}, "removes the entire data"),
@@ -107,17 +106,13 @@ def test_what_may_surprise_is_warned_of(new: dict[str, Any], field: str) -> None
     assert field in effect.warning
 
 
-@pytest.mark.parametrize(
-    "new", [{"lastRestart": AFTER}, {"lastCompact": AFTER}, {"alias": "a"}, {"disabled": True}]
-)
+@each("new", [{"lastRestart": AFTER}, {"lastCompact": AFTER}, {"alias": "a"}, {"disabled": True}])
 def test_the_rest_is_not_warned_of(new: dict[str, Any]) -> None:
     (effect,) = found([process()], [process(**new)])
     assert effect.warning is None
 
 
-@pytest.mark.parametrize(
-    ("time", "at"), [(BEFORE, None), (AFTER, None), (LATER, datetime(2099, 11, 21, 12, 0, 1, tzinfo=UTC))]
-)
+@each(("time", "at"), [(BEFORE, None), (AFTER, None), (LATER, datetime(2099, 11, 21, 12, 0, 1, tzinfo=UTC))])
 def test_a_time_to_come_is_told(time: str, at: datetime | None) -> None:
     (effect,) = found([process()], [process(lastCompact=time)])
     assert effect.at == at

@@ -8,6 +8,7 @@ import pytest
 from automation.document.publishing import NEW_PROJECT, etag, publication
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import WHOLE_BODY, ApiError, BadField
+from tests.each import each
 from tests.factories.documents import ABSENT, agent, document, process, rotation
 
 STORED = document(version=7)
@@ -26,7 +27,7 @@ def test_what_changes_something_is_the_next_version() -> None:
     assert (made.old, made.new) == (STORED, {**STORED, "odd": 1, "version": 8})
 
 
-@pytest.mark.parametrize(
+@each(
     "sent",
     [
         STORED,
@@ -43,7 +44,7 @@ def test_what_changes_nothing_stays_the_stored_document(sent: Any) -> None:
     assert made.changes == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after"),
     [(1, 1.0), (1, True), (0, False), (None, 0), ("1", 1), ([1, 2], [2, 1])],
     ids=str,
@@ -74,25 +75,25 @@ def test_a_document_that_could_not_be_kept_whole_is_refused_whatever_is_left() -
     assert list(raised.value.bad_fields) == unkept
 
 
-@pytest.mark.parametrize("version", [0, 6, 8, -7])
+@each("version", [0, 6, 8, -7])
 def test_another_version_is_refused_before_any_fault(version: int) -> None:
     error = refused({"version": version, "options": 5})
     assert error.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
     assert error.parameters == [str(version), "7"]
 
 
-@pytest.mark.parametrize("version", [ABSENT, None, "7", True, 7.0])
+@each("version", [ABSENT, None, "7", True, 7.0])
 def test_what_is_no_version_is_a_fault(version: Any) -> None:
     error = refused(document(version=version))
     assert [fault.field for fault in error.bad_fields] == ["/version"]
 
 
-@pytest.mark.parametrize("tags", [["*"], ['"7"'], ['"6"', '"7"']])
+@each("tags", [["*"], ['"7"'], ['"6"', '"7"']])
 def test_an_entity_tag_of_the_stored_version_is_met(tags: list[str]) -> None:
     assert publication(STORED, STORED, if_match=tags).new is STORED
 
 
-@pytest.mark.parametrize(
+@each(
     ("tags", "told"), [(['"6"'], "6"), (['W/"7"'], 'W/"7'), (["7"], "7"), (['"6"', '"8"'], "6, 8"), ([], "")]
 )
 def test_any_other_is_refused(tags: list[str], told: str) -> None:

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from automation.document.rules import document_faults, rule_faults
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
+from tests.each import each
 from tests.factories.documents import (
     ABSENT,
     agent,
@@ -42,7 +41,7 @@ def test_the_full_document_breaks_no_rule() -> None:
     assert places(full_document(), full_document()) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "faults"),
     [
         ("7.0.2", []),
@@ -58,13 +57,13 @@ def test_the_version_of_a_process_names_an_entry_of_database_versions(name: Any,
     assert places(with_processes(process(version=name))) == faults
 
 
-@pytest.mark.parametrize(("length", "allowed"), [(1000, ["v" * 1000]), (1001, [])])
+@each(("length", "allowed"), [(1000, ["v" * 1000]), (1001, [])])
 def test_the_names_there_are_told_unless_they_are_too_long(length: int, allowed: list[str]) -> None:
     (fault,) = rule_faults(document(databaseVersions=[version(name="v" * length)]), NOTHING)
     assert list(fault.allowed) == allowed
 
 
-@pytest.mark.parametrize(
+@each(
     ("names", "faults"),
     [
         (["a", "b"], []),
@@ -90,7 +89,7 @@ def test_versions_without_a_name_are_left_to_the_schema() -> None:
     assert places(document(processes=[], databaseVersions=versions)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("second", "faults"),
     [
         ({}, ["1"]),
@@ -108,7 +107,7 @@ def test_a_process_without_a_name_goes_by_its_address(second: dict[str, Any], fa
     assert places(with_processes(*processes)) == [f"/processes/{at}/name" for at in faults]
 
 
-@pytest.mark.parametrize(
+@each(
     ("clusters", "faults"),
     [
         ([("east", 5), ("east", 5)], []),
@@ -141,7 +140,7 @@ def test_auth_schema_versions_are_equal_in_a_cluster(
     assert places(document(processes=processes)) == faults
 
 
-@pytest.mark.parametrize(
+@each(
     ("concern", "faults"),
     [
         ({"w": "0", "wtimeout": 5}, [TIMEOUT]),
@@ -166,18 +165,18 @@ def test_a_time_limit_goes_with_more_than_one_member(concern: dict[str, Any], fa
     assert places(with_processes(process(defaultRWConcern={"defaultWriteConcern": concern}))) == faults
 
 
-@pytest.mark.parametrize(
+@each(
     ("older", "newer", "wrong"),
     [(5, 5, False), (5, 6, True), (5, ABSENT, False), (ABSENT, 5, False), (5, None, False), (None, 5, False)],
 )
-@pytest.mark.parametrize("array", ["processes", "monitoringVersions", "backupVersions"])
+@each("array", ["processes", "monitoringVersions", "backupVersions"])
 def test_the_older_name_must_not_say_otherwise(array: str, older: Any, newer: Any, *, wrong: bool) -> None:
     log_rotate = rotation(maxUncompressed=older, numUncompressed=newer)
     item = process(logRotate=log_rotate) if array == "processes" else agent(logRotate=log_rotate)
     assert places(document(**{array: [item]})) == ([f"/{array}/0/logRotate/maxUncompressed"] if wrong else [])
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "sent", "faults"),
     [
         ([build(bits=64)], [build(bits=64)], []),
@@ -216,7 +215,7 @@ def test_bits_that_must_stay_are_named() -> None:
     assert "64" in fault.message
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         {},

@@ -6,7 +6,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -16,6 +15,7 @@ from automation.document.pointers import pointer
 from automation.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
+from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, full_process, process, version
 
 MISSING, INVALID, ENUM = (
@@ -88,7 +88,7 @@ def listed() -> Iterator[tuple[tuple[str | int, ...], str, str]]:
 LISTED = list(listed())
 
 
-@pytest.mark.parametrize(("path", "kind", "necessity"), LISTED, ids=[pointer_of(row[0]) for row in LISTED])
+@each(("path", "kind", "necessity"), LISTED, ids=[pointer_of(row[0]) for row in LISTED])
 def test_the_schema_says_what_the_contract_says(
     path: tuple[str | int, ...], kind: str, necessity: str
 ) -> None:
@@ -113,14 +113,14 @@ def test_the_document_of_a_new_project_has_no_fault() -> None:
     assert faults(new) == []
 
 
-@pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
-@pytest.mark.parametrize("path", REQUIRED, ids=pointer_of)
+@each("value", [ABSENT, None], ids=["absent", "null"])
+@each("path", REQUIRED, ids=pointer_of)
 def test_a_required_field_must_be_there(path: tuple[str | int, ...], value: Any) -> None:
     assert faults(replaced(path, value)) == [(pointer_of(path), MISSING)]
 
 
-@pytest.mark.parametrize("value", [ABSENT, None], ids=["absent", "null"])
-@pytest.mark.parametrize("path", OPTIONAL, ids=pointer_of)
+@each("value", [ABSENT, None], ids=["absent", "null"])
+@each("path", OPTIONAL, ids=pointer_of)
 def test_an_optional_field_may_be_left_out(path: tuple[str | int, ...], value: Any) -> None:
     assert faults(replaced(path, value)) == []
 
@@ -169,7 +169,7 @@ PORT = (*PROCESS, "args2_6", "net", "port")
 TIMES = ("lastCompact", "lastRestart", "lastResync", "lastKmipMasterKeyRotation")
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value", "code"),
     [
         (("version",), -1, INVALID),
@@ -217,7 +217,7 @@ def test_a_value_out_of_range_or_format_is_refused(
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "value"),
     [
         (("version",), 2**70),
@@ -292,13 +292,13 @@ def test_the_order_does_not_depend_on_where_faults_were_found() -> None:
     assert in_documented_order(reversed(found)) == found
 
 
-@pytest.mark.parametrize("key", ["x", "0", "-1", "²", "9" * 5000], ids=lambda key: ascii(key[:2]))
+@each("key", ["x", "0", "-1", "²", "9" * 5000], ids=lambda key: ascii(key[:2]))
 def test_a_place_below_what_should_be_an_array_has_an_order_too(key: str) -> None:
     (below,) = in_documented_order([BadField(pointer(["processes", key, "password"]), INVALID, "x")])
     assert below.code is INVALID
 
 
-@pytest.mark.parametrize(("count", "refused"), [(20_000, False), (20_001, True)])
+@each(("count", "refused"), [(20_000, False), (20_001, True)])
 def test_there_are_at_most_so_many_processes(count: int, refused: bool) -> None:
     found = schema_faults(document(processes=[5] * count))  # of the wrong type: not all are looked at
     assert (found[0] == BadField("/processes", INVALID, "must have at most 20000 items")) is refused
@@ -314,6 +314,6 @@ def test_an_endless_key_is_cut_short() -> None:
     assert len(fault.field) < 300
 
 
-@pytest.mark.parametrize("wrong", [[], "text", 5, None, True], ids=repr)
+@each("wrong", [[], "text", 5, None, True], ids=repr)
 def test_a_document_that_is_no_object_is_one_fault(wrong: Any) -> None:
     assert [field for field, _ in faults(wrong)] == [""]

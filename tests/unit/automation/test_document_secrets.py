@@ -3,13 +3,12 @@
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from automation.document.secrets import redacted, restored
 from automation.document.text import write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
 from opsapi.redaction import MASK
+from tests.each import each
 from tests.factories.documents import agent, document, full_document, process, version
 
 SECRET = "s3cret-Value"
@@ -146,19 +145,19 @@ def unknown(shown: dict[str, Any], stored: dict[str, Any]) -> list[str]:
     return [fault.field for fault in faults]
 
 
-@pytest.mark.parametrize("path", SECRET_PATHS)
+@each("path", SECRET_PATHS)
 def test_a_secret_is_not_shown(path: str) -> None:
     assert redacted(at(path, SECRET)) == at(path, MASK)
     assert redacted(at(path, [SECRET, {"a": SECRET}])) == at(path, [MASK, {"a": MASK}])
     assert redacted(at(path, "")) == at(path, MASK)
 
 
-@pytest.mark.parametrize("path", OPEN_PATHS)
+@each("path", OPEN_PATHS)
 def test_what_is_no_secret_is_shown(path: str) -> None:
     assert redacted(at(path, SECRET)) == at(path, SECRET)
 
 
-@pytest.mark.parametrize("value", [5, 0.5, True, False], ids=repr)
+@each("value", [5, 0.5, True, False], ids=repr)
 def test_numbers_and_booleans_are_secrets_too(value: Any) -> None:
     stored = {"password": value, "pins": {"pass": [value, {"x": value}]}}
     shown = {"password": MASK, "pins": {"pass": [MASK, {"x": MASK}]}}
@@ -166,13 +165,13 @@ def test_numbers_and_booleans_are_secrets_too(value: Any) -> None:
     assert write(put_back(shown, stored)) == write(stored)
 
 
-@pytest.mark.parametrize("value", [None, {}, []], ids=repr)
+@each("value", [None, {}, []], ids=repr)
 def test_nothing_is_shown_as_it_is(value: Any) -> None:
     assert redacted({"password": value}) == {"password": value}
     assert unknown({"password": MASK}, {"password": value}) == ["/password"]
 
 
-@pytest.mark.parametrize(("url", "shown"), URLS)
+@each(("url", "shown"), URLS)
 def test_user_info_and_query_of_urls_are_not_shown(url: str, shown: str) -> None:
     stored = {"directoryUrl": url, "args": [url, {"x": url}]}
     assert redacted(stored) == {"directoryUrl": shown, "args": [shown, {"x": shown}]}
@@ -180,12 +179,12 @@ def test_user_info_and_query_of_urls_are_not_shown(url: str, shown: str) -> None
     assert put_back(redacted(stored), stored) == stored
 
 
-@pytest.mark.parametrize("text", PLAIN_TEXTS)
+@each("text", PLAIN_TEXTS)
 def test_other_texts_are_shown(text: str) -> None:
     assert redacted({"x": text}) == {"x": text}
 
 
-@pytest.mark.parametrize(
+@each(
     "sent",
     ["https://******@elsewhere/x?******", "https://******@db/x?y=1", "https://db/x?******", "/x?******"],
 )
@@ -213,28 +212,26 @@ def test_a_full_document_without_secrets_stays_as_it_is() -> None:
     assert redacted(full_document()) == full_document()
 
 
-@pytest.mark.parametrize("path", SECRET_PATHS)
+@each("path", SECRET_PATHS)
 def test_what_was_shown_can_be_written_back(path: str) -> None:
     for value in (SECRET, [SECRET, OTHER], "", MASK):
         assert put_back(redacted(at(path, value)), at(path, value)) == at(path, value)
 
 
-@pytest.mark.parametrize("path", SECRET_PATHS)
+@each("path", SECRET_PATHS)
 def test_a_new_value_is_taken(path: str) -> None:
     assert put_back(at(path, OTHER), at(path, SECRET)) == at(path, OTHER)
 
 
-@pytest.mark.parametrize("path", SECRET_PATHS)
-@pytest.mark.parametrize(
-    "stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"]
-)
+@each("path", SECRET_PATHS)
+@each("stored", [{}, {"password": []}, {"auth": 5, "token": {}}], ids=["empty", "list", "other"])
 def test_a_redacted_value_that_stands_for_nothing_is_refused_and_named(
     path: str, stored: dict[str, Any]
 ) -> None:
     assert unknown(at(path, MASK), stored) == ["/" + path.replace(".", "/")]
 
 
-@pytest.mark.parametrize("path", OPEN_PATHS)
+@each("path", OPEN_PATHS)
 def test_elsewhere_stars_are_a_text_as_any(path: str) -> None:
     assert put_back(at(path, MASK), at(path, SECRET)) == at(path, MASK)
 
@@ -256,9 +253,7 @@ ARRAYS: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("array", "items"), ARRAYS, ids=[f"{at}-{array}" for at, (array, _) in enumerate(ARRAYS)]
-)
+@each(("array", "items"), ARRAYS, ids=[f"{at}-{array}" for at, (array, _) in enumerate(ARRAYS)])
 def test_an_item_is_found_by_what_it_is_known_by(array: str, items: list[dict[str, Any]]) -> None:
     one, other = ({**item, "pwd": f"pwd-{place}"} for place, item in enumerate(items))
     stored, turned = {array: [one, other]}, {array: [other, one]}

@@ -11,6 +11,7 @@ from automation.document.text import LONGEST_NUMBER, canonical, read, read_sent,
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError
 from opsapi.api.renderers import render
+from tests.each import each
 
 NUMBERS = [
     "0",
@@ -39,20 +40,20 @@ def holding(number: str) -> str:
     return f'{{"number":{number}}}'
 
 
-@pytest.mark.parametrize("number", NUMBERS, ids=lambda text: text[:40])
+@each("number", NUMBERS, ids=lambda text: text[:40])
 def test_a_number_is_written_as_it_was_read(number: str) -> None:
     text = holding(number)
     assert write(read(text)) == text
 
 
-@pytest.mark.parametrize("number", ["5", "-0", "1" * 30])
+@each("number", ["5", "-0", "1" * 30])
 def test_an_integer_is_an_integer(number: str) -> None:
     found = read(holding(number))["number"]
     assert isinstance(found, int)
     assert found == int(number)
 
 
-@pytest.mark.parametrize("number", ["5.0", "1e5", "1e999"])
+@each("number", ["5.0", "1e5", "1e999"])
 def test_a_number_with_a_fraction_or_an_exponent_is_no_integer(number: str) -> None:
     assert not isinstance(read(holding(number))["number"], int)
 
@@ -70,7 +71,7 @@ def test_it_can_be_written_for_people() -> None:
     assert write(read('{"a":[5.0]}'), pretty=True) == '{\n  "a": [\n    5.0\n  ]\n}'
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -95,7 +96,7 @@ def test_what_is_no_json_is_refused(text: bytes | str) -> None:
 LONG = "1" * (LONGEST_NUMBER + 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "places", "kept"),
     [
         ('{"a":"\\u0000","b":1}', ["/a"], {"a": None, "b": 1}),
@@ -132,7 +133,7 @@ def test_it_writes_nothing_but_json() -> None:
         write({"a": object()})
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other", "same"),
     [
         ('{"a":1,"b":2}', '{"b":2,"a":1}', True),

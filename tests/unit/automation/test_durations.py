@@ -6,9 +6,10 @@ import pytest
 
 from automation.choices import Granularity
 from automation.durations import bucket_start, read_duration, span_of
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "duration"),
     [
         ("PT1S", timedelta(seconds=1)),
@@ -27,7 +28,7 @@ def test_a_duration_is_read(text: str, duration: timedelta) -> None:
     assert read_duration(text) == duration
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -60,12 +61,12 @@ def test_anything_else_is_no_duration(text: str) -> None:
         read_duration(text)
 
 
-@pytest.mark.parametrize("granularity", Granularity)
+@each("granularity", Granularity)
 def test_a_granularity_is_the_duration_it_is_named_as(granularity: Granularity) -> None:
     assert span_of(granularity) == read_duration(granularity.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "granularity", "start"),
     [
         ("2026-11-21T10:17:31", Granularity.PT1M, "2026-11-21T10:17:00"),

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from automation.choices import HostType
 from automation.reports import Address, HostReport
 from automation.rules.hosts import (
@@ -15,9 +13,10 @@ from automation.rules.hosts import (
     role_event,
 )
 from events.types import EventType
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("was_down", "reachable", "expected"),
     [
         (False, False, EventType.HOST_DOWN),
@@ -30,7 +29,7 @@ def test_only_an_edge_is_an_event(was_down: bool, reachable: bool, expected: Eve
     assert reachability_event(was_down=was_down, reachable=reachable) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "expected"),
     [
         ("NO_DATA", "REPLICA_PRIMARY", None),
@@ -55,7 +54,7 @@ def test_another_role_is_told_but_not_the_first(before: str, after: str, expecte
     assert role_event(HostType(before), HostType(after)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "expected"),
     [
         ("NO_DATA", "RECOVERING", "HOST_RECOVERING"),
@@ -70,7 +69,7 @@ def test_recovering_begins_and_ends(before: str, after: str, expected: str | Non
     assert recovering_event(HostType(before), HostType(after)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "expected"),
     [
         (100, 99, EventType.HOST_RESTARTED),
@@ -108,7 +107,7 @@ def said(**changes: Any) -> HostReport:
     return HostReport(**{**report, **changes})
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "report", "expected"),
     [
         (known(), said(), []),

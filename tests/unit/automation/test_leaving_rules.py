@@ -1,12 +1,11 @@
 """When a host has left its replica set, shard and cluster."""
 
-import pytest
-
 from automation.choices import HostType
 from automation.rules.hosts import has_left
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "reachable", "left"),
     [
         ("REPLICA_PRIMARY", "STANDALONE", True, True),

@@ -9,6 +9,7 @@ from automation.choices import Granularity
 from automation.measurement_query import MOST_POINTS, read_series_query
 from automation.metrics import Metric
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 NOW = datetime(2026, 11, 21, 10, 17, 31, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -24,7 +25,7 @@ def ago(**span: int) -> datetime:
     return NOW - timedelta(**span)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "start", "end"),
     [
         ({"period": timedelta(hours=1)}, "2026-11-21T09:17:00", NOW),
@@ -50,7 +51,7 @@ def test_metrics_are_in_the_order_of_their_closed_set_and_once() -> None:
     assert query.metrics == [Metric.CONNECTIONS, Metric.OPCOUNTER_CMD]
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "code", "fields"),
     [
         ({"granularity": None, "period": WEEK}, "MISSING_QUERY_PARAMETER", ["granularity"]),

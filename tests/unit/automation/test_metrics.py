@@ -1,10 +1,9 @@
 """Metrics: the whole list, written out by hand, each with its base unit, kind, engines and meaning."""
 
-import pytest
-
 from automation.metric_spec import Engine, MetricKind, Subject
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from automation.units import Unit
+from tests.each import each
 
 # The metrics of the first version, whose units were told by patterns of their names: they must not change.
 FIRST = {
@@ -80,7 +79,7 @@ def test_it_knows_exactly_the_metrics_of_the_contract() -> None:
     assert sorted(Metric) == sorted(name for name, _ in ROWS)
 
 
-@pytest.mark.parametrize(("name", "unit"), ROWS)
+@each(("name", "unit"), ROWS)
 def test_it_knows_the_base_unit(name: str, unit: Unit) -> None:
     assert base_unit(Metric(name)) is unit
 
@@ -101,7 +100,7 @@ def test_metrics_of_servers_that_are_gone_are_deprecated() -> None:
     assert {metric.value for metric in Metric if metric.spec.deprecated} == RETIRED
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "kind"),
     [
         (Metric.CONNECTIONS, MetricKind.GAUGE),
@@ -142,7 +141,7 @@ def test_a_subject_without_metrics_is_left_out() -> None:
     assert list(by_subject([Metric.SWAP_USAGE_FREE])) == [(Subject.MACHINE, [Metric.SWAP_USAGE_FREE])]
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "names"),
     [
         (Metric.ASSERT_REGULAR, "RAW"),

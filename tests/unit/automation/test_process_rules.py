@@ -1,13 +1,12 @@
 """How far processes have come, of the wanted and the reported processes."""
 
-import pytest
-
 from automation.rules.processes import ProcessState, process_states
+from tests.each import each
 
 A, B = ProcessState("a", "db1", 3), ProcessState("b", "db2", 2, "no disk")
 
 
-@pytest.mark.parametrize(
+@each(
     ("wanted", "reported", "expected"),
     [
         ([], [], []),

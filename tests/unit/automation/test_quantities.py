@@ -1,7 +1,5 @@
 """Measured quantities in words."""
 
-import pytest
-
 from automation.metrics import Metric
 from automation.quantities import (
     best_unit,
@@ -12,9 +10,10 @@ from automation.quantities import (
     unit_words,
 )
 from automation.units import Unit
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "words"),
     [
         (0, "0"),
@@ -38,7 +37,7 @@ def test_raw_numbers_have_no_units() -> None:
     assert (quantity(5, Unit.RAW), quantity(5, Unit.SECONDS)) == ("5", "5 s")
 
 
-@pytest.mark.parametrize(
+@each(
     ("metric", "value", "words"),
     [
         (Metric.CONNECTIONS, 1650, "1,650"),
@@ -63,7 +62,7 @@ def test_no_unit_is_smaller_than_the_one_it_is_measured_in() -> None:
     assert best_unit(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 0.001) is Unit.SECONDS
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "units", "words"),
     [
         (1500, Unit.MEGABYTES, "1,500 MB"),

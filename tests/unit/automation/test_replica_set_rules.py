@@ -1,10 +1,9 @@
 """How a replica set stands by its members."""
 
-import pytest
-
 from automation.choices import HostType
 from automation.rules.replica_sets import Members, Tally, primary_event, tally
 from events.types import EventType
+from tests.each import each
 
 
 def up(name: str, count: int = 1) -> Members:
@@ -17,7 +16,7 @@ def away(name: str, count: int = 1) -> Members:
     return Members(type_name=HostType(name), reachable=False, count=count)
 
 
-@pytest.mark.parametrize(
+@each(
     ("members", "expected"),
     [
         ([], Tally()),
@@ -46,7 +45,7 @@ def with_primaries(count: int) -> Tally:
 NOT_THERE = Tally()
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "expected"),
     [
         (NOT_THERE, with_primaries(0), EventType.NO_PRIMARY),

@@ -8,13 +8,14 @@ from automation.choices import AgentType
 from automation.rules.agents import AGENT_DOWN, AGENT_VERSION_BEHIND, turned
 from automation.rules.silence import clocks_start, silent_since, unheard_for
 from events.types import EventType
+from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 FOUR_MINUTES = timedelta(minutes=4)
 
 
-@pytest.mark.parametrize(
+@each(
     ("ran", "expected"),
     [
         (timedelta(), None),
@@ -27,7 +28,7 @@ def test_silence_is_four_minutes_long_while_it_is_counted(ran: timedelta, expect
     assert silent_since(counting_since=NOW - ran, now=NOW) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("ago", "unheard"),
     [
         (None, None),
@@ -44,7 +45,7 @@ def test_a_report_counts_as_long_as_an_agent_may_be_silent(
     assert unheard_for(None if ago is None else NOW - ago, NOW) == unheard
 
 
-@pytest.mark.parametrize(
+@each(
     ("ago", "anew"),
     [
         (None, True),
@@ -71,9 +72,7 @@ def test_every_kind_of_agent_can_be_down_and_two_can_be_behind() -> None:
     assert set(AGENT_VERSION_BEHIND) == {AgentType.MONITORING, AgentType.BACKUP}
 
 
-@pytest.mark.parametrize(
-    ("holds", "expected"), [(True, EventType.BACKUP_AGENT_DOWN), (False, EventType.BACKUP_AGENT_UP)]
-)
+@each(("holds", "expected"), [(True, EventType.BACKUP_AGENT_DOWN), (False, EventType.BACKUP_AGENT_UP)])
 def test_a_condition_turns(holds: bool, expected: EventType) -> None:
     assert turned(EventType.BACKUP_AGENT_DOWN, holds=holds) is expected
 

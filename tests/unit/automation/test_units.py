@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.units import Family, Unit, UnitsMismatch, convert, family_of, units_of
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "from_unit", "to_unit", "expected"),
     [
         (7.5, Unit.RAW, Unit.RAW, 7.5),
@@ -36,8 +37,8 @@ def test_it_converts(number: float, from_unit: Unit, to_unit: Unit, expected: fl
     assert convert(number, from_unit, to_unit) == expected
 
 
-@pytest.mark.parametrize("from_unit", Unit)
-@pytest.mark.parametrize("to_unit", Unit)
+@each("from_unit", Unit)
+@each("to_unit", Unit)
 def test_it_converts_within_one_family_only(from_unit: Unit, to_unit: Unit) -> None:
     if family_of(from_unit) is family_of(to_unit):
         assert convert(1, from_unit, to_unit) > 0
@@ -46,7 +47,7 @@ def test_it_converts_within_one_family_only(from_unit: Unit, to_unit: Unit) -> N
             convert(1, from_unit, to_unit)
 
 
-@pytest.mark.parametrize(
+@each(
     ("family", "names"),
     [
         (Family.RAW, "RAW"),

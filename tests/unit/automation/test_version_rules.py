@@ -2,9 +2,8 @@
 
 from itertools import pairwise
 
-import pytest
-
 from automation.rules.versions import behind, behind_in_series, read_version, version_event
+from tests.each import each
 
 IN_ORDER = [
     "0.9",
@@ -23,7 +22,7 @@ IN_ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("lower", "higher"), list(pairwise(IN_ORDER)))
+@each(("lower", "higher"), list(pairwise(IN_ORDER)))
 def test_a_later_version_is_higher(lower: str, higher: str) -> None:
     one, other = read_version(lower), read_version(higher)
     assert one
@@ -31,7 +30,7 @@ def test_a_later_version_is_higher(lower: str, higher: str) -> None:
     assert one < other
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("7.0", "7.0.0"),
@@ -48,7 +47,7 @@ def test_two_ways_of_writing_one_version(one: str, other: str) -> None:
     assert read_version(one) == read_version(other)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -70,7 +69,7 @@ def test_what_is_no_version_cannot_be_read(text: str) -> None:
     assert read_version(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "after", "expected"),
     [
         ("7.0.1", "7.0.2", "HOST_UPGRADED"),
@@ -92,7 +91,7 @@ def test_a_host_is_upgraded_or_downgraded(
     assert version_event(before, after) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("versions", "expected"),
     [
         ([], set()),
@@ -113,7 +112,7 @@ def test_a_host_is_behind_the_highest_of_its_series(versions: list[str], expecte
     assert behind_in_series(versions) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("versions", "expected"),
     [
         ([], set()),

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.benchmarks.figures import Line, percentile, table
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "share", "expected"),
     [
         ([7.0], 0.0, 7.0),
@@ -28,7 +29,7 @@ def test_there_is_no_percentile_of_nothing() -> None:
         percentile([], 0.5)
 
 
-@pytest.mark.parametrize(("limit", "ratio"), [(8.0, 0.5), (2.0, 2.0), (None, None), (0.0, None)])
+@each(("limit", "ratio"), [(8.0, 0.5), (2.0, 2.0), (None, None), (0.0, None)])
 def test_a_ratio_needs_a_limit_to_divide_by(limit: float | None, ratio: float | None) -> None:
     assert Line("list", "rate", "1/s", 4.0, limit).ratio == ratio
 

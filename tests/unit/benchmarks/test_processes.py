@@ -1,19 +1,18 @@
 """What is read of processes."""
 
-import pytest
-
 from tests.benchmarks.cpu import ticks
 from tests.benchmarks.memory import field, kind_of
+from tests.each import each
 
 STAT = "17 (a (b) c) S 1 17 17 0 -1 4194560 1 2 3 4 120 30 5 6 20 0 1 0 99 1000 200"
 
 
-@pytest.mark.parametrize(("stat", "expected"), [(STAT, 150), ("", 0)])
+@each(("stat", "expected"), [(STAT, 150), ("", 0)])
 def test_ticks_are_user_and_system_time(stat: str, expected: int) -> None:
     assert ticks(stat) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "expected"),
     [
         ("/usr/bin/python -m gunicorn --config python:opsapi.gunicorn_conf", "web"),
@@ -28,7 +27,7 @@ def test_a_process_is_known_by_its_command(command: str, expected: str) -> None:
     assert kind_of(command) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [("Rss: 12 kB\nPss:   7 kB\nPss_Dirty: 3 kB\n", 7), ("Rss: 12 kB\n", 0), ("", 0)],
 )

@@ -4,15 +4,14 @@ import csv
 import json
 from io import StringIO
 
-import pytest
-
 from events.csv_cells import csv_lines, json_cell, text_cell
+from tests.each import each
 
 FULL_WIDTH_EQUALS, FULL_WIDTH_AT, MINUS_SIGN = "\uff1d", "\uff20", "\u2212"
 NO_BREAK_SPACE, ZERO_WIDTH_SPACE, BYTE_ORDER_MARK = "\u00a0", "\u200b", "\ufeff"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "cell"),
     [
         ("", ""),
@@ -50,7 +49,7 @@ def test_a_text_a_spreadsheet_would_run_gets_an_apostrophe(text: str, cell: str)
     assert text_cell(text) == cell
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "cell"),
     [
         ({}, "{}"),
@@ -83,9 +82,7 @@ def test_what_was_written_is_read_back() -> None:
     assert list(csv.reader(StringIO(csv_lines([cells]), newline=""))) == [cells]
 
 
-@pytest.mark.parametrize(
-    "text", ["\t" * 100_000, " " * 100_000, "'" * 100_000, '"\\' * 50_000, ";=" * 50_000]
-)
+@each("text", ["\t" * 100_000, " " * 100_000, "'" * 100_000, '"\\' * 50_000, ";=" * 50_000])
 def test_no_text_however_odd_takes_long_or_is_lost(text: str) -> None:
     assert text_cell(text).replace("'", "") == text.replace("'", "")
     assert json.loads(json_cell([text])) == [text]

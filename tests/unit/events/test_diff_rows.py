@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from events.choices import DiffType
 from events.diff_rows import SHOWN_CHARACTERS, ChangedResource, DiffRow, Side, changed_resources, side
 from events.diffs import diff
+from tests.each import each
 
 
 def _rows(old: dict[str, Any] | None, new: dict[str, Any] | None) -> ChangedResource:
@@ -24,7 +23,7 @@ def test_a_change_is_field_before_and_after() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "status", "row"),
     [
         (None, {"name": "a"}, "New", DiffRow("name", None, Side("a"))),
@@ -39,7 +38,7 @@ def test_a_side_that_was_not_there_is_none_and_an_empty_one_is_empty(
     assert (shown.status, shown.rows) == (status, (row,))
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ("", Side("")),
@@ -66,7 +65,7 @@ def test_the_whole_of_a_document_is_laid_out_in_lines() -> None:
     assert after.whole == json.dumps(value, indent=2)
 
 
-@pytest.mark.parametrize("value", ["[1e999]", '{"a":1,"a":2}', r'["\ud800"]', "[1.50]"])
+@each("value", ["[1e999]", '{"a":1,"a":2}', r'["\ud800"]', "[1.50]"])
 def test_what_would_read_as_something_else_is_left_as_it_is(value: str) -> None:
     text = value + " " * SHOWN_CHARACTERS
     assert side(text).whole == text

@@ -1,9 +1,8 @@
 """Diffs: the changes between two documents, as events show them."""
 
-import pytest
-
 from events.choices import DiffType
 from events.diffs import diff
+from tests.each import each
 
 KIND = DiffType.ALERT_CONFIG
 
@@ -18,7 +17,7 @@ def test_links_and_the_time_of_the_change_are_no_change() -> None:
     assert diff(KIND, "x", old=old, new={"links": [1], "updated": "2026-11-21T07:26:15Z"}) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "status", "sides"),
     [
         (None, {"name": "a"}, "NEW", {"new": "a"}),

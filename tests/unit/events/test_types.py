@@ -17,6 +17,7 @@ from events.types import (
     closing_type,
     openers_of,
 )
+from tests.each import each
 
 OPENS = {
     "AGENT": """
@@ -132,13 +133,13 @@ def test_it_has_a_row_for_every_type_and_no_other_type() -> None:
     assert set(EVENT_TYPES) == set(EventType)
 
 
-@pytest.mark.parametrize("name", EventType)
+@each("name", EventType)
 def test_a_member_its_row_and_its_wire_name_are_called_the_same(name: EventType) -> None:
     assert name.name == name.value == str(name) == EVENT_TYPES[name].name
     assert EventType(name.value) is name
 
 
-@pytest.mark.parametrize(("category", "opener", "closer"), PAIRS)
+@each(("category", "opener", "closer"), PAIRS)
 def test_an_opening_type_names_the_type_that_closes_it(category: str, opener: str, closer: str) -> None:
     assert closing_type(EventType(opener)) is EventType(closer)
     assert EventType(opener) in openers_of(EventType(closer))
@@ -156,7 +157,7 @@ def test_only_opening_types_are_closed_and_only_by_closing_types() -> None:
     assert openers_of(EventType.ONE_PRIMARY) == (EventType.NO_PRIMARY, EventType.MULTIPLE_PRIMARIES)
 
 
-@pytest.mark.parametrize(("category", "name"), flat(TOLD_ONCE) + flat(AUDITS))
+@each(("category", "name"), flat(TOLD_ONCE) + flat(AUDITS))
 def test_a_type_is_of_its_category(category: str, name: str) -> None:
     assert EVENT_TYPES[EventType(name)].category == category
 
@@ -181,7 +182,7 @@ def test_agents_report_no_audit_but_backup_s_and_nothing_the_platform_derives() 
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "reported"),
     [
         ("RESYNC_REQUIRED", True),
@@ -230,7 +231,7 @@ def test_windows_silence_the_twelve_categories_of_the_contract() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "target"),
     [
         (EventType.MONITORING_AGENT_DOWN, Target.AGENT),

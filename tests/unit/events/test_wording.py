@@ -1,12 +1,11 @@
 """Events in words."""
 
-import pytest
-
 from events.types import EVENT_TYPES
 from events.wording import in_words
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "words"),
     [
         ("HOST_DOWN", "Host down"),
@@ -26,7 +25,7 @@ def test_a_name_is_said_in_the_words_of_the_console(name: str, words: str) -> No
     assert in_words(name) == words
 
 
-@pytest.mark.parametrize("name", [one.value for one in EVENT_TYPES])
+@each("name", [one.value for one in EVENT_TYPES])
 def test_no_event_type_is_said_in_words_of_the_code(name: str) -> None:
     said = in_words(name)
     assert said[:1].isupper()

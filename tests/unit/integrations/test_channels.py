@@ -8,12 +8,6 @@ from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.redaction import redact
 
 
-def test_each_stands_under_its_own_type() -> None:
-    assert {channel_type: channel.type for channel_type, channel in CHANNELS.items()} == {
-        channel_type: channel_type for channel_type in ChannelType
-    }
-
-
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_each_is_told_of_opening_and_closing(channel: Channel) -> None:
     assert channel.kinds >= {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
@@ -22,37 +16,37 @@ def test_each_is_told_of_opening_and_closing(channel: Channel) -> None:
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_services_with_state_and_webhooks_are_told_of_acknowledging_and_cancelling(channel: Channel) -> None:
     told = channel.kinds & {MessageKind.ACKNOWLEDGE, MessageKind.CANCEL}
-    assert len(told) == (2 if channel.keeps_state or channel.type is ChannelType.WEBHOOK else 0)
+    assert len(told) == (2 if channel.keeps_state or channel.type == "WEBHOOK" else 0)
 
 
 def test_the_services_with_state_are_those_of_the_decisions() -> None:
     assert {channel_type for channel_type, channel in CHANNELS.items() if channel.keeps_state} == {
-        ChannelType.PAGER_SERVICE,
-        ChannelType.OPS_ALERT_SERVICE,
-        ChannelType.ON_CALL_SERVICE,
+        ChannelType("PAGER_SERVICE"),
+        ChannelType("OPS_ALERT_SERVICE"),
+        ChannelType("ON_CALL_SERVICE"),
     }
 
 
 @pytest.mark.parametrize(
     ("channel_type", "config", "missing"),
     [
-        (ChannelType.WEBHOOK, {"url": "https://example.com"}, []),
-        (ChannelType.WEBHOOK, {"url": ""}, ["url"]),
-        (ChannelType.WEBHOOK, {"secret": "s"}, ["url"]),
-        (ChannelType.EMAIL, {}, ["emailAddress"]),
-        (ChannelType.EMAIL, {"emailAddress": "a@example.com"}, []),
-        (ChannelType.CHAT_SERVICE, {"apiToken": "t"}, ["channelName"]),
-        (ChannelType.CHAT_SERVICE, {"apiToken": "t", "channelName": "c"}, []),
-        (ChannelType.GROUP_CHAT_SERVICE, {}, ["notificationToken", "roomName"]),
-        (ChannelType.METRICS_SERVICE, {"region": "EU"}, ["apiKey"]),
-        (ChannelType.METRICS_SERVICE, {"apiKey": "k"}, []),
-        (ChannelType.TEAM_CHAT_SERVICE, {}, ["webhookUrl"]),
-        (ChannelType.SMS, {}, ["mobileNumber"]),
-        (ChannelType.PAGER_SERVICE, {"serviceKey": ""}, ["serviceKey"]),
-        (ChannelType.OPS_ALERT_SERVICE, {"region": "EU"}, ["apiKey"]),
-        (ChannelType.OPS_ALERT_SERVICE, {"apiKey": "k"}, []),
-        (ChannelType.ON_CALL_SERVICE, {"routingKey": "r"}, ["apiKey"]),
-        (ChannelType.ON_CALL_SERVICE, {"apiKey": "k"}, []),
+        (ChannelType("WEBHOOK"), {"url": "https://example.com"}, []),
+        (ChannelType("WEBHOOK"), {"url": ""}, ["url"]),
+        (ChannelType("WEBHOOK"), {"secret": "s"}, ["url"]),
+        (ChannelType("EMAIL"), {}, ["emailAddress"]),
+        (ChannelType("EMAIL"), {"emailAddress": "a@example.com"}, []),
+        (ChannelType("CHAT_SERVICE"), {"apiToken": "t"}, ["channelName"]),
+        (ChannelType("CHAT_SERVICE"), {"apiToken": "t", "channelName": "c"}, []),
+        (ChannelType("GROUP_CHAT_SERVICE"), {}, ["notificationToken", "roomName"]),
+        (ChannelType("METRICS_SERVICE"), {"region": "EU"}, ["apiKey"]),
+        (ChannelType("METRICS_SERVICE"), {"apiKey": "k"}, []),
+        (ChannelType("TEAM_CHAT_SERVICE"), {}, ["webhookUrl"]),
+        (ChannelType("SMS"), {}, ["mobileNumber"]),
+        (ChannelType("PAGER_SERVICE"), {"serviceKey": ""}, ["serviceKey"]),
+        (ChannelType("OPS_ALERT_SERVICE"), {"region": "EU"}, ["apiKey"]),
+        (ChannelType("OPS_ALERT_SERVICE"), {"apiKey": "k"}, []),
+        (ChannelType("ON_CALL_SERVICE"), {"routingKey": "r"}, ["apiKey"]),
+        (ChannelType("ON_CALL_SERVICE"), {"apiKey": "k"}, []),
     ],
 )
 def test_it_names_missing_fields(

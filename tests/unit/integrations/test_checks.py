@@ -3,20 +3,11 @@
 import pytest
 from pytest_django import Settings
 
+from integrations.channels import CHANNELS
 from integrations.checks import base_urls_are_urls, sms_settings_go_together
 
 SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")
-BASE_URLS = (
-    "OPSAPI_SMS_BASE_URL",
-    "OPSAPI_PAGER_BASE_URL",
-    "OPSAPI_OPS_ALERT_US_BASE_URL",
-    "OPSAPI_OPS_ALERT_EU_BASE_URL",
-    "OPSAPI_ON_CALL_BASE_URL",
-    "OPSAPI_CHAT_BASE_URL",
-    "OPSAPI_GROUP_CHAT_BASE_URL",
-    "OPSAPI_METRICS_US_BASE_URL",
-    "OPSAPI_METRICS_EU_BASE_URL",
-)
+BASE_URLS = [name for channel in CHANNELS.values() for name in channel.base_url_settings]
 
 
 def test_by_default_there_is_nothing_to_say() -> None:

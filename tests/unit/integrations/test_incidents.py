@@ -7,10 +7,11 @@ import pytest
 from integrations.channels import http
 from integrations.channels.incidents import ServiceRequest, deliver_incident, document_text, place
 from opsapi.outbound import OutboundResponse
+from tests.each import each
 from tests.unit.integrations.messages import NOW, make_message
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "shown"),
     [
         ({}, "db1.example.com:27017"),
@@ -27,7 +28,7 @@ def test_the_place_is_never_empty_nor_long(changes: dict[str, str | None], shown
     assert place(make_message(**changes)) == shown
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"),
     [
         ("on it", "on it"),

@@ -1,13 +1,12 @@
 """What people read of a message."""
 
-import pytest
-
 from integrations.choices import MessageKind
 from integrations.messages import joined, printable
+from tests.each import each
 from tests.unit.integrations.messages import make_message
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "title"),
     [
         ({}, "[OPEN] Host down: db1.example.com:27017 (project payments)"),
@@ -18,7 +17,7 @@ from tests.unit.integrations.messages import make_message
             {"kind": MessageKind.INFORM, "is_test": True, "target": None},
             "[TEST] Test notification for Host down (project payments)",
         ),
-        ({"kind": MessageKind.CLOSE, "target": ""}, "[RESOLVED] Host down (project payments)"),
+        ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] Host down (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},
             "[OPEN] Host down: db1.example.com:27017 (project a Bcc: x@y.z)",
@@ -34,7 +33,7 @@ def test_its_title_stays_short_however_long_the_names() -> None:
     assert message.title == f"[OPEN] {'E' * 119}…: {'t' * 119}… (project {'p' * 119}…)"
 
 
-@pytest.mark.parametrize("kind", list(MessageKind))
+@each("kind", list(MessageKind))
 def test_every_kind_has_a_label(kind: MessageKind) -> None:
     assert make_message(kind=kind).label.isupper()
 
@@ -50,7 +49,7 @@ def test_it_lists_only_facts_that_have_a_value() -> None:
     assert dict(message.facts) == {"State": "Open", "Value": "93", "Project": "a b"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "labels"),
     [
         ({}, []),
@@ -63,7 +62,7 @@ def test_its_links_lead_to_what_it_is_about_first(changes: dict[str, str], label
     assert list(make_message(**changes).links) == labels
 
 
-@pytest.mark.parametrize(
+@each(
     ("limit", "text"),
     [(0, ""), (1, "a"), (3, "a\nb"), (4, "a\nb"), (5, "a\nb\nd"), (7, "a\nb\nccc"), (9, "a\nb\nccc\nd")],
 )
@@ -71,7 +70,7 @@ def test_pieces_that_do_not_fit_are_left_out_whole(limit: int, text: str) -> Non
     assert joined(["a", "b", "ccc", "d"], limit) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("plain", "plain"),

@@ -6,6 +6,7 @@ import pytest
 
 from integrations.choices import DeliveryStatus
 from integrations.retry import judge_status, next_attempt, parse_retry_after
+from tests.each import each
 
 FIRST = datetime(2026, 11, 21, 7, 0, 0, tzinfo=UTC)
 
@@ -17,12 +18,12 @@ def expected_status(status: int) -> DeliveryStatus:
     return DeliveryStatus.RETRY if status in {408, 425, 429, *range(500, 600)} else DeliveryStatus.FAILED
 
 
-@pytest.mark.parametrize("status", range(100, 600))
+@each("status", range(100, 600))
 def test_it_judges_every_http_status(status: int) -> None:
     assert judge_status(status) is expected_status(status)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "outcome"),
     [
         (199, DeliveryStatus.FAILED),
@@ -45,7 +46,7 @@ def test_it_judges_the_boundaries(status: int, outcome: DeliveryStatus) -> None:
     assert judge_status(status) is outcome
 
 
-@pytest.mark.parametrize(
+@each(
     ("attempt", "failed_after", "retry_after", "jitter", "due_after"),
     [
         pytest.param(1, 0, None, 0.0, 5, id="first delay"),
@@ -75,7 +76,7 @@ def test_it_says_when_to_try_again(
     assert due == (None if due_after is None else FIRST + timedelta(seconds=due_after))
 
 
-@pytest.mark.parametrize(
+@each(
     ("header", "seconds"),
     [
         (None, None),

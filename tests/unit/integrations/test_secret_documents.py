@@ -2,11 +2,11 @@
 
 import pytest
 
-from integrations.choices import IntegrationType
 from integrations.redaction import Secrets
 from integrations.serializers.integrations import IntegrationDocument
 from integrations.serializers.secrets import MOVED, UNKNOWN, UNREADABLE
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 URL, SECRET = "https://hooks.example.com/in", "sealed"
 STORED: Secrets = {"url": URL, "secret": SECRET}
@@ -14,7 +14,7 @@ STORED: Secrets = {"url": URL, "secret": SECRET}
 
 def document(secrets: Secrets) -> IntegrationDocument:
     """That of a webhook for which these are stored."""
-    return IntegrationDocument(context={"type": IntegrationType.WEBHOOK, "secrets": secrets})
+    return IntegrationDocument(context={"type": "WEBHOOK", "secrets": secrets})
 
 
 def test_the_redacted_form_stands_for_what_is_stored() -> None:
@@ -22,7 +22,7 @@ def test_the_redacted_form_stands_for_what_is_stored() -> None:
     assert document(STORED).read(sent) == STORED
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "url", "secret", "why"),
     [
         ({}, URL, "******", UNKNOWN),

@@ -9,6 +9,7 @@ import pytest
 from integrations.channels.base import DeliveryError
 from integrations.channels.sms import TEXT_LIMIT, SmsProvider, build_request
 from integrations.choices import MessageKind
+from tests.each import each
 from tests.unit.integrations.messages import make_message, named_everywhere
 
 PROVIDER = SmsProvider("https://sms.example", "AC0123", "tökén:1", "+12025550199")
@@ -40,12 +41,12 @@ def test_an_account_cannot_lead_to_another_path() -> None:
     assert url == "https://sms.example/2010-04-01/Accounts/a%2Fb/Messages.json"
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "label"),
     [
         (MessageKind.OPEN, "OPEN"),
         (MessageKind.UPDATE, "STILL OPEN"),
-        (MessageKind.CLOSE, "RESOLVED"),
+        (MessageKind.CLOSE, "CLOSED"),
         (MessageKind.INFORM, "EVENT"),
     ],
 )
@@ -72,7 +73,7 @@ def test_the_most_important_stands_first_and_the_link_last() -> None:
     )
 
 
-@pytest.mark.parametrize("length", [TEXT_LIMIT - 1, TEXT_LIMIT, TEXT_LIMIT + 1])
+@each("length", [TEXT_LIMIT - 1, TEXT_LIMIT, TEXT_LIMIT + 1])
 def test_what_does_not_fit_is_left_out_whole(length: int) -> None:
     title = make_message(known={}).title
     link = "https://ops.example/".ljust(length - len(title) - len(". "), "x")
@@ -88,7 +89,7 @@ def test_long_and_odd_names_are_one_line_that_fits() -> None:
     assert len(form["Body"]) == TEXT_LIMIT
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "dialled"),
     [
         ("+12025550100", "+12025550100"),
@@ -102,7 +103,7 @@ def test_a_number_is_dialled_without_what_people_put_between(number: str, dialle
     assert form_of(number)["To"] == dialled
 
 
-@pytest.mark.parametrize(
+@each(
     "number",
     [
         "12",

@@ -1,10 +1,9 @@
 """What a scraper learns of hosts."""
 
-import pytest
-
 from automation.reports import Address
 from integrations.discovery import Process, target_groups
 from opsapi.api.principal import Group
+from tests.each import each
 
 GROUP = Group(id="a" * 24, name="päyments", org_id="b" * 24)
 COMMON = {"group_id": GROUP.id, "group_name": "päyments", "org_id": GROUP.org_id}
@@ -25,7 +24,7 @@ def test_what_is_not_known_is_left_out() -> None:
     assert found["labels"] == {**COMMON, "process_port": "27017"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("hostname", "target"),
     [("192.0.2.7", "192.0.2.7:80"), ("2001:db8::1", "[2001:db8::1]:80"), ("DB1", "DB1:80")],
 )

@@ -7,6 +7,7 @@ from django.test import RequestFactory
 from pytest_django import Settings
 
 from opsapi.api.addresses import client_address, counted_range
+from tests.each import each
 
 PROXY = "198.51.100.1"
 
@@ -22,7 +23,7 @@ def _trusted(settings: Settings) -> None:
     settings.OPSAPI_TRUSTED_PROXIES = [ip_network("198.51.100.0/24"), ip_network("2001:db8:1::/48")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("forwarded", "address"),
     [
         ("203.0.113.7", "203.0.113.7"),
@@ -43,7 +44,7 @@ def test_the_port_that_a_gateway_writes_is_no_part_of_the_address(forwarded: str
     assert caller(forwarded) == address
 
 
-@pytest.mark.parametrize(
+@each(
     "forwarded",
     [
         "203.0.113.7:",
@@ -77,7 +78,7 @@ def test_nobody_else_is_asked_through_whom_they_come() -> None:
     assert caller("203.0.113.7:1234", peer="192.0.2.1") == "192.0.2.1"
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "counted"),
     [
         ("192.0.2.7", "192.0.2.7"),

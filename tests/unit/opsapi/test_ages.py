@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
 from django.template import Context, Template
 
 from opsapi.console.ages import age_words, ago_words, time_words
+from tests.each import each
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("length", "words"),
     [
         (-HOUR, "under 1 min"),
@@ -43,7 +43,7 @@ def test_what_was_is_said_with_how_long_ago() -> None:
     assert ago_words(now - 3 * HOUR - 20 * MINUTE, now) == "3 h 20 min ago"
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "words"),
     [
         (datetime(2099, 11, 21, 19, 0, 0, 999_999, tzinfo=UTC), "2099-11-21 19:00:00Z"),

@@ -1,7 +1,5 @@
 """When a request has arrived whole (RFC 9112), whatever pieces it comes in."""
 
-import pytest
-
 from opsapi.supervisor.arrival import (
     BODY_BYTES_PER_SECOND,
     BODY_SECONDS,
@@ -12,6 +10,7 @@ from opsapi.supervisor.arrival import (
     Arrival,
     Verdict,
 )
+from tests.each import each
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -53,14 +52,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("request_", "verdict"), CASES.values(), ids=CASES)
+@each(("request_", "verdict"), CASES.values(), ids=CASES)
 def test_a_request_in_one_piece(request_: bytes, verdict: Verdict) -> None:
     assert Arrival(0.0).add(request_) is verdict
 
 
-@pytest.mark.parametrize(
-    ("request_", "verdict"), [case for case in CASES.values() if len(case[0]) < 200], ids=lambda value: ""
-)
+@each(("request_", "verdict"), [case for case in CASES.values() if len(case[0]) < 200], ids=lambda value: "")
 def test_a_request_byte_by_byte(request_: bytes, verdict: Verdict) -> None:
     arrival, last = Arrival(0.0), PART
     for at in range(len(request_)):
@@ -71,7 +68,7 @@ def test_a_request_byte_by_byte(request_: bytes, verdict: Verdict) -> None:
     assert last is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("request_", "expected"),
     [
         (HEAD + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n", True),
@@ -92,7 +89,7 @@ def test_an_expectation_is_taken_once(request_: bytes, expected: bool) -> None:
     assert arrival.take_expectation() is False
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "body"),
     [(b"Content-Length: 2", b"{}"), (b"Transfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n")],
 )
@@ -103,7 +100,7 @@ def test_the_body_is_still_found_after_the_expectation_was_taken(field: bytes, b
     assert [arrival.add(body[:-1]), arrival.add(body[-1:])] == [PART, WHOLE]
 
 
-@pytest.mark.parametrize(
+@each(
     ("request_", "seconds"),
     [
         (b"", HEAD_SECONDS),

@@ -1,11 +1,10 @@
 """Many rows, a few at a time."""
 
-import pytest
-
 from opsapi.batches import batches
+from tests.each import each
 
 
-@pytest.mark.parametrize(("count", "sizes"), [(0, []), (1, [1]), (2, [2]), (3, [2, 1]), (4, [2, 2])], ids=str)
+@each(("count", "sizes"), [(0, []), (1, [1]), (2, [2]), (3, [2, 1]), (4, [2, 2])], ids=str)
 def test_they_come_in_order_and_no_batch_is_larger(count: int, sizes: list[int]) -> None:
     found = list(batches(iter(range(count)), 2))
     assert [len(batch) for batch in found] == sizes

@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from opsapi.clock import parse_filter_time, parse_time, second_after, wire_time
+from tests.each import each
 
 MOMENT = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "shown"),
     [
         (MOMENT, "2026-11-21T07:26:14Z"),
@@ -22,7 +23,7 @@ def test_a_time_goes_out_in_utc_and_whole_seconds(moment: datetime, shown: str) 
     assert wire_time(moment) == shown
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "2026-11-21T07:26:14Z",
@@ -43,7 +44,7 @@ def test_a_time_may_leave_out_its_seconds() -> None:
     assert parse_time("2026-11-21T07:26") == MOMENT.replace(second=0)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -69,7 +70,7 @@ def test_anything_else_is_no_time(text: str) -> None:
         parse_time(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "end_of_day", "expected"),
     [
         ("2026-11-21", False, datetime(2026, 11, 21, tzinfo=UTC)),
@@ -82,13 +83,13 @@ def test_a_filter_takes_a_date_alone(text: str, end_of_day: bool, expected: date
     assert parse_filter_time(text, end_of_day=end_of_day) == expected
 
 
-@pytest.mark.parametrize("text", ["2026-02-29", "2026-11", "", "21.11.2026"])
+@each("text", ["2026-02-29", "2026-11", "", "21.11.2026"])
 def test_a_filter_refuses_what_is_no_date(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the parsers say it in words of their own
         parse_filter_time(text, end_of_day=False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "expected"),
     [
         (MOMENT, MOMENT + timedelta(seconds=1)),

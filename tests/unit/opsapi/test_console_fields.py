@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-import pytest
 from django import forms
 
 from opsapi.console.fields import MomentField, SecretField
+from tests.each import each
 
 NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
 
@@ -15,7 +15,7 @@ class _Form(forms.Form):
     at = MomentField(required=False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("stored", "shown"),
     [
         (NOON, "2099-11-21T12:00:07"),
@@ -37,9 +37,7 @@ def test_a_typed_moment_stays_as_it_was_typed() -> None:
     assert 'value="next week"' in str(form["at"])
 
 
-@pytest.mark.parametrize(
-    ("required", "stored", "asked"), [(True, None, True), (True, "****", False), (False, None, False)]
-)
+@each(("required", "stored", "asked"), [(True, None, True), (True, "****", False), (False, None, False)])
 def test_a_secret_has_to_be_typed_where_there_is_none(
     required: bool, stored: str | None, asked: bool
 ) -> None:

@@ -1,11 +1,11 @@
 """What errors of the database mean for callers, by SQLSTATE and by the text of a refused connection."""
 
 import psycopg
-import pytest
 from django.db import Error, IntegrityError, InterfaceError, InternalError, OperationalError, ProgrammingError
 from psycopg import errors
 
 from opsapi.postgresql.faults import DatabaseFault, database_fault
+from tests.each import each
 
 REFUSED = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
 
@@ -16,7 +16,7 @@ def caused_by(error: Error, cause: psycopg.Error) -> Error:
     return error
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "fault"),
     [
         (caused_by(OperationalError(), errors.DiskFull()), DatabaseFault.DISK_FULL),

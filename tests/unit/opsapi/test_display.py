@@ -2,17 +2,17 @@
 
 from datetime import timedelta
 
-import pytest
 from django.utils.html import strip_tags
 
 from opsapi import clock
 from opsapi.console.ages import time_words
 from opsapi.console.display import EMPTY, LONGEST, ago, cut, link, more_words, short
+from tests.each import each
 
 HOSTILE = '"><script>alert(1)</script>'
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "found"),
     [("", ("", 0)), ("abc", ("abc", 0)), ("abcd", ("abc", 1)), ("abcdef", ("abc", 3))],
     ids=["none", "as many as fit", "one more", "more"],
@@ -21,7 +21,7 @@ def test_a_list_is_cut_and_says_how_many_are_left_out(rows: str, found: tuple[st
     assert cut(rows, 3) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("left_out", "at_least", "words"),
     [
         (0, False, ""),
@@ -35,7 +35,7 @@ def test_what_is_left_out_is_told(left_out: int, at_least: bool, words: str) -> 
     assert more_words(left_out, at_least=at_least) == words
 
 
-@pytest.mark.parametrize("text", [None, "", "x" * LONGEST])
+@each("text", [None, "", "x" * LONGEST])
 def test_a_value_that_fits_stays(text: str | None) -> None:
     assert short(text) == text
 

@@ -13,6 +13,7 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.api.fields import ListOf, OneOf, Text, Whole
 from opsapi.api.renderers import render
+from tests.each import each
 
 
 class Part(Document):
@@ -62,7 +63,7 @@ def test_what_was_left_out_is_not_there_unless_it_has_a_default() -> None:
     assert read(GOOD) == {"kind": "A", "parts": [{"name": "a", "size": 7}]}
 
 
-@pytest.mark.parametrize("absent", [None, []])
+@each("absent", [None, []])
 def test_null_and_an_empty_array_are_as_good_as_left_out(absent: Any) -> None:
     assert read({**GOOD, "notes": absent}) == read(GOOD)
 
@@ -71,7 +72,7 @@ def test_null_is_as_good_as_left_out_below_the_surface() -> None:
     assert read({**GOOD, "part": None, "parts": [{"name": "a", "size": None}]}) == read(GOOD)
 
 
-@pytest.mark.parametrize("links", [[], [{"href": "x"}], [1, "\0", None], None])
+@each("links", [[], [{"href": "x"}], [1, "\0", None], None])
 def test_ignored_fields_and_arrays_of_links_are_not_looked_at(links: Any) -> None:
     part = {"name": "a", "links": links}
     body = {**GOOD, "typeName": "\ud800", "links": links, "parts": [part]}
@@ -79,7 +80,7 @@ def test_ignored_fields_and_arrays_of_links_are_not_looked_at(links: Any) -> Non
     assert read(body, {"links": [{"href": "y"}]}) == read(GOOD)
 
 
-@pytest.mark.parametrize("links", ["anything", "", {}, {"self": "x"}, 0, 5, False])
+@each("links", ["anything", "", {}, {"self": "x"}, 0, 5, False])
 def test_links_that_are_no_array_are_refused(links: Any) -> None:
     error = refusal({**GOOD, "links": links, "parts": [{"name": "a", "links": links}]}, {"links": links})
     assert [(bad.field, bad.code) for bad in error.bad_fields] == [
@@ -88,7 +89,7 @@ def test_links_that_are_no_array_are_refused(links: Any) -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "field", "code"),
     [
         ({"kind": None}, "kind", ErrorCode.MISSING_ATTRIBUTE),
@@ -120,9 +121,7 @@ def test_an_older_name_stands_for_the_field() -> None:
     assert read({"kind": "A", "parts": [{"old": "a"}]}) == read(GOOD)
 
 
-@pytest.mark.parametrize(
-    "part", [{"name": "a", "old": None}, {"old": None, "name": "a"}, {"name": None, "old": "a"}], ids=str
-)
+@each("part", [{"name": "a", "old": None}, {"old": None, "name": "a"}, {"name": None, "old": "a"}], ids=str)
 def test_null_under_the_other_of_two_names_is_as_good_as_left_out(part: dict[str, Any]) -> None:
     assert read({"kind": "A", "parts": [part]}) == read(GOOD)
 
@@ -145,7 +144,7 @@ def test_an_unknown_field_is_told_which_ones_there_are() -> None:
     assert shown[0]["allowed"] == ["kind", "notes", "part", "parts"]
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [{f"unknown{number}": 1 for number in range(500)}, {"parts": ["x"] * 500}, {"notes": [""] * 500}],
     ids=["unknown", "parts", "notes"],
@@ -154,7 +153,7 @@ def test_of_very_many_wrong_fields_the_first_hundred_are_named(change: dict[str,
     assert len(refusal({**GOOD, **change}).bad_fields) == 100
 
 
-@pytest.mark.parametrize("name", ["\0", "a\0b", "\ud800", "\udfffa"], ids=ascii)
+@each("name", ["\0", "a\0b", "\ud800", "\udfffa"], ids=ascii)
 def test_a_name_that_no_answer_can_show_is_a_fault_of_its_object(name: str) -> None:
     part = {"name": "", name: 1, "odd": 1, name * 2: 1}
     error = refusal({**GOOD, name: 1, name * 2: 1, "kind": "C", "parts": [part]})
@@ -190,7 +189,7 @@ def test_a_very_long_unknown_name_is_cut() -> None:
     assert len(refusal({**GOOD, "x" * 5000: 1}).bad_fields[0].field) == 100
 
 
-@pytest.mark.parametrize(("value", "refused"), [("x", False), (None, False), ("y", True)])
+@each(("value", "refused"), [("x", False), (None, False), ("y", True)])
 def test_a_read_only_field_may_say_what_is_stored_and_nothing_else(value: Any, refused: bool) -> None:
     body, stored = {**GOOD, "id": value}, {"id": "x"}
     if refused:
@@ -230,7 +229,7 @@ def test_what_is_not_writable_is_refused_where_it_says_otherwise() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {**GOOD, **{f"unknown{number}": 1 for number in range(MOST_FAULTS + 1)}},

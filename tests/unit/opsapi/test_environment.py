@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import environment
 from opsapi.environment import READ, Setting
+from tests.each import each
 from tests.processes.certificates import make_certificate
 
 NAME = "OPSAPI_TRIAL"
@@ -142,7 +143,7 @@ def test_a_wrong_setting_is_refused(
     assert str(caught.value) == f"{NAME}: {fault}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("reader", "args", "default", "allowed"),
     [
         ("choice", ("x", ("x", "y")), "x", "`x`, `y`"),

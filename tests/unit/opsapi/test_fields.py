@@ -23,6 +23,7 @@ from opsapi.api.fields import (
     WebUrl,
     Whole,
 )
+from tests.each import each
 
 INVALID = ErrorCode.INVALID_ATTRIBUTE
 ENUM = ErrorCode.INVALID_ENUM_VALUE
@@ -133,12 +134,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value"), TAKEN, ids=repr)
+@each(("field", "value"), TAKEN, ids=repr)
 def test_it_takes_the_value_as_it_is(field: Any, value: Any) -> None:
     assert field.run_validation(value) == value
 
 
-@pytest.mark.parametrize(("field", "value", "code"), REFUSED, ids=lambda one: ascii(one)[:40])
+@each(("field", "value", "code"), REFUSED, ids=lambda one: ascii(one)[:40])
 def test_it_refuses_everything_else(field: Any, value: Any, code: ErrorCode) -> None:
     with pytest.raises(InvalidField) as refusal:
         field.run_validation(value)
@@ -150,7 +151,7 @@ def test_a_moment_is_in_utc_and_whole_seconds() -> None:
     assert Moment().run_validation("2026-11-21T08:26:14.9+01:00") == moment
 
 
-@pytest.mark.parametrize("value", ["C", "", 1, True, ["A"], {}], ids=repr)
+@each("value", ["C", "", 1, True, ["A"], {}], ids=repr)
 def test_a_closed_set_tells_its_values(value: Any) -> None:
     with pytest.raises(InvalidField) as refusal:
         OneOf(["A", "B"]).run_validation(value)
@@ -163,7 +164,7 @@ def test_a_list_names_every_wrong_item() -> None:
     assert [bad.field for bad in refusal.value.bad_fields] == ["[0][1]", "[1]", "[2][1]"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "fields"),
     [
         (["a", "b", "a", "c", "b", "a"], ["[2]", "[4]", "[5]"]),

@@ -22,6 +22,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from opsapi.supervisor.web_connection import ArrivedUnreader, Connection
 from opsapi.supervisor.web_worker import Worker
+from tests.each import each
 
 OVERRIDDEN: dict[type, dict[str, list[str]]] = {
     Worker: {
@@ -57,7 +58,7 @@ def test_gunicorn_is_pinned_to_the_minor_version_that_is_installed() -> None:
     assert pinned == f"gunicorn>={major}.{minor},<{major}.{minor + 1}"
 
 
-@pytest.mark.parametrize("ours", OVERRIDDEN)
+@each("ours", OVERRIDDEN)
 def test_what_is_overridden_is_there_with_its_parameters_and_nothing_else_is(ours: type) -> None:
     (theirs,) = ours.__bases__
     overridden = {
@@ -68,7 +69,7 @@ def test_what_is_overridden_is_there_with_its_parameters_and_nothing_else_is(our
     assert overridden == OVERRIDDEN[ours]
 
 
-@pytest.mark.parametrize(("called", "parameters"), CALLED, ids=lambda one: getattr(one, "__qualname__", ""))
+@each(("called", "parameters"), CALLED, ids=lambda one: getattr(one, "__qualname__", ""))
 def test_what_is_called_takes_what_it_is_given(called: object, parameters: list[str]) -> None:
     assert callable(called)
     assert list(inspect.signature(called).parameters) == parameters

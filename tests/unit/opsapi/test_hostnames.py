@@ -1,14 +1,13 @@
 """Names of machines, read strictly into one form."""
 
-import pytest
-
 from opsapi.hostnames import canonical_hostname
+from tests.each import each
 
 LABEL = "a" * 63
 LONGEST = ".".join([LABEL] * 3 + ["a" * 61])
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kept"),
     [
         ("db1", "db1"),
@@ -30,7 +29,7 @@ def test_a_name_or_address_has_one_form(text: str, kept: str) -> None:
     assert canonical_hostname(text) == kept
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

@@ -1,11 +1,10 @@
 """One way to write a host and its port."""
 
-import pytest
-
 from opsapi.hostport import host_and_port
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("hostname", "port", "expected"),
     [
         ("db1.example.com", 27017, "db1.example.com:27017"),

@@ -9,6 +9,7 @@ import time_machine
 
 from opsapi import ids
 from opsapi.ids import first_id, is_id, new_id
+from tests.each import each
 
 
 def test_an_id_has_24_lower_case_hex_characters() -> None:
@@ -39,7 +40,7 @@ def test_an_id_made_after_the_clock_stepped_back_is_still_greater() -> None:
     assert new_id() > before
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("0123456789abcdef01234567", True),
@@ -69,7 +70,7 @@ def test_the_first_id_of_a_moment_parts_what_was_made_before_from_what_is_made_f
     assert before < first_id(moment) <= after
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "expected"),
     [
         (datetime(1970, 1, 1, tzinfo=UTC), "0" * 24),

@@ -3,6 +3,7 @@
 import pytest
 
 from opsapi.supervisor.keeper import LONGEST_DELAY, SOUND_AFTER, Keeper, restart_delay, told
+from tests.each import each
 
 
 class Fake:
@@ -25,7 +26,7 @@ class Fake:
         return self.status
 
 
-@pytest.mark.parametrize(
+@each(
     ("deaths", "seconds"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (6, 16), (7, 30), (8, 30), (10_000, 30)]
 )
 def test_the_delay_grows_with_the_deaths(deaths: int, seconds: float) -> None:
@@ -101,6 +102,6 @@ def test_what_cannot_be_started_is_tried_again_later(fake: Fake, keeper: Keeper)
     assert fake.starts == 3
 
 
-@pytest.mark.parametrize(("status", "words"), [(0, "exit status 0"), (3, "exit status 3"), (-9, "signal 9")])
+@each(("status", "words"), [(0, "exit status 0"), (3, "exit status 3"), (-9, "signal 9")])
 def test_an_exit_status_in_words(status: int, words: str) -> None:
     assert told(status) == words

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from opsapi.embedded.layout import LONGEST_SOCKET_PATH, SHORT_PARENT, SOCKET_NAME, Layout
+from tests.each import each
 
 OVERHEAD = len(f"/postgres/{SOCKET_NAME}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("data_dir", "is_short"),
     [
         ("/srv/ops", False),

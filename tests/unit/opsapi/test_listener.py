@@ -6,6 +6,7 @@ import pytest
 
 from opsapi.supervisor.errors import StartError
 from opsapi.supervisor.listener import check_tls, listen
+from tests.each import each
 
 
 def test_a_name_that_is_no_address() -> None:
@@ -19,7 +20,7 @@ def test_without_certificate_and_key_there_is_nothing_to_check() -> None:
     check_tls(None, None)
 
 
-@pytest.mark.parametrize(("certificate", "key"), [(Path("c"), None), (None, Path("k"))])
+@each(("certificate", "key"), [(Path("c"), None), (None, Path("k"))])
 def test_one_half_of_tls_is_refused(certificate: Path | None, key: Path | None) -> None:
     with pytest.raises(StartError, match="either both or none"):
         check_tls(certificate, key)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from opsapi.logs import LineFormatter
+from tests.each import each
 
 MOMENT = 1795245974.1234
 
@@ -15,7 +16,7 @@ def test_a_line() -> None:
     assert line == "2026-11-21T07:26:14.123Z INFO opsapi.test hello world actor=ada ms=1.5"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"),
     [
         ("plain", "plain"),
@@ -31,7 +32,7 @@ def test_an_extra_value(value: object, shown: str) -> None:
     assert _format("x", extra={"key": value}).endswith(f" x key={shown}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("evil", "shown"),
     [
         ("\n2026-11-21T07:26:14.123Z INFO forged", "\\n2026-11-21T07:26:14.123Z INFO forged"),

@@ -19,6 +19,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.parsers import read_body, read_json_object
 from opsapi.api.renderers import render
 from opsapi.strict_json import MAX_DEPTH, MAX_MARKS
+from tests.each import each
 
 
 def nested(depth: int) -> bytes:
@@ -26,7 +27,7 @@ def nested(depth: int) -> bytes:
     return b'{"a":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "expected"),
     [
         (b"{}", {}),
@@ -44,7 +45,7 @@ def test_it_reads_a_json_object(body: bytes, expected: object) -> None:
     assert read_json_object(body) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         b"",
@@ -72,7 +73,7 @@ def test_it_refuses_what_is_no_json(body: bytes) -> None:
     assert refusal.value.code is ErrorCode.INVALID_JSON
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "told"),
     [
         (b"", "it is no JSON from line 1, column 1 on"),
@@ -95,8 +96,8 @@ def test_what_is_wrong_is_told_in_words_of_our_own(body: bytes, told: str) -> No
     assert render(refusal.value.document())
 
 
-@pytest.mark.parametrize("sign", ["", "-"])
-@pytest.mark.parametrize("digits", [309, 400, 401, 5000, 1_000_000])
+@each("sign", ["", "-"])
+@each("digits", [309, 400, 401, 5000, 1_000_000])
 def test_an_integer_of_any_length_stays_beyond_every_double(sign: str, digits: int) -> None:
     found = read_json_object(f'{{"a": {sign}{"9" * digits}}}'.encode())["a"]
     assert isinstance(found, int)
@@ -105,7 +106,7 @@ def test_an_integer_of_any_length_stays_beyond_every_double(sign: str, digits: i
         float(found)
 
 
-@pytest.mark.parametrize("body", [b"[]", b"null", b"1", b'"text"', b"true"])
+@each("body", [b"[]", b"null", b"1", b'"text"', b"true"])
 def test_json_that_is_no_object_is_refused_as_such(body: bytes) -> None:
     with pytest.raises(ApiError, match="INVALID_JSON") as refusal:
         read_json_object(body)
@@ -152,7 +153,7 @@ def test_a_body_may_have_so_many_commas_and_brackets(monkeypatch: pytest.MonkeyP
     assert refusal.value.parameters == ["it has more than 7 commas and brackets"]
 
 
-@pytest.mark.parametrize("text", ["[" * 100, '"' + "[" * 100, '\\"' + "{" * 100, "\\" * 3 + "[" * 100])
+@each("text", ["[" * 100, '"' + "[" * 100, '\\"' + "{" * 100, "\\" * 3 + "[" * 100])
 def test_brackets_in_strings_do_not_nest(text: str) -> None:
     body = json.dumps({text: [text, {"a": text}]}).encode()
     assert read_json_object(body) == {text: [text, {"a": text}]}
@@ -195,7 +196,7 @@ class _BrokenOff(io.BytesIO):
         raise OSError("no more data")
 
 
-@pytest.mark.parametrize("framing", [{"CONTENT_LENGTH": "10"}, {"wsgi.input_terminated": True}])
+@each("framing", [{"CONTENT_LENGTH": "10"}, {"wsgi.input_terminated": True}])
 def test_a_body_that_does_not_arrive_whole_is_refused(framing: dict[str, Any]) -> None:
     environ = RequestFactory().post("/").environ | {
         "CONTENT_LENGTH": "",

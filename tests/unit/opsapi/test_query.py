@@ -20,13 +20,14 @@ from opsapi.api.query import (
     read_query,
     read_whole,
 )
+from tests.each import each
 
 KIND = Parameter(
     "kind", read_choice(["A", "B"]), code=ErrorCode.INVALID_ENUM_VALUE, allowed=("A", "B"), repeatable=True
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [("1", 1), ("500", 500), ("1.0", 1), ("1.000", 1), ("007", 7)],
 )
@@ -34,7 +35,7 @@ def test_a_whole_number_may_have_a_fraction_of_nothing(text: str, expected: int)
     assert read_whole(1, 500)(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "0", "-1", "501", "1.5", "1e2", "0x10", " 1", "1 ", "1_0", "one", "١", "1.0.0", "9" * 40, "1\n"],
 )
@@ -43,12 +44,12 @@ def test_anything_else_is_no_whole_number_in_the_range(text: str) -> None:
         read_whole(1, 500)(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("true", True), ("FALSE", False), ("tRuE", True)])
+@each(("text", "expected"), [("true", True), ("FALSE", False), ("tRuE", True)])
 def test_a_flag_is_read_in_any_case(text: str, expected: bool) -> None:
     assert read_flag(text) is expected
 
 
-@pytest.mark.parametrize("text", ["", "1", "yes", "true ", "on"])
+@each("text", ["", "1", "yes", "true ", "on"])
 def test_anything_else_is_no_flag(text: str) -> None:
     with pytest.raises(ValueError, match="true or false"):
         read_flag(text)
@@ -71,7 +72,7 @@ def test_the_defaults_stand_where_nothing_was_said() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "name", "expected"),
     [
         ("kind=A&kind=B&kind=A", "kind", ["A", "B", "A"]),
@@ -93,7 +94,7 @@ def test_every_wrong_parameter_is_named_with_its_allowed_values() -> None:
     assert [bad.get("allowed") for bad in document["badFields"]] == [["true", "false"], None, ["A", "B"]]
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "told"),
     [
         ("kind=C&kind=A&kind=D", ['must be one of the allowed values (sent: "C", "D")']),
@@ -113,7 +114,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "expected"),
     [("", False), ("envelope=True", True), ("envelope=x", False), ("envelope=true&" + "a&" * 100_000, False)],
 )

@@ -1,11 +1,10 @@
 """Redaction: how much of a secret may be shown."""
 
-import pytest
-
 from opsapi.redaction import redact_secret, redact_token, redact_url
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"),
     [
         ("", "******"),
@@ -18,12 +17,12 @@ def test_a_token_shows_its_last_four_from_nine_characters_on(value: str, shown: 
     assert redact_token(value) == shown
 
 
-@pytest.mark.parametrize("value", ["", "short", "a very long passphrase indeed"])
+@each("value", ["", "short", "a very long passphrase indeed"])
 def test_a_secret_shows_nothing(value: str) -> None:
     assert redact_secret(value) == "******"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "shown"),
     [
         ("https://hooks.example.com/services/T000/B000/XXXXabcd", "https://hooks.example.com/******abcd"),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pytest
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
@@ -14,6 +13,7 @@ from opsapi.api.query import Parameter
 from opsapi.api.refusals import refusals_of
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role
+from tests.each import each
 
 ALWAYS = {"UNEXPECTED_ERROR", "SERVICE_UNAVAILABLE", "INVALID_QUERY_PARAMETER"}
 KEYED = {"UNAUTHORIZED", "IP_ADDRESS_NOT_ON_ACCESS_LIST", "RATE_LIMITED"}
@@ -56,7 +56,7 @@ def codes(path_parameters: tuple[str, ...] = (), **declared: Any) -> set[str]:
     return {code.value for some in found.values() for code in some}
 
 
-@pytest.mark.parametrize(
+@each(
     ("access", "more"),
     [
         (OPEN, set()),
@@ -76,7 +76,7 @@ def test_who_may_tells_how_others_are_refused(access: Access, more: set[str]) ->
     assert codes(access={"act": access}) == ALWAYS | more
 
 
-@pytest.mark.parametrize(
+@each(
     ("declared", "path_parameters", "more"),
     [
         ({"answers": {"act": Stored}}, (), {"INVALID_ATTRIBUTE"}),

@@ -1,8 +1,7 @@
 """Roles: what each implies, written by hand, and the scopes in which a grant counts."""
 
-import pytest
-
 from opsapi.roles import IMPLIED, INSTALLATION, Grant, Role, Scope, reaches_group, satisfies
+from tests.each import each
 
 GROUP_WORK = frozenset(
     {
@@ -47,17 +46,17 @@ def test_every_role_has_a_row_here() -> None:
     assert set(IMPLIES) == set(Role)
 
 
-@pytest.mark.parametrize("role", Role)
+@each("role", Role)
 def test_a_role_implies_exactly_what_the_decisions_say(role: Role) -> None:
     assert IMPLIED[role] == IMPLIES[role]
 
 
-@pytest.mark.parametrize("role", Role)
+@each("role", Role)
 def test_a_role_is_of_one_level(role: Role) -> None:
     assert [role.is_global, role.is_org, role.is_group].count(True) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("grant", "wanted", "scope", "expected"),
     [
         (Grant(Role.GROUP_OWNER, group_id=GROUP), Role.GROUP_READ_ONLY, IN_GROUP, True),
@@ -92,7 +91,7 @@ def test_one_of_several_grants_is_enough() -> None:
     assert satisfies(grants, Role.GROUP_READ_ONLY, IN_GROUP)
 
 
-@pytest.mark.parametrize(
+@each(
     ("grant", "expected"),
     [
         (Grant(Role.GROUP_AGENT, group_id=GROUP), True),

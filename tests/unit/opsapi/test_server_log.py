@@ -2,12 +2,11 @@
 
 import logging
 
-import pytest
-
 from opsapi.embedded.server_log import parsed
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "level", "text"),
     [
         ("LOG:  database system is ready", logging.INFO, "database system is ready"),

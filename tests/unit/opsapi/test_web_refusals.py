@@ -3,13 +3,13 @@
 import json
 from http import HTTPStatus
 
-import pytest
 from gunicorn.http import errors
 
 from opsapi.supervisor.web_refusals import refusal, status_of
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("error", "status"),
     [
         (errors.InvalidRequestLine("x"), 400),
@@ -27,7 +27,7 @@ def test_the_parsers_refusals_are_the_clients_fault(error: Exception, status: in
     assert status_of(error) == status
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "code"),
     [
         (HTTPStatus.BAD_REQUEST, "INVALID_ATTRIBUTE"),

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from opsapi.wire_json import write_json
+from tests.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "text"),
     [
         (2**64 - 1, b"18446744073709551615"),
@@ -23,7 +24,7 @@ from opsapi.wire_json import write_json
     ],
     ids=lambda value: value.decode() if isinstance(value, bytes) else "",
 )
-@pytest.mark.parametrize("pretty", [False, True])
+@each("pretty", [False, True])
 def test_a_number_too_long_for_an_integer_is_a_double(number: Any, text: bytes, pretty: bool) -> None:
     assert write_json(number, pretty=pretty) == text
 

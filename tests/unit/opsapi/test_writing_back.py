@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
-import pytest
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text, Whole
+from tests.each import each
 from tests.hostile.outcome import outcome
 
 
@@ -48,7 +48,7 @@ def told(sent: Mapping[str, Any], stored: Mapping[str, Any] = STORED) -> list[tu
     return [(bad.field, bad.code) for bad in error.bad_fields] if error else []
 
 
-@pytest.mark.parametrize(
+@each(
     "sent",
     [
         STORED,
@@ -64,7 +64,7 @@ def test_what_says_what_is_stored_is_taken(sent: Mapping[str, Any]) -> None:
     assert told(sent) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("flag", 0),
@@ -103,6 +103,6 @@ def test_what_says_otherwise_is_read_only(field: str, value: Any) -> None:
     assert told({field: value}) == [(field, ErrorCode.ATTRIBUTE_READ_ONLY)]
 
 
-@pytest.mark.parametrize(("field", "refused"), [("names", False), ("count", True), ("inner", True)])
+@each(("field", "refused"), [("names", False), ("count", True), ("inner", True)])
 def test_where_nothing_is_stored_an_empty_array_is_as_good_as_left_out(field: str, *, refused: bool) -> None:
     assert [name for name, _ in told({field: []}, {})] == [field] * refused

@@ -43,7 +43,7 @@ def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[i
             while len(header := self.rfile.read(16)) == 16:
                 length, request_id, _, opcode = struct.unpack("<iiii", header)
                 body = self.rfile.read(length - 16)
-                self.wfile.write(_reply(request_id, opcode, answer(_command(opcode, body))))
+                self.wfile.write(reply_to(request_id, opcode, answer(command_in(opcode, body))))
 
     class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
@@ -99,14 +99,16 @@ def _running(server: socketserver.TCPServer) -> Iterator[int]:
             thread.join()
 
 
-def _command(opcode: int, body: bytes) -> Command:
+def command_in(opcode: int, body: bytes) -> Command:
+    """The command of a message of the wire protocol, given without its header."""
     if opcode == _OP_MSG:  # flags, then a section of kind 0: the command
         return bson.decode(body[5 : 5 + struct.unpack_from("<i", body, 5)[0]])
     start = body.index(b"\0", 4) + 9  # flags, name of the collection, how many to skip and to return
     return bson.decode(body[start : start + struct.unpack_from("<i", body, start)[0]])
 
 
-def _reply(request_id: int, opcode: int, document: Mapping[str, Any]) -> bytes:
+def reply_to(request_id: int, opcode: int, document: Mapping[str, Any]) -> bytes:
+    """The message that answers this one with a document."""
     octets = bson.encode(document)
     if opcode == _OP_QUERY:
         body, code = struct.pack("<iqii", 0, 0, 0, 1) + octets, _OP_REPLY

@@ -209,6 +209,13 @@ def test_a_spool_that_cannot_be_written(settings: Settings) -> None:
     assert "SPOOL_DIR" in failed(lines)[-1]
 
 
+def test_a_spool_that_other_users_may_open(settings: Settings) -> None:
+    settings.spool_dir.chmod(0o750)
+    works, lines = lines_of(settings)
+    assert not works
+    assert lines[-1].endswith(f"it is open to other users (mode 750): chmod 700 {settings.spool_dir}")
+
+
 def test_a_spool_that_is_a_file(settings: Settings) -> None:
     path = settings.spool_dir / "file"
     path.touch()

@@ -1,12 +1,18 @@
 """Connection strings: read as pymongo reads them, and never quoted."""
 
+import os
+import threading
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from automation.agent.addresses import Address, read_address
 from automation.agent.mongodb.connection import check, read, without_secrets
 from automation.agent.mongodb.engine import MongoDB
+from tests.each import each
+from tests.processes.certificates import Authority
+from tests.unit.automation.agent.stand_ins import mongod
 
 
 def test_credentials_and_tls_go_with_every_member_and_the_choice_of_a_member_does_not(
@@ -40,7 +46,7 @@ def test_x509_asks_no_database() -> None:
     assert "authSource" not in options
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "secret-word",
@@ -79,7 +85,7 @@ def test_errors_of_the_driver_lose_the_secrets() -> None:
     assert message == "*** and *** and ***: db1:27017 refused, tls true"
 
 
-@pytest.mark.parametrize("options", ["", "&tls=false"])
+@each("options", ["", "&tls=false"])
 def test_a_password_that_would_travel_in_the_clear_is_refused(options: str) -> None:
     with pytest.raises(ValueError, match="tls=true") as refusal:
         MongoDB([f"mongodb://u:secret-word@db1/?authMechanism=PLAIN&authSource=$external{options}"])
@@ -87,12 +93,12 @@ def test_a_password_that_would_travel_in_the_clear_is_refused(options: str) -> N
     assert read("mongodb://u:p@db1/?authMechanism=PLAIN&authSource=$external&tls=true").options["tls"]
 
 
-@pytest.mark.parametrize("rest", ["db1/shop@home", "db1/?appName=me@home"])
+@each("rest", ["db1/shop@home", "db1/?appName=me@home"])
 def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: str) -> None:
     assert "hidden-word" not in without_secrets("bad hidden-word", f"mongodb://user:hidden-word@{rest}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "address"),
     [
         ("DB1.example.com:27018", Address("db1.example.com", 27018)),
@@ -116,3 +122,35 @@ def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: 
 )
 def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: Address | None) -> None:
     assert read_address(text, 27017) == address
+
+
+def test_a_password_that_is_not_encoded_is_taken_for_other_parts_and_not_quoted() -> None:
+    with pytest.raises(ValueError, match="is not a connection string") as refusal:
+        read("mongodb://u:1/hidden$word@db1/")
+    assert "hidden" not in str(refusal.value)
+
+
+def test_certificates_are_read_once_for_all_servers_and_again_when_a_file_was_replaced(
+    tmp_path: Path,
+) -> None:
+    file = Authority(tmp_path / "authority").file
+    access = read(f"mongodb://db1,db2/?tls=true&tlsCAFile={quote(str(file), safe='')}")
+    first, second = (access.session(one, with_credentials=True)._pool.opts for one in access.seeds)
+    os.utime(file, (1, 1))
+    third = access.session(access.seeds[0], with_credentials=True)._pool.opts
+    assert first is second
+    assert third is not first
+
+
+def test_a_session_is_one_connection_and_no_thread() -> None:
+    before = set(threading.enumerate())
+    with mongod() as port:
+        during = set(threading.enumerate()) - before
+        session = read(f"mongodb://127.0.0.1:{port}").session(
+            Address("127.0.0.1", port), with_credentials=True
+        )
+        for _ in range(2):
+            assert session.command({"ping": 1})["ok"]
+        # One thread of the stand-in listens, and one answers each connection.
+        assert len(set(threading.enumerate()) - before - during) == 1
+        session.close()

@@ -10,10 +10,12 @@ import pytest
 
 from automation.agent.addresses import Address
 from automation.agent.engine import Reading, Sample
-from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, MOST_PROBLEMS, Deployment
+from automation.agent.faults import MOST_PROBLEMS
+from automation.agent.mongodb.deployment import MOST_HOSTS, MOST_MEMBERS, Deployment
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import Answer
 from automation.agent.mongodb.topology import members_of_cluster
+from tests.each import each
 from tests.unit.automation.agent.test_topology import NOW, ROUTERS, SHARD_MAP, SHARDS
 
 A, B, C = Address("a", 1), Address("b", 1), Address("c", 1)
@@ -90,7 +92,7 @@ def test_seeds_are_asked_again_while_no_member_answers() -> None:
     assert round_of(deployment, silent(A), silent(B), silent(Address("alias", 9))).keys() == {A, B}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "type_name"),
     [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
 )
@@ -262,7 +264,7 @@ def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
     lines = [record.getMessage() for record in caplog.records]
     assert lines
     assert all(line.isprintable() and len(line) < 250 for line in lines)
-    assert len(deployment._problems) <= MOST_PROBLEMS
+    assert len(deployment._problems._known) <= MOST_PROBLEMS
 
 
 def test_the_name_of_a_set_loses_what_cannot_be_printed() -> None:

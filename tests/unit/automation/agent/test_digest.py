@@ -4,6 +4,7 @@ import pytest
 
 from accesslist import digest as server
 from automation.agent.digest import Challenge, NoChallenge, authorization, read_challenge
+from tests.each import each
 
 # RFC 7616 3.9.1.
 CNONCE = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
@@ -16,7 +17,7 @@ OFFERED = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("offered", "response"),
     [
         (OFFERED, "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
@@ -49,7 +50,7 @@ def test_the_platform_verifies_it_and_the_count_goes_up() -> None:
         assert server.verify(credentials, server.ha1("KEY", server.REALM, "secret"), "POST")
 
 
-@pytest.mark.parametrize(
+@each(
     "headers",
     [
         [],

@@ -7,6 +7,7 @@ from automation.agent.mongodb.metrics import DATABASE, NEVER, SERVER
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
 from automation.metrics import Metric
+from tests.each import each
 from tests.unit.automation.agent.recorded import recording
 
 NAMES = {row.metric for row in (*SERVER, *DATABASE)}
@@ -27,7 +28,7 @@ def test_a_metric_stands_there_once() -> None:
         assert len({row.metric for row in table}) == len(table)
 
 
-@pytest.mark.parametrize("kind", ["primary", "hidden", "standalone"])
+@each("kind", ["primary", "hidden", "standalone"])
 def test_a_recorded_server_has_nearly_all(kind: str) -> None:
     _, reasons = recording(kind).values()
     missing = {metric for metric, why in reasons.items() if why is Why.ABSENT}

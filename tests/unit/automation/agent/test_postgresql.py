@@ -18,6 +18,7 @@ from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
 from automation.agent.settings import SettingsError, read_settings
 from automation.metric_spec import Engine
 from automation.metrics import Metric
+from tests.each import each
 
 SECRET = "s3cret/with:signs"
 HELLO = Hello(
@@ -58,7 +59,7 @@ def types(readings: Iterable[Reading]) -> list[tuple[str, bool, str | None]]:
     return [(one.type_name, one.reachable, one.replica_set) for one in readings]
 
 
-@pytest.mark.parametrize(
+@each(
     ("uri", "addresses"),
     [
         ("postgresql://db1", ["db1:5432"]),
@@ -84,7 +85,7 @@ def test_a_session_is_with_one_server_read_only_and_bounded() -> None:
     assert first.parameters["connect_timeout"] == 2
 
 
-@pytest.mark.parametrize(
+@each(
     "uri",
     [
         f"host=db1 password={SECRET}",
@@ -120,7 +121,7 @@ def test_no_secret_stands_in_a_message_or_a_representation() -> None:
     assert "word" not in repr(access)
 
 
-@pytest.mark.parametrize(
+@each(
     ("cluster_name", "name"),
     [
         ("", HELLO.identifier),
@@ -139,7 +140,7 @@ def test_a_server_alone_is_standalone_and_in_no_set() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("uris", "answers"),
     [
         (["postgresql://db1", "postgresql://db2"], (answered(has_standbys=True), answered(in_recovery=True))),
@@ -258,7 +259,7 @@ def test_without_psycopg_it_says_what_to_install(
 SAID = {"version": "18.1 (Debian 18.1-1)", "number": 180_001, "cluster_name": "main", "uptime": 5.5}
 
 
-@pytest.mark.parametrize(
+@each(
     ("uptime", "expected"),
     [(float("nan"), None), (float("inf"), None), ("5", None), (None, None), (-30.0, 0), (5.5, 5)],
 )
@@ -268,7 +269,7 @@ def test_an_uptime_that_is_none_is_not_reported(uptime: object, expected: int | 
     assert (reading.uptime, reading.version) == (expected, "18.1")
 
 
-@pytest.mark.parametrize(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
+@each(("name", "expected"), [(5, "7"), (None, "7"), ("a\x00b\x1b\n", "ab"), (["a"], "7")])
 def test_a_name_of_a_set_that_is_no_plain_text_is_made_one(name: object, expected: str) -> None:
     hello = read_hello({**SAID, "in_recovery": True, "cluster_name": name}, "7", has_standbys=False)
     (reading,) = told(PostgreSQL(["postgresql://db1"]), Answer(reachable=True, hello=hello))

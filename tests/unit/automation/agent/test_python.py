@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import automation.agent
 from opsapi import hostnames, hostport
+from tests.each import each
 
 ROOT = Path(automation.agent.__file__).parent
 MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__), Path(hostport.__file__)]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+@each("path", MODULES, ids=lambda path: path.stem)
 def test_its_modules_are_python_39_with_late_annotations(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 9))
     uses_annotations = any(isinstance(one, (ast.FunctionDef, ast.AnnAssign)) for one in ast.walk(tree))

@@ -3,6 +3,7 @@
 import pytest
 
 from automation.agent.rates import LONGEST_PAIR, Kind, Moment, Row, Why, values_of
+from tests.each import each
 
 RATE = Row("R", Kind.RATE, ("s/counter",))
 GAUGE = Row("G", Kind.GAUGE, ("s/new", "s/old"), scale=2)
@@ -21,7 +22,7 @@ def test_a_counter_becomes_a_rate_per_second() -> None:
     assert values == {"R": 5.0}
 
 
-@pytest.mark.parametrize(
+@each(
     "before",
     [
         None,
@@ -38,14 +39,14 @@ def test_without_a_pair_there_is_no_rate(before: Moment | None) -> None:
     assert reasons == {"R": Why.WAITS}
 
 
-@pytest.mark.parametrize(("more", "reason"), [(0, Why.REPORTED), (1, Why.WAITS)])
+@each(("more", "reason"), [(0, Why.REPORTED), (1, Why.WAITS)])
 def test_numbers_from_long_ago_make_no_pair(more: int, reason: Why) -> None:
     """Another agent watched the server meanwhile."""
     _, reasons = values_of([RATE], moment(100, counter=1), moment(100 + LONGEST_PAIR + more, counter=30))
     assert reasons == {"R": reason}
 
 
-@pytest.mark.parametrize(
+@each(
     ("numbers", "value"),
     [({"new": 1.0, "old": 9.0}, 2.0), ({"old": 9.0}, 18.0), ({"new": 0.0, "old": 9.0}, 0.0)],
 )
@@ -64,7 +65,7 @@ def test_a_change_is_divided_by_another() -> None:
     assert values == {"P": 2.0}
 
 
-@pytest.mark.parametrize(
+@each(
     ("row", "before", "now"),
     [
         (SHARE, None, moment(1, part=1, whole=0)),
@@ -82,7 +83,7 @@ def test_the_busiest_of_several_counts() -> None:
     assert values_of([BUSIEST], before, now)[0] == {"B": 50.0}
 
 
-@pytest.mark.parametrize("refused", [frozenset(), frozenset({"s"})])
+@each("refused", [frozenset(), frozenset({"s"})])
 def test_one_that_is_missing_says_why_and_loses_no_other(refused: frozenset[str]) -> None:
     now = moment(1, part=1, whole=4)
     values, reasons = values_of([GAUGE, SHARE], None, now, refused)
@@ -90,7 +91,7 @@ def test_one_that_is_missing_says_why_and_loses_no_other(refused: frozenset[str]
     assert reasons["G"] is (Why.REFUSED if refused else Why.ABSENT)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@each("value", [float("nan"), float("inf")])
 def test_a_value_that_json_has_not_is_left_out(value: float) -> None:
     values, _ = values_of([GAUGE], None, moment(1, new=value))
     assert values == {}

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 from accesslist.digest import ha1, response
 from automation.agent import client as answering
 from automation.agent import sender as sending
-from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after
+from automation.agent.client import LONGEST_WAIT, Client, Unreachable, _retry_after, clock_told
 from automation.agent.digest import NoChallenge
 from automation.agent.sender import Sender
 from automation.agent.spool import Spool, Waiting
+from tests.each import each
 from tests.eventually import eventually
 from tests.receivers import HttpReceiver
 
@@ -164,10 +166,38 @@ def test_a_platform_that_takes_anything_from_anybody_is_none(platform: Platform)
 
 
 def test_an_answer_that_never_ends_is_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answering, "LONGEST_READING", -1.0)
+    monkeypatch.setattr(answering, "LONGEST_REQUEST", -1.0)
     client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
     with pytest.raises(Unreachable):
         client.report(report(1), "a" * 32)
+
+
+def test_headers_that_never_end_are_no_answer(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "LONGEST_REQUEST", 0.2)
+    ended, went_on = threading.Event(), []
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 202 Accepted\r\nX-Long: ")
+        for _ in range(1000):
+            if ended.wait(0.01):
+                return
+            handler.wfile.write(b"x")
+        went_on.append(True)
+
+    platform.receiver.behave(drip)
+    client = Client(url=platform.receiver.url(""), group_id=GROUP, public_key="KEY", private_key="secret")
+    with pytest.raises(Unreachable):
+        client.report(report(1), "a" * 32)
+    ended.set()
+    assert not went_on
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"), [(90, "90 seconds ahead of"), (-90, "90 seconds behind"), (-600, "10 minutes behind")]
+)
+def test_the_clock_that_is_wrong_is_told_by_how_much_and_in_which_direction(ahead: int, told: str) -> None:
+    date = datetime.now(UTC) - timedelta(seconds=ahead)
+    assert clock_told(date) == f"{told} the platform's"
 
 
 def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
@@ -178,7 +208,7 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
     send(sender, spool, report(1, *["CONNECTIONS"] * 30))
     ((_, body),) = platform.taken
     assert json.loads(body)["hosts"] == [{"hostname": "db1", "measurements": []}]
-    assert "seconds ahead" in caplog.text
+    assert "ahead of the platform's" in caplog.text
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
@@ -257,7 +287,7 @@ def test_a_stop_leaves_what_is_not_sent(sender: Sender, spool: Spool, platform: 
     assert len(spool) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seconds"),
     [
         ("30", 30.0),

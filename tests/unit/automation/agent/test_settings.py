@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from automation.agent.settings import NAMES, SettingsError, read_settings
+from tests.each import each
 
 GOOD = {
     "OPSAPI_AGENT_URL": "https://ops.example.com/",
@@ -47,7 +48,7 @@ def test_each_missing_setting_has_a_line() -> None:
         assert line.startswith(f"OPSAPI_AGENT_{name} is missing")
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "value"),
     [
         ("URL", "ops.example.com"),
@@ -74,12 +75,12 @@ def test_it_refuses_a_wrong_value_and_names_the_setting(name: str, value: str) -
     assert "secret-word" not in line
 
 
-@pytest.mark.parametrize("interval", ["2", "180"])
+@each("interval", ["2", "180"])
 def test_the_bounds_of_the_interval_are_allowed(interval: str) -> None:
     assert read_settings({**GOOD, "OPSAPI_AGENT_INTERVAL": interval}).interval == int(interval)
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "directory"),
     [
         ({"OPSAPI_AGENT_SPOOL_DIR": "/srv/spool", "STATE_DIRECTORY": "/var/lib/a"}, "/srv/spool"),

@@ -3,17 +3,16 @@
 from datetime import datetime
 from typing import Any
 
-import pytest
-
 from automation.agent.addresses import Address
 from automation.agent.mongodb.topology import Shard, members_of_cluster, members_of_set, own_address, type_of
+from tests.each import each
 from tests.unit.automation.agent.recorded import recording
 
 NOW = datetime(2026, 11, 23, 12)  # noqa: DTZ001 - times of the server bear no zone
 SET = {"setName": "rs0", "hosts": ["a:1", "b:1"]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("hello", "is_shard", "type_name"),
     [
         ({"isWritablePrimary": True}, False, "STANDALONE"),
@@ -34,7 +33,7 @@ def test_the_type_of_a_server(hello: dict[str, Any], is_shard: bool, type_name: 
     assert type_of(hello, is_shard=is_shard) == type_name
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "type_name"),
     [
         ("primary", "REPLICA_PRIMARY"),
@@ -113,7 +112,7 @@ def test_a_router_tells_its_cluster() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("more", "status"),
     [
         ({"hosts": 5}, None),

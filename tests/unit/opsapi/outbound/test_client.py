@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from opsapi.outbound import OutboundError, OutboundReason, post
 from opsapi.outbound.errors import PUBLIC_TEXT, UNREACHABLE
+from tests.each import each
 from tests.receivers import HttpReceiver
 from tests.unit.opsapi.outbound.names import resolve_names
 
@@ -174,7 +175,7 @@ def test_it_says_unresolvable_of_a_name_without_address(monkeypatch: pytest.Monk
     assert reason_of(f"http://{host}/") is OutboundReason.UNRESOLVABLE
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "",
@@ -238,7 +239,7 @@ def test_it_logs_the_details_it_does_not_tell(
     assert "secret" not in caplog.text
 
 
-@pytest.mark.parametrize(
+@each(
     "reason",
     [
         OutboundReason.REFUSED_ADDRESS,

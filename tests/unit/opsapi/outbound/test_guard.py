@@ -2,9 +2,8 @@
 
 from ipaddress import ip_address, ip_network
 
-import pytest
-
 from opsapi.outbound.guard import Verdict, judge, refused, unwrap
+from tests.each import each
 
 VERDICTS = [
     ("8.8.8.8", Verdict.PUBLIC),
@@ -102,12 +101,12 @@ VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize(("address", "verdict"), VERDICTS)
+@each(("address", "verdict"), VERDICTS)
 def test_it_lets_only_global_unicast_addresses_through(address: str, verdict: Verdict) -> None:
     assert judge(ip_address(address), []) is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "verdict"),
     [
         ("10.1.2.3", Verdict.ALLOWED),
@@ -126,7 +125,7 @@ def test_it_lets_through_what_the_settings_allow_and_no_more(address: str, verdi
     assert judge(ip_address(address), allow) is verdict
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrapped", "inner"),
     [
         ("::ffff:10.0.0.1", "10.0.0.1"),

@@ -1,0 +1,57 @@
+"""The days for which `automation_reading` has a partition, each named by its day: UTC."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate, repeat
+
+from django.db import connection
+
+DAY = timedelta(days=1)
+READINGS = "automation_reading"
+
+_THERE = """
+SELECT to_date(right(partition.relname, 8), 'YYYYMMDD')
+  FROM pg_inherits
+  JOIN pg_class AS partition ON partition.oid = inhrelid
+ WHERE inhparent = %s::regclass AND relname ~ '_[0-9]{8}$'
+ ORDER BY 1 DESC
+"""
+_FIRST_SPAN = 5
+_WIDER = 4
+
+
+def partition_name(day: date) -> str:
+    """The table of a day."""
+    return f"{READINGS}_{day:%Y%m%d}"
+
+
+def begin_of(day: date) -> datetime:
+    """Its first moment."""
+    return datetime.combine(day, time(), UTC)
+
+
+def days_there() -> list[date]:
+    """The days that have a partition, the latest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_THERE, [READINGS])
+        return [day for (day,) in cursor]
+
+
+def spans_back(since: datetime | None, until: datetime | None) -> Iterator[tuple[datetime, datetime]]:
+    """What is kept of a range of time, as half-open spans, the latest first and each longer than the last.
+
+    What is looked for is mostly found in the first one, so that a statement opens few partitions.
+    """
+    days = [
+        day
+        for day in days_there()
+        if (until is None or begin_of(day) < until) and (since is None or begin_of(day) + DAY > since)
+    ]
+    place = 0
+    for length in accumulate(repeat(_FIRST_SPAN), lambda length, _: length * _WIDER):
+        some = days[place : place + length]
+        if not some:
+            return
+        begin, end = begin_of(some[-1]), begin_of(some[0]) + DAY
+        yield max(begin, since or begin), min(end, until or end)
+        place += length

@@ -1,0 +1,86 @@
+"""Measurements as earlier versions stored them: read beside the others until the worker has moved all.
+
+A later release takes this module away, with `automation/services/old_measurements.py`, the command
+`move_measurements` and the table.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+
+from django.db.models import OuterRef, Q, Subquery
+
+from automation.measured_at import MeasuredAt
+from automation.metric_numbers import NUMBERS
+from automation.metrics import Metric
+from automation.models import Host, Measurement, Reading
+from automation.reading_rows import samples_of
+from automation.reports import Samples
+from opsapi.clock import parse_time
+from opsapi.fields import Among
+
+_NUMBERS_OF_REPORTS = 2**15
+"""Those of new reports are from 0 to below this one; those of moved reports are below 0."""
+
+# As the samples of readings (`automation/series.py`).
+_SAMPLES = """
+SELECT wanted.metric, (one.sample ->> 0)::timestamptz, (one.sample -> 1)::float8
+  FROM automation_measurement AS report
+ CROSS JOIN unnest(%(metrics)s::text[]) AS wanted (metric)
+ CROSS JOIN LATERAL jsonb_array_elements({samples} -> wanted.metric) AS one (sample)
+ WHERE report.host_id = %(host)s AND report.reported >= %(since)s AND report.reported < %(until)s
+"""
+OLD_SAMPLES_OF_HOST = _SAMPLES.format(samples="report.metrics")
+OLD_SAMPLES_OF_DATABASE = _SAMPLES.format(samples="report.databases -> %(database)s::text")
+
+_moment = lru_cache(maxsize=128)(parse_time)
+
+
+def old_samples(stored: Mapping[str, Iterable[tuple[str, float]]]) -> Samples:
+    """Samples as they were stored; a name that is no metric's is left out."""
+    return {
+        Metric(name): [(_moment(moment), float(number)) for moment, number in taken]
+        for name, taken in stored.items()
+        if name in NUMBERS and taken
+    }
+
+
+def number_of_moved(measurement_id: int) -> int:
+    """The number of the report that a moved row becomes."""
+    return measurement_id % _NUMBERS_OF_REPORTS - _NUMBERS_OF_REPORTS
+
+
+def old_newest(
+    host_ids: Iterable[str], *, since: datetime | None, until: datetime | None
+) -> dict[str, tuple[MeasuredAt, Samples]]:
+    """As `newest_measurements`, of those not moved yet."""
+    bounds = Q()
+    if since is not None:
+        bounds &= Q(reported__gte=since)
+    if until is not None:
+        bounds &= Q(reported__lt=until)
+    of_host = Measurement.objects.filter(bounds, host=OuterRef("pk")).exclude(metrics={})
+    newest = of_host.order_by("-reported", "-id").values("id")[:1]
+    ids = Host.objects.filter(Among("id", host_ids)).values(newest=Subquery(newest))
+    return {
+        row.host_id: (MeasuredAt(row.reported, number_of_moved(row.id)), old_samples(row.metrics))
+        for row in Measurement.objects.filter(id__in=ids)
+    }
+
+
+def old_measurements(named: Collection[tuple[str, int]]) -> dict[tuple[str, int], Samples]:
+    """What signals of an earlier version name by host and id, moved meanwhile or not."""
+    if not named:
+        return {}
+    there = Measurement.objects.in_bulk([number for _, number in named])
+    found = {(row.host_id, row.id): old_samples(row.metrics) for row in there.values()}
+    for host_id, number in set(named) - found.keys():
+        moved = Reading.objects.filter(
+            source__host_id=host_id, source__database="", report=number_of_moved(number)
+        )
+        # Numbers come again; what a signal still names is new.
+        newest = moved.order_by("-reported").values_list("reported", flat=True).first()
+        if newest is not None:
+            rows = moved.filter(reported=newest).values_list("age", "numbers")
+            found[host_id, number] = samples_of(newest, list(rows))
+    return found

@@ -1,0 +1,48 @@
+"""Samples as rows of numbers, as they are stored, and back. Pure."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from automation.metric_numbers import METRICS, NUMBERS
+from automation.metrics import Metric
+from automation.reports import Samples
+
+_SECOND = timedelta(seconds=1)
+
+
+def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
+    """For each moment its age and its numbers, the number of each metric at the metric's place.
+
+    The age is in seconds before `reported`, whose fraction is cut as that of the moment is. The numbers are
+    the text of a PostgreSQL array. A metric that was measured twice at one moment makes another row.
+    """
+    rows: dict[tuple[datetime, int], dict[int, float]] = {}
+    for metric, taken in samples.items():
+        place = NUMBERS[metric]
+        times: dict[datetime, int] = {}
+        for moment, number in taken:
+            time = times[moment] = times.get(moment, 0) + 1
+            rows.setdefault((moment, time), {})[place] = number
+    second = _cut(reported)
+    return [((second - _cut(moment)) // _SECOND, _array(row)) for (moment, _), row in rows.items()]
+
+
+def samples_of(reported: datetime, rows: Iterable[tuple[int, Sequence[float | None]]]) -> Samples:
+    """What was reported at a time, of its rows as (age, numbers): each metric's samples, oldest first."""
+    second = _cut(reported)
+    found: dict[Metric, list[tuple[datetime, float]]] = {}
+    for age, numbers in sorted(rows, key=lambda row: -row[0]):
+        moment = second - age * _SECOND
+        for place, number in enumerate(numbers, 1):
+            if number is not None:
+                found.setdefault(METRICS[place], []).append((moment, number))
+    return found
+
+
+def _array(row: dict[int, float]) -> str:
+    numbers = (repr(row[place]) if place in row else "NULL" for place in range(1, max(row) + 1))
+    return f"{{{','.join(numbers)}}}"
+
+
+def _cut(moment: datetime) -> datetime:
+    return moment.replace(microsecond=0)

@@ -1,0 +1,99 @@
+"""Reading what was measured of hosts, report by report."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from automation.days import READINGS, spans_back
+from automation.measured_at import MeasuredAt
+from automation.old_measurements import old_measurements, old_newest
+from automation.reading_rows import samples_of
+from automation.reports import Samples
+
+# One look into the index for each host; DISTINCT ON would read all that was measured in the span.
+_NEWEST = f"""
+SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
+  FROM automation_source AS source
+ CROSS JOIN LATERAL (SELECT reported, report
+                       FROM {READINGS}
+                      WHERE source_id = source.id AND reported >= %(since)s AND reported < %(until)s
+                      ORDER BY reported DESC, report DESC
+                      LIMIT 1) AS newest
+  JOIN {READINGS} AS reading
+    ON reading.source_id = source.id AND reading.reported = newest.reported AND reading.report = newest.report
+ WHERE source.host_id = ANY(%(hosts)s) AND source.database = ''
+   AND reading.reported >= %(since)s AND reading.reported < %(until)s
+"""  # noqa: S608 - made of our own names
+_OF_REPORTS = f"""
+SELECT source.host_id, reading.reported, reading.report, reading.age, reading.numbers
+  FROM unnest(%(hosts)s::text[], %(reported)s::timestamptz[], %(reports)s::int[])
+       AS said (host_id, reported, report)
+  JOIN automation_source AS source ON source.host_id = said.host_id AND source.database = ''
+  JOIN {READINGS} AS reading
+    ON reading.source_id = source.id AND reading.reported = said.reported AND reading.report = said.report
+ WHERE reading.reported BETWEEN %(first)s AND %(last)s
+"""  # noqa: S608 - made of our own names
+
+Named = tuple[str, int | str]
+"""A host's id, and what its signal says of its measurements: that of an earlier version is a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a report measured on a host itself."""
+
+    at: MeasuredAt
+    samples: Samples
+
+
+def newest_measurements(
+    host_ids: Iterable[str], *, since: datetime | None = None, until: datetime | None = None
+) -> dict[str, Measured]:
+    """The newest measurements of each host that has any, by host id; reported from `since` to before `until`.
+
+    A report that measured nothing on the host itself is none.
+    """
+    missing = set(host_ids)
+    # The older ones first: what is moved meanwhile is then seen twice, and not never.
+    old = {host_id: Measured(*one) for host_id, one in old_newest(missing, since=since, until=until).items()}
+    found: dict[str, Measured] = {}
+    for begin, end in spans_back(since, until) if missing else ():
+        parameters = {"hosts": list(missing), "since": begin, "until": end}
+        found |= {host_id: Measured(at, taken) for (host_id, at), taken in _read(_NEWEST, parameters).items()}
+        missing -= found.keys()
+        if not missing:
+            break
+    newer = {host_id for host_id, one in old.items() if host_id not in found or one.at > found[host_id].at}
+    return found | {host_id: old[host_id] for host_id in newer}
+
+
+def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
+    """What reports measured of hosts, as far as it is still kept."""
+    found: dict[Named, Samples] = {}
+    old = old_measurements([(host_id, name) for host_id, name in named if isinstance(name, int)])
+    found.update({one: old[one] for one in named if one in old})
+    places = {one: (one[0], MeasuredAt.read(one[1])) for one in named if isinstance(one[1], str)}
+    if places:
+        times = [at.reported for _, at in places.values()]
+        parameters = {
+            "hosts": [host_id for host_id, _ in places.values()],
+            "reported": times,
+            "reports": [at.report for _, at in places.values()],
+            "first": min(times),
+            "last": max(times),
+        }
+        read = _read(_OF_REPORTS, parameters)
+        found |= {one: read[place] for one, place in places.items() if place in read}
+    return found
+
+
+def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, MeasuredAt], Samples]:
+    rows: dict[tuple[str, MeasuredAt], list[tuple[int, list[float | None]]]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        for host_id, reported, report, age, numbers in cursor:
+            rows.setdefault((host_id, MeasuredAt(reported, report)), []).append((age, numbers))
+    return {(host_id, at): samples_of(at.reported, some) for (host_id, at), some in rows.items()}

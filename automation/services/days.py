@@ -1,0 +1,57 @@
+"""Making and dropping the partitions of `automation_reading`: one for each day (UTC)."""
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+
+from django.db import OperationalError, connection, transaction
+
+from accesslist.services.locks import advisory_lock
+from automation.days import DAY, READINGS, begin_of, days_there, partition_name
+
+_LOCK = 0x6F70736461797331  # "opsdays1": partitions are made and dropped one after another
+_AHEAD = 3
+"""So many days a worker may be away before reports make partitions themselves."""
+
+# ATTACH waits for no reader or writer; CREATE TABLE … PARTITION OF would wait for all of them.
+_MAKE = f"CREATE TABLE {{name}} (LIKE {READINGS})"
+_ATTACH = f"ALTER TABLE {READINGS} ATTACH PARTITION {{name}} FOR VALUES FROM ('{{begin}}') TO ('{{end}}')"
+# Readers and writers wait behind a DROP that waits for one of them: it gives up at once, and is tried again.
+_BE_BRIEF = "SET LOCAL lock_timeout = '50ms'"
+_GAVE_UP = "55P03"  # SQLSTATE: lock not available
+
+
+@transaction.atomic
+def days_make(days: Iterable[date]) -> None:
+    """Make the partitions of these days that are not there."""
+    wanted = set(days)
+    if wanted <= set(days_there()):
+        return
+    advisory_lock(_LOCK)
+    with connection.cursor() as cursor:
+        for day in sorted(wanted - set(days_there())):
+            name = partition_name(day)
+            cursor.execute(_MAKE.format(name=name))
+            cursor.execute(_ATTACH.format(name=name, begin=begin_of(day), end=begin_of(day) + DAY))
+
+
+def days_prepare(*, now: datetime) -> None:
+    """Make the partitions of today and of the days to come."""
+    today = now.astimezone(UTC).date()
+    days_make(today + ahead * DAY for ahead in range(_AHEAD + 1))
+
+
+def day_drop(*, before: datetime) -> bool:
+    """Drop the oldest partition, if its day had ended by then; False when none had, or it is being read."""
+    over = [day for day in days_there() if begin_of(day) + DAY <= before]
+    if not over:
+        return False
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_BE_BRIEF)
+            advisory_lock(_LOCK)
+            cursor.execute(f"DROP TABLE IF EXISTS {partition_name(over[-1])}")
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != _GAVE_UP:
+            raise
+        return False
+    return True

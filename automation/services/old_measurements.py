@@ -1,0 +1,111 @@
+"""Moving measurements that earlier versions stored to where they are stored now, a batch at a time."""
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import connection, transaction
+
+from automation.days import READINGS
+from automation.models import Host, Measurement, Source
+from automation.old_measurements import number_of_moved, old_samples
+from automation.reading_rows import rows_of
+from automation.services.days import days_make
+from opsapi.batches import delete_batch
+from opsapi.fields import Among
+
+logger = logging.getLogger("opsapi.worker")
+
+MOVED_AT_ONCE = 1_000
+"""So many rows are moved in one transaction."""
+
+_LOCK = 0x6F70736D6F766572  # "opsmover"
+_TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
+_COLUMNS = ("hosts", "databases", "reported", "reports", "ages", "numbers")
+_MOVE = f"""
+INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
+SELECT source.id, said.reported, said.report, said.age, said.numbers::float8[]
+  FROM unnest(%(hosts)s::text[], %(databases)s::text[], %(reported)s::timestamptz[], %(reports)s::int[],
+              %(ages)s::int[], %(numbers)s::text[])
+       AS said (host_id, database, reported, report, age, numbers)
+  JOIN automation_source AS source USING (host_id, database)
+"""  # noqa: S608 - made of our own names
+_LEFT = """
+SELECT greatest(reltuples, 1)::bigint FROM pg_class
+ WHERE oid = 'automation_measurement'::regclass AND EXISTS (SELECT FROM automation_measurement)
+"""
+
+_Row = tuple[str, str, datetime, int, int, str]
+
+
+def old_measurements_left() -> int:
+    """How many rows are not moved yet, as PostgreSQL estimates it; 0 when there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LEFT)
+        row = cursor.fetchone()
+    return row[0] if row else 0
+
+
+@transaction.atomic
+def old_measurements_move() -> int:
+    """Move one batch, the oldest; answers how many rows they were.
+
+    0: there is none, or another process is moving some. Whoever reads sees each row once, as it was or moved.
+    """
+    if not _alone():
+        return 0
+    # Those of deleted hosts are about to go.
+    waiting = Measurement.objects.filter(host__deleted=None).order_by("reported", "id")
+    chosen = list(waiting[:MOVED_AT_ONCE])
+    if not chosen:
+        return 0
+    days_make({one.reported.astimezone(UTC).date() for one in chosen})
+    # Hosts are locked before what was measured of them, as when a host is taken away.
+    _add_sources({(one.host_id, database) for one in chosen for database in ("", *one.databases)})
+    there = Measurement.objects.filter(id__in=[one.id for one in chosen])
+    locked = set(there.select_for_update().values_list("id", flat=True))
+    rows = list(_rows(one for one in chosen if one.id in locked))
+    columns: dict[str, list[Any]] = {
+        name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVE, columns)
+        if cursor.rowcount != len(rows):
+            raise RuntimeError(f"of {len(rows)} readings {cursor.rowcount} could be written")
+    there.delete()
+    if locked and not Measurement.objects.exists():
+        logger.info("all measurements of earlier versions are moved")
+    return len(chosen)
+
+
+def old_measurements_trim(*, before: datetime, limit: int) -> bool:
+    """Delete at most so many that were reported before then; answers whether there were any."""
+    return delete_batch(Measurement.objects.filter(reported__lt=before), limit) > 0
+
+
+def _alone() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(_TRY_LOCK, [_LOCK])
+        (got,) = cursor.fetchone()
+    return bool(got)
+
+
+def _rows(measurements: Iterable[Measurement]) -> Iterator[_Row]:
+    for one in measurements:
+        number = number_of_moved(one.id)
+        for database, stored in (("", one.metrics), *one.databases.items()):
+            for age, numbers in rows_of(old_samples(stored), one.reported):
+                yield one.host_id, database, one.reported, number, age, numbers
+
+
+def _add_sources(wanted: Collection[tuple[str, str]]) -> None:
+    """Add those that are not there; who adds any holds the host."""
+    known = Source.objects.filter(Among("host_id", {host_id for host_id, _ in wanted}))
+    missing = set(wanted) - set(known.values_list("host_id", "database"))
+    if not missing:
+        return
+    hosts = Host.with_deleted.filter(Among("id", {host_id for host_id, _ in missing}))
+    list(hosts.order_by("id").select_for_update(of=("self",)).values_list("id"))
+    fresh = [Source(host_id=host_id, database=database) for host_id, database in sorted(missing)]
+    Source.objects.bulk_create(fresh, ignore_conflicts=True)

@@ -1,0 +1,105 @@
+"""Datadog (METRICS_SERVICE): events.
+
+https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, lengths, hosts by region.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from integrations.channels.base import Channel, ChannelField
+from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.fields import region_form
+from integrations.messages import Message, joined, printable
+from opsapi.api.fields import Text
+
+_TITLE_LIMIT = 100
+_TEXT_LIMIT = 4000
+_KEY_LIMIT = 100
+_TAG_LIMIT = 200
+_OLDEST = timedelta(hours=17)
+"""The service refuses events that are older than 18 hours; clocks differ."""
+_BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
+_ALERT_TYPES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "error",
+    MessageKind.UPDATE: "error",
+    MessageKind.CLOSE: "success",
+    MessageKind.INFORM: "info",
+}
+
+
+def build_request(
+    config: Mapping[str, str], message: Message, *, now: datetime
+) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers of one attempt; all events of one alert have one aggregation key.
+
+    Raises:
+        DeliveryError: when the key cannot be part of a header.
+    """
+    document: dict[str, Any] = {
+        "title": printable(message.title, _TITLE_LIMIT),
+        # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
+        "text": joined(message.lines, _TEXT_LIMIT),
+        "alert_type": "info" if message.is_test else _ALERT_TYPES[message.kind],
+        "priority": "low" if message.is_test else "normal",
+        "aggregation_key": printable(message.thread_key, _KEY_LIMIT),
+        "date_happened": int(_happened(message, now).timestamp()),
+        "tags": _tags(message),
+    }
+    headers = {"DD-API-KEY": in_header(config["apiKey"]), "Content-Type": "application/json"}
+    return orjson.dumps(document), headers
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Post the event to the region `config["region"]`, by default US; only the status of the answer is read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    body, headers = build_request(config, message, now=now)
+    deliver_over_http(f"{_base_url(config)}/api/v1/events", body, headers, now=now)
+
+
+def _base_url(config: Mapping[str, str]) -> str:
+    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
+    return base_url
+
+
+def _happened(message: Message, now: datetime) -> datetime:
+    """The time of the event: now for a reminder, and for an event that is too old for the service."""
+    if message.kind is MessageKind.UPDATE or now - message.occurred_at > _OLDEST:
+        return now
+    return message.occurred_at
+
+
+def _tags(message: Message) -> list[str]:
+    values = {
+        "event_type": message.event_type_name,
+        "project": message.project_name,
+        "target": message.target,
+    }
+    return [printable(f"{name}:{value}", _TAG_LIMIT) for name, value in values.items() if value]
+
+
+DATADOG = Channel(
+    ChannelType("METRICS_SERVICE"),
+    "Datadog",
+    fields=(
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="0123456789abcdef0123456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="metricsServiceApiKey",
+        ),
+        ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
+    ),
+    send=send,
+    origin=lambda config: origin_of(_base_url(config)),
+    base_url_settings=tuple(_BASE_URLS.values()),
+)

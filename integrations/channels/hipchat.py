@@ -1,0 +1,98 @@
+"""HipChat (GROUP_CHAT_SERVICE): room notifications by version 2 of its API.
+
+https://developer.atlassian.com/hipchat/guide/sending-messages. HipChat itself is gone; other servers speak
+its API, and a setting names one.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+from urllib.parse import quote
+
+import orjson
+from django.conf import settings
+
+from integrations.channels.base import Channel, ChannelField, DeliveryError
+from integrations.channels.http import deliver_over_http, in_header, origin_of
+from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.messages import Message, joined
+from opsapi.api.fields import Text
+
+_MESSAGE_LIMIT = 10_000
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "red",
+    MessageKind.UPDATE: "red",
+    MessageKind.CLOSE: "green",
+    MessageKind.INFORM: "yellow",
+}
+_TEST_COLOUR = "gray"
+_PATH_SEGMENTS = frozenset({".", ".."})
+
+
+def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers.
+
+    The message is HTML: in a message of text a name such as `@all` would notify everybody.
+
+    Raises:
+        DeliveryError: when the token cannot be part of a header.
+    """
+    document = {
+        "message": _html(message),
+        "message_format": "html",
+        "color": _TEST_COLOUR if message.is_test else _COLOURS[message.kind],
+        "notify": not message.is_test,
+    }
+    headers = {
+        "Authorization": f"Bearer {in_header(config['notificationToken'])}",
+        "Content-Type": "application/json",
+    }
+    return orjson.dumps(document), headers
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Notify the room `config["roomName"]`; only the status of the answer is read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx; for good when the settings name no server.
+    """
+    url = _url(config["roomName"])
+    body, headers = build_request(config, message)
+    deliver_over_http(url, body, headers, now=now)
+
+
+def _url(room: str) -> str:
+    base = settings.OPSAPI_GROUP_CHAT_BASE_URL
+    if not base:
+        raise DeliveryError("HipChat is not configured in this installation", retryable=False)
+    if room in _PATH_SEGMENTS:
+        # They would name another path than a room's.
+        raise DeliveryError("the room name cannot be part of a URL", retryable=False)
+    return f"{base}/v2/room/{quote(room, safe='')}/notification"
+
+
+def _html(message: Message) -> str:
+    lines = [f"<b>{escape(message.title)}</b>"]
+    lines += [f"{escape(label)}: {escape(value)}" for label, value in message.facts.items()]
+    lines += [f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in message.links.items()]
+    return joined(lines, _MESSAGE_LIMIT, "<br>")
+
+
+HIPCHAT = Channel(
+    ChannelType("GROUP_CHAT_SERVICE"),
+    "HipChat",
+    fields=(
+        ChannelField(
+            "notificationToken",
+            "Notification token",
+            Text(),
+            example="token-0123456789",
+            secret=SecretKind.TOKEN,
+        ),
+        ChannelField("roomName", "Room", Text(max_length=200), example="oncall"),
+    ),
+    send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
+    base_url_settings=("OPSAPI_GROUP_CHAT_BASE_URL",),
+    place_field="roomName",
+)

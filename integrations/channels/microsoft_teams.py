@@ -1,0 +1,96 @@
+"""Microsoft Teams (TEAM_CHAT_SERVICE): an Adaptive Card to the URL of a workflow.
+
+https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook:
+the message around the card, 28 KB at most.
+https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text without Markdown.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from integrations.channels.base import Channel, ChannelField
+from integrations.channels.http import deliver_over_http, origin_of
+from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.messages import Message
+from opsapi.api.fields import WebUrl
+
+_LINK_LIMIT = 2000
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "attention",
+    MessageKind.UPDATE: "attention",
+    MessageKind.CLOSE: "good",
+    MessageKind.INFORM: "accent",
+}
+_TEST_COLOUR = "default"
+
+
+def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
+    """The body and the headers; the URL is the credential."""
+    attachment = {
+        "contentType": "application/vnd.microsoft.card.adaptive",
+        "contentUrl": None,
+        "content": _card(message),
+    }
+    body = orjson.dumps({"type": "message", "attachments": [attachment]})
+    return body, {"Content-Type": "application/json"}
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """POST the card to `config["webhookUrl"]`; only the status of the answer is read.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    body, headers = build_request(message)
+    deliver_over_http(config["webhookUrl"], body, headers, now=now)
+
+
+def _card(message: Message) -> dict[str, Any]:
+    colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
+    title = _run(message.title, weight="bolder", size="medium", color=colour)
+    facts = [
+        _line(_run(f"{label}: ", weight="bolder"), _run(value)) for label, value in message.facts.items()
+    ]
+    card: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "body": [_line(title), *facts],
+    }
+    # Title and facts are bounded. A long link is left out, or the service would refuse the whole card.
+    links = {label: url for label, url in message.links.items() if len(url) <= _LINK_LIMIT}
+    if links:
+        card["actions"] = [
+            {"type": "Action.OpenUrl", "title": label, "url": url} for label, url in links.items()
+        ]
+    return card
+
+
+def _line(*runs: dict[str, str]) -> dict[str, Any]:
+    return {"type": "RichTextBlock", "inlines": list(runs)}
+
+
+def _run(text: str, **style: str) -> dict[str, str]:
+    # No TextBlock or Fact: they read Markdown, and a name of the fleet could become a link.
+    return {"type": "TextRun", "text": text, **style}
+
+
+MICROSOFT_TEAMS = Channel(
+    ChannelType("TEAM_CHAT_SERVICE"),
+    "Microsoft Teams",
+    fields=(
+        ChannelField(
+            "webhookUrl",
+            "Webhook URL",
+            WebUrl(),
+            example="https://chat.example.com/workflows/0123456789",
+            secret=SecretKind.URL,
+            notification_name="teamChatWebhookUrl",
+        ),
+    ),
+    send=send,
+    origin=lambda config: origin_of(config["webhookUrl"]),
+)

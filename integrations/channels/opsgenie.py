@@ -1,0 +1,123 @@
+"""Opsgenie (OPS_ALERT_SERVICE): alerts.
+
+https://docs.opsgenie.com/docs/alert-api: an alert is created, acknowledged and closed by its alias; 202
+for an accepted request. https://docs.opsgenie.com/docs/response: what the other statuses mean.
+The REST API ends on 2027-04-05. Jira Service Management accepts the same requests below another base URL,
+which is a setting (https://jira.atlassian.com/browse/JSDCLOUD-14179).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from urllib.parse import quote
+
+from django.conf import settings
+
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField
+from integrations.channels.http import in_header, origin_of
+from integrations.channels.incidents import (
+    SOURCE,
+    ServiceRequest,
+    deliver_incident,
+    document_text,
+    place,
+)
+from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.fields import region_form
+from integrations.messages import Message, printable
+from opsapi.api.fields import Text
+
+MESSAGE_LIMIT = 130
+_TAG_LIMIT = 50
+_USER_LIMIT = 100
+_NOTE_LIMIT = 25_000
+_BASE_URLS = {Region.US: "OPSAPI_OPS_ALERT_US_BASE_URL", Region.EU: "OPSAPI_OPS_ALERT_EU_BASE_URL"}
+_ACTIONS: Mapping[MessageKind, str] = {
+    MessageKind.ACKNOWLEDGE: "acknowledge",
+    MessageKind.CLOSE: "close",
+    MessageKind.CANCEL: "close",
+}
+
+
+def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
+    """The request of a message; an open alert counts a message with its alias as a repeat.
+
+    Raises:
+        DeliveryError: when the key cannot be part of a header.
+    """
+    headers = {"Authorization": f"GenieKey {in_header(config['apiKey'])}"}
+    action = _ACTIONS.get(message.kind)
+    if action is None:
+        return ServiceRequest(f"{base_url}/v2/alerts", _alert(message), headers)
+    alias = quote(message.thread_key, safe="")
+    url = f"{base_url}/v2/alerts/{alias}/{action}?identifierType=alias"
+    return ServiceRequest(url, _action(message), headers)
+
+
+def _alert(message: Message) -> dict[str, object]:
+    alert: dict[str, object] = {
+        "message": printable(message.title, MESSAGE_LIMIT),
+        "alias": message.thread_key,
+        "description": "\n".join(message.lines),
+        "entity": place(message),
+        "source": SOURCE,
+        "tags": [printable(message.event_type_name, _TAG_LIMIT)],
+        "details": dict(message.facts),
+    }
+    if message.kind is MessageKind.INFORM or message.is_test:
+        # The lowest: it opens no alert. The account's own rules decide how urgent the others are.
+        alert["priority"] = "P5"
+    return alert
+
+
+def _action(message: Message) -> dict[str, object]:
+    action: dict[str, object] = {"source": SOURCE}
+    if message.kind is MessageKind.ACKNOWLEDGE:
+        user = document_text(message, "acknowledgingUsername", _USER_LIMIT)
+        note = document_text(message, "acknowledgementComment", _NOTE_LIMIT)
+        action |= {name: text for name, text in (("user", user), ("note", note)) if text}
+    else:
+        action["note"] = message.title
+    return action
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Send the message to the account's region, by default US; close a test again at once.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    deliver_incident(message, partial(build_request, config, base_url=_base_url(config)), now=now)
+
+
+def _base_url(config: Mapping[str, str]) -> str:
+    base_url: str = getattr(settings, _BASE_URLS[Region(config.get("region", Region.US))])
+    return base_url
+
+
+OPSGENIE = Channel(
+    ChannelType("OPS_ALERT_SERVICE"),
+    "Opsgenie",
+    fields=(
+        ChannelField(
+            "apiKey",
+            "API key",
+            Text(),
+            example="01234567-89ab-cdef-0123-456789abcdef",
+            secret=SecretKind.TOKEN,
+            notification_name="opsAlertApiKey",
+        ),
+        ChannelField(
+            "region",
+            "Region",
+            region_form(),
+            example=Region.EU.value,
+            notification_name="opsAlertRegion",
+        ),
+    ),
+    send=send,
+    origin=lambda config: origin_of(_base_url(config)),
+    kinds=EVERY_KIND,
+    base_url_settings=tuple(_BASE_URLS.values()),
+    keeps_state=True,
+)

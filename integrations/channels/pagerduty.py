@@ -1,0 +1,94 @@
+"""PagerDuty (PAGER_SERVICE): incidents by its Events API v2.
+
+https://github.com/PagerDuty/developer-docs/blob/main/docs/events-API-v2/02-Trigger-Events.md: trigger,
+acknowledge and resolve events of one dedup_key, and how long fields may be. 01-Overview.md next to it:
+202 for an accepted event, 400 for one not to try again, 429 and 5xx for one to try again.
+Integration keys of the Events API v1 have 32 characters too and are used the same way.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+
+from django.conf import settings
+
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField
+from integrations.channels.http import origin_of
+from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_incident, place
+from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.messages import Message, printable
+from opsapi.api.fields import Text
+from opsapi.clock import wire_time
+
+SUMMARY_LIMIT = 1024
+_ACTIONS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "trigger",
+    MessageKind.UPDATE: "trigger",
+    MessageKind.INFORM: "trigger",
+    MessageKind.ACKNOWLEDGE: "acknowledge",
+    MessageKind.CLOSE: "resolve",
+    MessageKind.CANCEL: "resolve",
+}
+
+
+def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
+    """The event of a message; its key is the alert's, so that reminders and the end find the incident."""
+    action = _ACTIONS[message.kind]
+    event: dict[str, object] = {
+        "routing_key": config["serviceKey"],
+        "event_action": action,
+        "dedup_key": message.thread_key,
+    }
+    if action == "trigger":
+        event |= _trigger(message)
+    return ServiceRequest(f"{base_url}/v2/enqueue", event, {})
+
+
+def _trigger(message: Message) -> dict[str, object]:
+    """What only a trigger event has; an event that opens no alert is of severity `info`."""
+    lasting = message.kind is not MessageKind.INFORM and not message.is_test
+    shown: dict[str, object] = {
+        "client": SOURCE,
+        "payload": {
+            "summary": printable(message.title, SUMMARY_LIMIT),
+            "source": place(message),
+            "severity": "critical" if lasting else "info",
+            "timestamp": wire_time(message.occurred_at),
+            "class": printable(message.event_type_name),
+            "custom_details": dict(message.facts),
+        },
+    }
+    if message.link:
+        links = [{"href": url, "text": label} for label, url in message.links.items()]
+        shown |= {"client_url": message.link, "links": links}
+    return shown
+
+
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    """Send the event of the message; resolve a test again at once.
+
+    Raises:
+        DeliveryError: on anything but a 2xx.
+    """
+    build = partial(build_request, config, base_url=settings.OPSAPI_PAGER_BASE_URL)
+    deliver_incident(message, build, now=now)
+
+
+PAGERDUTY = Channel(
+    ChannelType("PAGER_SERVICE"),
+    "PagerDuty",
+    fields=(
+        ChannelField(
+            "serviceKey",
+            "Integration key",
+            Text(),
+            example="0123456789abcdef0123456789abcdef",
+            secret=SecretKind.TOKEN,
+        ),
+    ),
+    send=send,
+    origin=lambda _: origin_of(settings.OPSAPI_PAGER_BASE_URL),
+    kinds=EVERY_KIND,
+    base_url_settings=("OPSAPI_PAGER_BASE_URL",),
+    keeps_state=True,
+)

@@ -1,0 +1,72 @@
+"""The fields of an integration, a channel or a notification: how each is checked, named and redacted."""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from rest_framework import serializers
+
+from integrations.choices import Region, SecretKind
+from integrations.redaction import redact
+from opsapi.api.fields import OneOf
+
+Form = serializers.Field[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field.
+
+    `name` is its name on the wire, `label` its name in the console. `form` checks a value and says whether
+    it is required, or what it is when left out. `example`: None for a field that the example leaves out.
+    `goes_with` names the URL that the field is a secret for: with another URL the secret has to be sent anew.
+    """
+
+    name: str
+    label: str
+    form: Form
+    _: KW_ONLY
+    example: Any = None
+    secret: SecretKind = SecretKind.PLAIN
+    goes_with: str | None = None
+
+    def shown(self, value: Any) -> Any:
+        """The value as answers show it; secrets are texts."""
+        return value if self.secret is SecretKind.PLAIN else redact(self.secret, value)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSet:
+    """What people configure: a type on the wire, the name that people know it by, and its fields."""
+
+    type: str
+    label: str
+    fields: tuple[Field, ...]
+
+    @property
+    def full_name(self) -> str:
+        """Both names, `Slack (CHAT_SERVICE)`; one where they are alike, `Webhook`."""
+        return self.label if self.label.upper() == self.type else f"{self.label} ({self.type})"
+
+    @property
+    def example(self) -> Mapping[str, Any]:
+        """The values of an example, as they are sent."""
+        return {field.name: field.example for field in self.fields if field.example is not None}
+
+    @property
+    def secret_fields(self) -> Mapping[str, Field]:
+        """The fields that are shown redacted, by name."""
+        return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
+
+    def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values as answers show them, secrets redacted."""
+        return {field.name: field.shown(values[field.name]) for field in self.fields if field.name in values}
+
+    def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
+        """The values that are stored encrypted."""
+        return {name: values[name] for name in self.secret_fields if name in values}
+
+
+def region_form() -> Form:
+    """The form of the region of a service that has a base URL for each region."""
+    return OneOf([region.value for region in Region], required=False, default=Region.US.value)

@@ -1,0 +1,75 @@
+"""Turns of databases: every ten minutes, in a round as many as time allows, and nothing is told twice."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from automation.agent.engine import Sample
+from automation.agent.turns import DATABASES_EVERY, Turns
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Server:
+    """A server with databases, each of which takes a second to measure."""
+
+    def __init__(self, *names: str) -> None:
+        self.names, self.time, self.asked = list(names), 1000.0, 0
+        self.fails_at = ""
+
+    def clock(self) -> float:
+        """Its seconds."""
+        return self.time
+
+    def list(self) -> Sequence[str]:
+        """What databases there are."""
+        self.asked += 1
+        return self.names
+
+    def measure(self, name: str, _: float) -> Sequence[Sample]:
+        """One of them."""
+        if name == self.fails_at:
+            raise ConnectionError(name)
+        self.time += 1
+        return [Sample("DATABASE_STORAGE_SIZE", self.time, NOW)]
+
+
+def told(turns: Turns, server: Server, seconds: float = 5.0) -> list[str] | None:
+    """The databases that were measured in a round; None when there is nothing to tell."""
+    turns.take(server.clock, seconds, server.list, server.measure)
+    found = turns.told()
+    return None if found is None else [name for name, samples in found.items() if samples]
+
+
+def test_those_for_which_there_was_no_time_are_measured_in_the_next_round() -> None:
+    turns, server = Turns(), Server("a", "b", "c")
+    assert [told(turns, server, 2.0) for _ in range(3)] == [["a", "b"], ["c"], None]
+
+
+def test_all_are_measured_again_after_ten_minutes() -> None:
+    turns, server = Turns(), Server("a", "b")
+    assert told(turns, server) == ["a", "b"]
+    server.time += DATABASES_EVERY - 3
+    assert told(turns, server) is None
+    server.time += 3
+    assert told(turns, server) == ["a", "b"]
+    assert server.asked == 2
+
+
+def test_a_fault_ends_the_round_and_loses_nothing_that_was_measured() -> None:
+    turns, server = Turns(), Server("a", "b", "c")
+    server.fails_at = "b"
+    with pytest.raises(ConnectionError):
+        told(turns, server)
+    assert list((turns.told() or {})["a"])
+    server.fails_at = ""
+    assert told(turns, server) == ["c"]  # b had its turn
+
+
+def test_a_database_that_is_gone_is_told_by_a_list_without_it() -> None:
+    turns, server = Turns(), Server("a", "b")
+    told(turns, server)
+    server.names, server.time = ["a"], server.time + DATABASES_EVERY
+    turns.take(server.clock, 5.0, server.list, server.measure)
+    assert list(turns.told() or {}) == ["a"]
