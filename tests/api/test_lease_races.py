@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.models import Agent, Host, HostLease, Measurement, Watcher
+from automation.models import Agent, Host, HostLease, Reading, Watcher
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.racing import THREADS, at_once
@@ -60,7 +60,7 @@ def test_agents_that_ask_report_and_stop_at_once_share_all_hosts_in_the_end(
 
     at_once(live)
     assert Host.objects.count() == len(HOSTS)
-    assert Measurement.objects.count() >= len(HOSTS)
+    assert Reading.objects.count() >= len(HOSTS)
     found = [leases(agent, project, f"agent{number}") for number in range(THREADS)]
     given = Counter(host for held in found for host in held)
     assert max(given.values()) == 1

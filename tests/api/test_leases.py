@@ -10,7 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from automation.models import Agent, Host, HostLease, Measurement, Watcher
+from automation.metric_numbers import NUMBERS
+from automation.metrics import Metric
+from automation.models import Agent, Host, HostLease, Reading, Watcher
 from automation.rules.leases import FORGOTTEN_AFTER
 from events.models import Event
 from tests.api import bodies
@@ -73,10 +75,10 @@ def measured(lease: str | None, taken: datetime, number: float = 1, **changes: A
     return bodies.host(**HOSTS[0], lease=lease, measurements=[sample], **changes)
 
 
-def numbers() -> list[float]:
-    """All values that are stored, as they came."""
-    rows = Measurement.objects.order_by("id")
-    return [number for row in rows for _, number in row.metrics.get("CONNECTIONS", [])]
+def numbers(metric: Metric = Metric.CONNECTIONS, database: str = "") -> list[float | None]:
+    """All values of a host or a database that are stored, as they came."""
+    rows = Reading.objects.filter(source__database=database).order_by("reported", "report", "-age")
+    return [row.numbers[NUMBERS[metric] - 1] for row in rows]
 
 
 def handed_over(agents: Agents) -> tuple[str, str]:
@@ -216,8 +218,7 @@ def test_what_is_measured_of_databases_counts_alike(agents: Agents) -> None:
     ]
     databases = [{"databaseName": "shop", "measurements": samples}]
     agents.report("agent1", bodies.host(**HOSTS[0], lease=first, databases=databases))
-    (row,) = Measurement.objects.all()
-    assert [number for _, number in row.databases["shop"]["DATABASE_STORAGE_SIZE"]] == [0]
+    assert numbers(Metric.DATABASE_STORAGE_SIZE, "shop") == [0]
 
 
 def test_the_state_that_an_agent_sends_late_changes_nothing(agents: Agents) -> None:

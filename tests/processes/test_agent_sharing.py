@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from automation.metric_numbers import NUMBERS
+from automation.metrics import Metric
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.integration.embedded.sql import ask
@@ -25,14 +27,16 @@ INTERVAL, LEASE = timedelta(seconds=2), timedelta(seconds=5)
 ROLES = {"agent1": MONITOR, "agent2": STRANGER}
 """Their roles tell who measured: only the first one may see the connections."""
 
-_SAMPLES = """
-SELECT coalesce(jsonb_agg(jsonb_build_array(
-           host.hostname || ':' || host.port, sample->>0, metrics ? 'CONNECTIONS'
-       ) ORDER BY sample->>0), '[]')::text
-  FROM automation_measurement JOIN automation_host AS host ON host.id = host_id,
-       jsonb_array_elements(metrics->'PG_XID_AGE') AS sample
- WHERE host.group_id = '{group}'
-"""
+_SAMPLES = f"""
+SELECT coalesce(jsonb_agg(jsonb_build_array(name, taken, by_first) ORDER BY taken), '[]')::text
+  FROM (SELECT host.hostname || ':' || host.port AS name,
+               date_trunc('second', reported) - age * interval '1 second' AS taken,
+               numbers[{NUMBERS[Metric.CONNECTIONS]}] IS NOT NULL AS by_first
+          FROM automation_reading AS reading
+          JOIN automation_source AS source ON source.id = source_id AND database = ''
+          JOIN automation_host AS host ON host.id = host_id
+         WHERE numbers[{NUMBERS[Metric.PG_XID_AGE]}] IS NOT NULL AND host.group_id = '{{group}}') AS found
+"""  # noqa: S608 - numbers of ours
 
 
 class Sample(NamedTuple):
