@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from automation.metric_numbers import NUMBERS
+from automation.metrics import Metric
 from tests.eventually import eventually
 from tests.processes.agent import Agent, running
 from tests.processes.conftest import make_first_user
@@ -102,8 +104,10 @@ class Watch:
         """The times of all samples of a metric of this member that the platform has, in order."""
         host = self.hosts()[member.port]["id"]
         found: list[str] = self.site.ask(
-            "SELECT array_agg(sample->>0 ORDER BY sample->>0) FROM automation_measurement, "  # noqa: S608 - an id
-            f"jsonb_array_elements(metrics->'CONNECTIONS') AS sample WHERE host_id = '{host}'"
+            "SELECT array_agg(taken::text ORDER BY taken) FROM ("  # noqa: S608 - an id and a number
+            "SELECT date_trunc('second', reported) - age * interval '1 second' AS taken "
+            "FROM automation_reading AS reading JOIN automation_source AS source ON source.id = source_id "
+            f"WHERE host_id = '{host}' AND numbers[{NUMBERS[Metric.CONNECTIONS]}] IS NOT NULL) AS samples"
         )
         return found
 
