@@ -90,10 +90,10 @@ _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the
 
 # Statistics of a queue are old as soon as they are taken. Where they say that the table is small, PostgreSQL
 # would scan all of it for each candidate: 174,000 scans for 600 messages of a young installation. Every step
-# of a claim has its index.
+# of a claim has its index. A worker that stands still in a claim loses its lock: all others wait for it.
 _BEGIN_CLAIM = """
-SELECT pg_advisory_xact_lock(%s), set_config('enable_seqscan', 'off', true),
-       set_config('enable_bitmapscan', 'off', true)
+SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeout', '10s', true),
+       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
 """
 
 # Due notifications without a destination, projects in turn. Deciding is quick, and afterwards a notification

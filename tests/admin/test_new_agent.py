@@ -13,7 +13,9 @@ from accesslist.models import ApiKey, Project, User
 from automation.agent.settings import read_settings
 from automation.agent_file import agent_file
 from automation.models import Agent, Host
+from automation.services.agents import HEARTBEAT
 from events.types import EventType
+from opsapi import clock
 from opsapi.roles import Grant, Role
 from tests.admin.operators import operator_with, page_of
 from tests.admin.writing import confirm, leaves_events, token
@@ -188,6 +190,7 @@ def test_an_agent_that_reported_before_is_told_apart(
 ) -> None:
     agent.report(project.id, report(hostname="old"))
     key, _, _ = new_key(console, project)
+    Agent.objects.update(last_report=clock.now() - HEARTBEAT)  # else the next report changes nothing
     agent.report(project.id, report(hostname="old"))
     context = console.get(waiting(key)).context
     assert context["arrived"] == []

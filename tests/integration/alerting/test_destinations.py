@@ -642,6 +642,13 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
     assert scans() - before < 10
 
 
+def test_postgresql_ends_a_claim_that_stands_still_because_all_workers_wait_for_it(project: Project) -> None:
+    delivery.claim(worker=1, slots=4, now=START)
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        assert cursor.fetchone() == ("10s",)
+
+
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:
     set_up(project, *[f"http://127.0.0.1:9/{number}" for number in range(8)])
     down(project)
