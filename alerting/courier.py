@@ -4,11 +4,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from queue import Empty, SimpleQueue
 
 from alerting.delivery import Clock, Job, claim, decide, record, send
 from alerting.models import Notification
-from alerting.services.leases import leases_give_back
+from alerting.rules.claim_order import next_free_slot
+from alerting.services.leases import leased_at, leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
@@ -27,7 +29,8 @@ class Courier:
         self._wake = wake
         self._ended: SimpleQueue[tuple[Job, Outcome]] = SimpleQueue()
         self._unrecorded: list[tuple[Job, Outcome]] = []
-        self._sending = 0
+        self._sending: dict[str, datetime] = {}
+        """The deliveries on their way, and when each was claimed."""
 
     def step(self) -> int:
         """Record outcomes, then claim and begin to send; return how many were claimed."""
@@ -36,6 +39,11 @@ class Courier:
         if any(not one.destination for one in claims):
             self._take_in_hand()  # they have a destination by now
         return len(claims)
+
+    def pause(self, longest: float) -> float:
+        """Return the seconds until the next step: a request that hangs gives its slot back meanwhile."""
+        free = next_free_slot(self._sending.values(), self._clock())
+        return longest if free is None else min(longest, free.total_seconds())
 
     def _take_in_hand(self) -> list[Notification]:
         """Claim notifications and begin to send; return the claimed ones."""
@@ -60,15 +68,14 @@ class Courier:
         end = time.monotonic() + FINISH_SECONDS
         while self._sending and (left := end - time.monotonic()) > 0:
             try:
-                self._unrecorded.append(self._ended.get(timeout=left))
+                self._note_end(self._ended.get(timeout=left))
             except Empty:
                 break
-            self._sending -= 1
             self._record()
         return False
 
     def _begin(self, job: Job) -> None:
-        self._sending += 1
+        self._sending[job.notification.id] = leased_at(job.notification)
         # One thread for each request, so that a hanging receiver delays no other.
         thread = threading.Thread(target=self._send, args=(job,), name="send", daemon=True)
         try:
@@ -85,8 +92,11 @@ class Courier:
     def _record(self) -> None:
         """Record the ended attempts; they stay if the database fails."""
         while not self._ended.empty():
-            self._unrecorded.append(self._ended.get())
-            self._sending -= 1
+            self._note_end(self._ended.get())
         if self._unrecorded:
             record(list(self._unrecorded), clock=self._clock)
             self._unrecorded.clear()
+
+    def _note_end(self, ended: tuple[Job, Outcome]) -> None:
+        self._unrecorded.append(ended)
+        self._sending.pop(ended[0].notification.id, None)

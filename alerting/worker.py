@@ -155,7 +155,7 @@ class Worker:
 
     def _deliver(self) -> None:
         """Deliver until told to stop; what is being sent then has a few seconds to end."""
-        self._repeat(self._courier.step, self._messages)
+        self._repeat(self._courier.step, self._messages, self._courier.pause)
         self._guarded(self._courier.finish)
         connection.close()
 
@@ -165,13 +165,15 @@ class Worker:
             self._messages.wake()
         return False
 
-    def _repeat(self, step: Step, wakeups: Wakeups) -> None:
-        """Step after step; when there is nothing to do, at the next wake-up or poll."""
+    def _repeat(
+        self, step: Step, wakeups: Wakeups, pause: Callable[[float], float] = lambda longest: longest
+    ) -> None:
+        """Step after step; when there is nothing to do, at the next wake-up or poll, or after `pause`."""
         while not self._stopping.is_set():
             seen, began = wakeups.count, time.monotonic()
             found = self._guarded(step)
             if not found:
-                wakeups.wait(seen, POLL_SECONDS)
+                wakeups.wait(seen, pause(POLL_SECONDS))
             gather = GATHER_MORE_SECONDS if found in GATHER_MORE else GATHER_SECONDS
             self._stopping.wait(began + gather - time.monotonic())
         connection.close()

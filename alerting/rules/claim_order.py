@@ -74,6 +74,11 @@ def choose(
     return chosen
 
 
+def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None:
+    """Return how long until the next request in hand no longer holds a slot; None if none holds one."""
+    return min((one + YOUNG - now for one in began if now - one < YOUNG), default=None)
+
+
 class _Round:
     """Counts of the requests in hand, including the candidates chosen so far."""
 

@@ -204,26 +204,26 @@ _BACK = frozenset({Promise.BACK})
 BREAKS = (
     Break("a failed attempt is not tried again", 0, frozenset({Promise.DURABLE}), _no_retry),
     Break(
-        "what a dead worker had in hand stays there", 0, frozenset({Promise.DURABLE}), _nothing_is_taken_up
+        "what a dead worker had in hand stays there", 15, frozenset({Promise.DURABLE}), _nothing_is_taken_up
     ),
     Break("ids are random", 56, frozenset({Promise.ONE_ID}), _random_ids),
     Break("what comes before is not looked at", 0, _ORDER, _no_order),
     Break("a retry that waits is passed", 84, _ORDER, _only_what_is_due_has_an_order),
-    Break("a lease that lapsed still counts", 68, _ORDER, _no_fence),
+    Break("a lease that lapsed still counts", 172, _ORDER, _no_fence),
     Break("no answer counts as not received", 0, frozenset({Promise.FOLLOWED_UP}), _perhaps_is_no),
     Break("only deliveries are ended", 0, frozenset({Promise.FOLLOWED_UP}), _only_deliveries_are_ended),
     Break("first come, first served", 10, _FAIR, _first_come_first_served),
-    Break("a request that lasts holds its slot", 43, _FAIR, _old_requests_hold_slots),
+    Break("a request that lasts holds its slot", 55, _FAIR, _old_requests_hold_slots),
     Break("a host that is down is not probed but tried", 11, _PLACE, _no_probing_of_hosts),
     Break("every fault counts as the host's", 0, _FAIR, _every_fault_is_the_hosts),
     Break("a receiver that is back is not noticed", 0, _BACK, _back_is_not_noticed),
     Break("Retry-After is ignored", 3, _BACK, _asking_to_wait_is_ignored),
-    Break("requests in hand have no limit", 215, frozenset({Promise.BOUNDED}), _no_limit),
+    Break("requests in hand have no limit", 43, frozenset({Promise.BOUNDED}), _no_limit),
     Break("retries have no end", 249, frozenset({Promise.BOUNDED, Promise.DURABLE}), _retries_for_ever),
     # Found while the simulator was built.
-    Break("what was in hand at a crash ends without a reason", 74, frozenset({Promise.DURABLE}), _no_reason),
-    Break("a worker that slept sends what it had in hand", 68, _ORDER, _late_sending),
-    Break("a project takes all that is left", 215, _FAIR, _no_share),
+    Break("what was in hand at a crash ends without a reason", 185, frozenset({Promise.DURABLE}), _no_reason),
+    Break("a worker that slept sends what it had in hand", 115, _ORDER, _late_sending),
+    Break("a project takes all that is left", 420, _FAIR, _no_share),
     Break("Retry-After is forgotten over an earlier answer", 53, _BACK, _asking_to_wait_is_forgotten),
     Break("what is left of a pause counts as pace", 161, _BACK, _the_end_of_a_pause_counts_as_its_pace),
     Break("an answer to an older request shows a host back", 118, _PLACE, _any_answer_shows_a_host_back),

@@ -141,7 +141,7 @@ def _crowd(plan: Plan, rng: Random, small: bool) -> None:
                 receiver.phases = [Phase(0.0, kind)]
             receiver.phases.append(Phase(plan.ends, Mode.ACCEPT))
             plan.settings.append(Setting(project, receiver, None, 0))
-        for target in range(rng.randint(1, 4)):
+        for target in range(rng.choice([1, 2, 3, 4, 12])):
             plan.acts.append(Act(rng.uniform(0, 10), "down", (project, target)))
             plan.acts.append(Act(breaks + rng.uniform(10, 20), "up", (project, target)))
             plan.acts.append(Act(breaks + rng.uniform(20, 30), "down", (project, target)))

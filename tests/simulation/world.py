@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from alerting import delivery
 from alerting.models import Notification
+from alerting.rules.claim_order import next_free_slot
 from alerting.services.leases import LEASE, leased_at
 from integrations.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
@@ -409,7 +410,11 @@ class Worker:
         when = world.store.next_time()
         if when is None:
             return
+        mine = (leased_at(one.notification) for one in world.in_flight if one.worker == self.key)
+        free = next_free_slot(mine, world.now)
         left = max(POLL_SECONDS, (when - world.now).total_seconds() + world.rng.uniform(0, POLL_SECONDS))
+        if free is not None:
+            left = min(left, free.total_seconds())
         self._next(left, lambda: self._step() if self._idle_since == turn else None)
 
     def _transaction(self, work: Callable[[], Answer]) -> tuple[bool, Answer | None]:

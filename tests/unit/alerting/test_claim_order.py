@@ -11,6 +11,7 @@ from alerting.rules.claim_order import (
     Candidate,
     InHand,
     choose,
+    next_free_slot,
 )
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
@@ -118,3 +119,9 @@ def test_requests_of_one_project_at_one_host_are_bounded() -> None:
     held = [in_hand(number, host="h", age=YOUNG) for number in range(AT_ONE_HOST)]
     assert choose([candidate(1, host="h")], held, slots=512, now=NOW) == []
     assert choose([candidate(1, "b", host="h")], held, slots=512, now=NOW) == ["b1"]
+
+
+def test_the_next_free_slot_is_that_of_the_oldest_request_that_still_holds_a_slot() -> None:
+    began = [NOW - YOUNG, NOW - 3 * YOUNG, NOW - YOUNG * 0.75, NOW]
+    assert next_free_slot(began, NOW) == YOUNG * 0.25
+    assert next_free_slot(began[:2], NOW) is None
