@@ -133,7 +133,7 @@ def _switch(world: World, *, enabled: bool) -> None:
 
 
 _BOTH = ["HOST", "REPLICA_SET"]
-_DEEDS: Mapping[int, Callable[[World], None]] = {
+_ACTIONS: Mapping[int, Callable[[World], None]] = {
     1380: lambda world: world.publish(_SAMIR, "catalogue", _automation(1)),
     1000: lambda world: world.add_window(_SAMIR, "catalogue", (6, 5), ["HOST"], "Upgrade to 8.0.5"),
     640: lambda world: world.publish(_SAMIR, "catalogue", _automation(2)),
@@ -156,9 +156,9 @@ _DEEDS: Mapping[int, Callable[[World], None]] = {
 
 
 def tell_day(world: World) -> None:
-    """Let all happen in order: reports, deeds, and what the worker makes of them."""
+    """Let all happen in order: reports, actions, and what the worker makes of them."""
     last = dict.fromkeys(AGENTS, _FIRST_REPORT)
-    for ago in (_FIRST_REPORT, *sorted(MOMENTS | _DEEDS.keys(), reverse=True)):
+    for ago in (_FIRST_REPORT, *sorted(MOMENTS | _ACTIONS.keys(), reverse=True)):
         world.moment = world.ago(ago)
         deliver_until(world.moment)
         for agent in AGENTS:
@@ -166,8 +166,8 @@ def tell_day(world: World) -> None:
                 _report(world, agent, ago, last[agent])
                 last[agent] = ago
         _evaluate(world)
-        if ago in _DEEDS:
-            _DEEDS[ago](world)
+        if ago in _ACTIONS:
+            _ACTIONS[ago](world)
             _evaluate(world)
     deliver_until(world.now)
 
