@@ -13,8 +13,8 @@ from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.muting import mute_extent
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
+from opsapi.clock import time_words
 from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.ages import time_words
 
 
 def _acknowledge(call: Call) -> Outcome:

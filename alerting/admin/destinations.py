@@ -20,13 +20,13 @@ from events.wording import in_words
 from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Reach
+from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import Action, Call
-from opsapi.console.ages import age_words, ago_words
 from opsapi.console.display import ago, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import page_url
+from opsapi.first_rows import first_rows
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
 
