@@ -11,7 +11,7 @@ from accesslist.metrics import FailedAuthentication, count_failure
 from accesslist.models import Project, User, username_key
 from accesslist.principal import UserPrincipal
 from accesslist.selectors.second_factors import has_second_factor
-from accesslist.services.second_factor_codes import second_factor_use
+from accesslist.services.second_factors import second_factor_use
 from opsapi import clock
 from opsapi.api.addresses import client_address
 from opsapi.api.errors import ApiError

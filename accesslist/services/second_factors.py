@@ -1,14 +1,26 @@
-"""Second factors: set up, removed, reset, given new recovery codes. Whoever does so locks the user first."""
+"""Second factors: set up, used at the login, removed, reset, given new recovery codes.
 
+A code counts once, however many requests bring it at a time. Changes lock the user first.
+"""
+
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F, Func, Value
 
 from accesslist.models import SecondFactor, User
-from accesslist.rules.second_factor import new_recovery_codes, new_secret, recovery_hash
-from accesslist.selectors.second_factors import has_second_factor
+from accesslist.rules.second_factor import (
+    CodeFault,
+    is_timed,
+    new_recovery_codes,
+    new_secret,
+    recovery_hash,
+    step_of,
+)
+from accesslist.selectors.second_factors import has_second_factor, secret_of
 from accesslist.services.locks import actor_in_line
 from accesslist.services.own_accounts import (
     own_password_check,
@@ -17,16 +29,17 @@ from accesslist.services.own_accounts import (
     sessions_end,
     user_event_record,
 )
-from accesslist.services.second_factor_codes import second_factor_use, timed_code_use
 from accesslist.services.user_checks import check_resets
 from accesslist.services.user_roles import user_lock
 from events.choices import DiffType
 from events.diffs import diff
 from events.types import EventType
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.encryption import encrypt
+from opsapi.encryption import CannotDecryptError, encrypt
 from opsapi.ids import new_id
 from opsapi.roles import Grant
+
+logger = logging.getLogger("opsapi.authentication")
 
 SETUP_LASTS = timedelta(hours=1)
 """So long after the password the first code may be given: the page shows the secret to whoever sits there."""
@@ -67,7 +80,7 @@ def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str
         raise refused("code", "No second factor is being set up.")
     if factor.created + SETUP_LASTS <= now:
         raise refused("code", "This was begun too long ago. Go back, and begin anew with your password.")
-    timed_code_use(factor=factor, code=code, now=now)
+    _use_timed_code(factor=factor, code=code, now=now)
     codes = _keep_recovery_codes(factor, confirmed=now)
     sessions_end(user=user, now=now)
     user_event_record(
@@ -81,11 +94,29 @@ def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str
 
 
 @transaction.atomic
+def second_factor_use(*, user_id: str, code: str, actor: Actor, now: datetime) -> SecondFactor:
+    """Use up a code by time, or a recovery code, of the user's second factor, which it answers.
+
+    Raises:
+        ApiError: INVALID_ATTRIBUTE: the code is not right or was used, or there is no second factor.
+    """
+    rows = SecondFactor.objects.select_related("user")
+    factor = rows.filter(user_id=user_id, confirmed__isnull=False).first()
+    if factor is None:
+        raise refused("code", "There is no second factor.")
+    if is_timed(code):
+        _use_timed_code(factor=factor, code=code, now=now)
+    else:
+        _use_recovery_code(factor, code, actor, now)
+    return factor
+
+
+@transaction.atomic
 def recovery_codes_renew(*, code: str, actor: Actor, now: datetime) -> list[str]:
     """Make new recovery codes in place of those that are left; they are told this once.
 
     Raises:
-        ApiError: as `accesslist.services.second_factor_codes.second_factor_use`.
+        ApiError: as `second_factor_use`.
     """
     user = own_user_lock(actor)
     factor = second_factor_use(user_id=user.id, code=code, actor=actor, now=now)
@@ -99,7 +130,7 @@ def second_factor_remove(*, code: str, actor: Actor, now: datetime) -> None:
     """Take the second factor from the one who acts.
 
     Raises:
-        ApiError: as `accesslist.services.second_factor_codes.second_factor_use`.
+        ApiError: as `second_factor_use`.
     """
     user = own_user_lock(actor)
     second_factor_use(user_id=user.id, code=code, actor=actor, now=now)
@@ -142,4 +173,41 @@ def _remove(user: User, actor: Actor, now: datetime) -> None:
         actor=actor,
         now=now,
         diffs=diff(DiffType.USERS, user.id, old=_WITH, new=_WITHOUT),
+    )
+
+
+def _use_timed_code(*, factor: SecondFactor, code: str, now: datetime) -> None:
+    """Use up a code by time. The row says whether one as late was used since the factor was read.
+
+    Raises:
+        ApiError: as `second_factor_use`.
+    """
+    try:
+        secret = secret_of(factor)
+    except CannotDecryptError as error:
+        logger.error("the second factor of %s cannot be checked: %s", factor.user.username, error)
+        raise refused("code", CodeFault.UNREADABLE.value) from None
+    step = step_of(code, secret=secret, last_step=factor.last_step, now=now)
+    if isinstance(step, CodeFault):
+        raise refused("code", step.value)
+    if not SecondFactor.objects.filter(id=factor.id, last_step__lt=step).update(last_step=step):
+        raise refused("code", CodeFault.USED.value)
+
+
+def _use_recovery_code(factor: SecondFactor, code: str, actor: Actor, now: datetime) -> None:
+    used = recovery_hash(code, owner=factor.id)
+    without = Func(F("recovery_hashes"), Value(used), function="array_remove")
+    rows = SecondFactor.objects.filter(id=factor.id, recovery_hashes__contains=[used])
+    if not rows.update(recovery_hashes=without):
+        raise refused("code", CodeFault.WRONG.value)
+    factor.refresh_from_db(fields=["recovery_hashes"])
+    left = len(factor.recovery_hashes)
+    user_event_record(
+        event_type=EventType.USER_RECOVERY_CODE_USED_AUDIT,
+        user=factor.user,
+        actor=actor,
+        now=now,
+        diffs=diff(
+            DiffType.USERS, factor.user_id, old={"recoveryCodes": left + 1}, new={"recoveryCodes": left}
+        ),
     )

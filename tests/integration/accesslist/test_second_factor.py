@@ -8,7 +8,6 @@ import pytest
 
 from accesslist.models import Project, SecondFactor, User
 from accesslist.selectors.second_factors import factor_state, has_second_factor
-from accesslist.services.second_factor_codes import second_factor_use
 from accesslist.services.second_factors import (
     SETUP_LASTS,
     recovery_codes_renew,
@@ -16,6 +15,7 @@ from accesslist.services.second_factors import (
     second_factor_confirm,
     second_factor_remove,
     second_factor_reset,
+    second_factor_use,
 )
 from accesslist.services.users import user_delete
 from events.models import Event

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesslist.selectors.second_factors import factor_state
-from accesslist.services.second_factor_codes import second_factor_use
 from accesslist.services.second_factors import (
     second_factor_confirm,
+    second_factor_use,
 )
 from opsapi.api.errors import ApiError
 from tests.factories.accesslist import UserFactory
