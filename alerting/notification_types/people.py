@@ -19,9 +19,10 @@ _EMAIL_BY_DEFAULT = replace(_EMAIL, form=Flag(required=False, default=True))
 _NO_SMS_BY_DEFAULT = replace(_SMS, form=Flag(required=False, default=False))
 
 
-def _roles(names: Sequence[str], example: Role) -> NotificationField:
+def _members(people: PeopleType, label: str, names: Sequence[str], example: Role) -> NotificationType:
     form = ListOf(OneOf(names), max_length=len(names), unique=True, required=False)
-    return NotificationField("roles", "Roles", form, example=[example.value])
+    roles = NotificationField("roles", "Roles", form, example=[example.value])
+    return NotificationType(people.value, label, fields=(roles, _EMAIL, _SMS), channels=_CHANNELS, most=1)
 
 
 PEOPLE = (
@@ -32,20 +33,8 @@ PEOPLE = (
         channels=_CHANNELS,
         global_only=True,
     ),
-    NotificationType(
-        PeopleType.GROUP.value,
-        "Project members",
-        fields=(_roles(GROUP_ROLES, Role.GROUP_OWNER), _EMAIL, _SMS),
-        channels=_CHANNELS,
-        most=1,
-    ),
-    NotificationType(
-        PeopleType.ORG.value,
-        "Organization members",
-        fields=(_roles(ORG_ROLES, Role.ORG_OWNER), _EMAIL, _SMS),
-        channels=_CHANNELS,
-        most=1,
-    ),
+    _members(PeopleType.GROUP, "Project members", GROUP_ROLES, Role.GROUP_OWNER),
+    _members(PeopleType.ORG, "Organization members", ORG_ROLES, Role.ORG_OWNER),
     NotificationType(
         PeopleType.USER.value,
         "User",

@@ -76,35 +76,6 @@ def holder_of(lease: Lease, watchers: Mapping[str, Watcher], now: datetime) -> s
     return lease.watcher if watcher and watcher.until > now and not is_over else None
 
 
-def share(
-    me: str,
-    *,
-    candidates: Mapping[Key, str],
-    leases: Mapping[Key, Lease],
-    watchers: Mapping[str, Watcher],
-    interval: timedelta,
-    now: datetime,
-) -> Shares:
-    """Answer a watcher that can watch these hosts, each with the text it has in common with others, or none.
-
-    `leases` are all of the project, `watchers` all that have asked, `me` as it asked before, or absent.
-
-    It keeps what it holds. Free hosts go to the watchers that hold the fewest, so that one which asks first
-    leaves others their part; what nobody has taken until its next ask it takes then. From a watcher that
-    holds at least two hosts more it wants some: the other lets them go at its next ask, for the end of its
-    round.
-    """
-    ask = _Ask(
-        me,
-        candidates=candidates,
-        leases=leases,
-        watchers=watchers,
-        interval=interval,
-        now=now,
-    )
-    return ask.answered()
-
-
 def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) -> Mapping[Key, Lease]:
     """The leases of a watcher that stops, as they are then: free, and wanted by it no more."""
     return {
@@ -118,8 +89,14 @@ def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) ->
     }
 
 
-class _Ask:
-    """One ask, answered in steps; each changes `leases` and `loads`."""
+class Ask:
+    """One ask of a watcher, answered in steps; each changes `leases` and `loads`.
+
+    It keeps what it holds. Free hosts go to the watchers that hold the fewest, so that one which asks first
+    leaves others their part; what nobody has taken until its next ask it takes then. From a watcher that
+    holds at least two hosts more it wants some: the other lets them go at its next ask, for the end of its
+    round.
+    """
 
     def __init__(
         self,
@@ -131,6 +108,10 @@ class _Ask:
         interval: timedelta,
         now: datetime,
     ) -> None:
+        """Watcher `me` can watch the hosts in `candidates`, each with the text it has in common with others.
+
+        `leases` are all of the project, `watchers` all that have asked, `me` as it asked before, or absent.
+        """
         self.me, self.interval, self.now = me, interval, now
         self.candidates, self.together = frozenset(candidates), candidates
         self.before, self.leases = leases, dict(leases)
@@ -143,7 +124,7 @@ class _Ask:
         self.others = {key for key, one in watchers.items() if one.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 
-    def answered(self) -> Shares:
+    def shares(self) -> Shares:
         """All steps."""
         self._give_back()
         self._let_go()

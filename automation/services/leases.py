@@ -14,7 +14,7 @@ from django.db import connection
 from automation.models import HostLease, Watcher
 from automation.reports import HostReport, LeaseRequest, Report, Samples
 from automation.rules import leases as rules
-from automation.rules.leases import Key, Lease, Shares, lease_end, share, shares_given_back
+from automation.rules.leases import Ask, Key, Lease, Shares, lease_end, shares_given_back
 from automation.selectors.leases import leases_named
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -64,14 +64,14 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     me_id = me.id if me else new_id()
     named = {address.key: address for address in request.hosts}
     together = {one.key: text for one, text in zip(request.hosts, request.together, strict=True)}
-    shares = share(
+    shares = Ask(
         me_id,
         candidates=together,
         leases=known,
         watchers={one.id: rules.Watcher(one.asked, one.interval, one.until) for one in watchers.values()},
         interval=request.interval,
         now=now,
-    )
+    ).shares()
     fresh = shares.changed.keys() - known.keys()
     if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
         most, note = str(settings.OPSAPI_MAX_HOSTS), "The setting is OPSAPI_MAX_HOSTS."

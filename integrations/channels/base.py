@@ -9,6 +9,7 @@ from integrations.choices import ChannelType, Fault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.fields import Text
 
 EVERY_KIND = frozenset(MessageKind)
 KINDS_FOR_READERS = frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM})
@@ -54,6 +55,20 @@ class ChannelField(Field):
     notification_name: str | None = None
     in_notification: bool = True
     in_config: bool = True
+
+
+def token(
+    name: str, label: str, notification_name: str | None = None, *, example: str, required: bool = True
+) -> ChannelField:
+    """A secret that the service gives to people, who copy it."""
+    return ChannelField(
+        name,
+        label,
+        Text(required=required),
+        example=example,
+        secret=SecretKind.TOKEN,
+        notification_name=notification_name,
+    )
 
 
 class Send(Protocol):

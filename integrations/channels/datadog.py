@@ -10,12 +10,11 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField
+from integrations.channels.base import Channel, ChannelField, token
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
-from opsapi.api.fields import Text
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
@@ -89,14 +88,7 @@ DATADOG = Channel(
     ChannelType("METRICS_SERVICE"),
     "Datadog",
     fields=(
-        ChannelField(
-            "apiKey",
-            "API key",
-            Text(),
-            example="0123456789abcdef0123456789abcdef",
-            secret=SecretKind.TOKEN,
-            notification_name="metricsServiceApiKey",
-        ),
+        token("apiKey", "API key", "metricsServiceApiKey", example="0123456789abcdef0123456789abcdef"),
         ChannelField("region", "Region", region_form(), example=Region.US.value, in_notification=False),
     ),
     send=send,

@@ -12,9 +12,9 @@ from urllib.parse import quote
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError, token
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined
 from opsapi.api.fields import Text
 
@@ -82,13 +82,7 @@ HIPCHAT = Channel(
     ChannelType("GROUP_CHAT_SERVICE"),
     "HipChat",
     fields=(
-        ChannelField(
-            "notificationToken",
-            "Notification token",
-            Text(),
-            example="token-0123456789",
-            secret=SecretKind.TOKEN,
-        ),
+        token("notificationToken", "Notification token", example="token-0123456789"),
         ChannelField("roomName", "Room", Text(max_length=200), example="oncall"),
     ),
     send=send,

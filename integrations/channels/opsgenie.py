@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import EVERY_KIND, Channel, ChannelField
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField, token
 from integrations.channels.http import in_header, origin_of
 from integrations.channels.incidents import (
     SOURCE,
@@ -22,10 +22,9 @@ from integrations.channels.incidents import (
     document_text,
     place,
 )
-from integrations.choices import ChannelType, MessageKind, Region, SecretKind
+from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, printable
-from opsapi.api.fields import Text
 
 MESSAGE_LIMIT = 130
 _TAG_LIMIT = 50
@@ -99,14 +98,7 @@ OPSGENIE = Channel(
     ChannelType("OPS_ALERT_SERVICE"),
     "Opsgenie",
     fields=(
-        ChannelField(
-            "apiKey",
-            "API key",
-            Text(),
-            example="01234567-89ab-cdef-0123-456789abcdef",
-            secret=SecretKind.TOKEN,
-            notification_name="opsAlertApiKey",
-        ),
+        token("apiKey", "API key", "opsAlertApiKey", example="01234567-89ab-cdef-0123-456789abcdef"),
         ChannelField(
             "region",
             "Region",

@@ -12,12 +12,11 @@ from functools import partial
 
 from django.conf import settings
 
-from integrations.channels.base import EVERY_KIND, Channel, ChannelField
+from integrations.channels.base import EVERY_KIND, Channel, token
 from integrations.channels.http import origin_of
 from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_incident, place
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, printable
-from opsapi.api.fields import Text
 from opsapi.clock import wire_time
 
 SUMMARY_LIMIT = 1024
@@ -77,15 +76,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 PAGERDUTY = Channel(
     ChannelType("PAGER_SERVICE"),
     "PagerDuty",
-    fields=(
-        ChannelField(
-            "serviceKey",
-            "Integration key",
-            Text(),
-            example="0123456789abcdef0123456789abcdef",
-            secret=SecretKind.TOKEN,
-        ),
-    ),
+    fields=(token("serviceKey", "Integration key", example="0123456789abcdef0123456789abcdef"),),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_PAGER_BASE_URL),
     kinds=EVERY_KIND,

@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, DeliveryError, token
 from integrations.channels.http import deliver_over_http, in_header, origin_of
-from integrations.choices import ChannelType, Fault, SecretKind
+from integrations.choices import ChannelType, Fault
 from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
 from opsapi.api.fields import Text
@@ -161,7 +161,7 @@ SLACK = Channel(
     ChannelType("CHAT_SERVICE"),
     "Slack",
     fields=(
-        ChannelField("apiToken", "API token", Text(), example="token-0123456789", secret=SecretKind.TOKEN),
+        token("apiToken", "API token", example="token-0123456789"),
         ChannelField("channelName", "Channel", Text(max_length=200), example="oncall"),
         # For people to read: no message needs it.
         ChannelField(

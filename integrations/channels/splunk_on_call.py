@@ -12,12 +12,11 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import EVERY_KIND, Channel, ChannelField, DeliveryError
+from integrations.channels.base import EVERY_KIND, Channel, DeliveryError, token
 from integrations.channels.http import origin_of
 from integrations.channels.incidents import SOURCE, ServiceRequest, deliver_json, document_text
-from integrations.choices import ChannelType, MessageKind, SecretKind
+from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined, printable
-from opsapi.api.fields import Text
 
 DISPLAY_NAME_LIMIT = 512
 STATE_MESSAGE_LIMIT = 20_480
@@ -80,22 +79,8 @@ SPLUNK_ON_CALL = Channel(
     ChannelType("ON_CALL_SERVICE"),
     "Splunk On-Call",
     fields=(
-        ChannelField(
-            "apiKey",
-            "API key",
-            Text(),
-            example="01234567-89ab-cdef-0123-456789abcdef",
-            secret=SecretKind.TOKEN,
-            notification_name="onCallApiKey",
-        ),
-        ChannelField(
-            "routingKey",
-            "Routing key",
-            Text(required=False),
-            example="databases",
-            secret=SecretKind.TOKEN,
-            notification_name="onCallRoutingKey",
-        ),
+        token("apiKey", "API key", "onCallApiKey", example="01234567-89ab-cdef-0123-456789abcdef"),
+        token("routingKey", "Routing key", "onCallRoutingKey", example="databases", required=False),
     ),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_ON_CALL_BASE_URL),

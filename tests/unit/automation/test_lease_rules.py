@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from automation.rules.leases import (
     FORGOTTEN_AFTER,
+    Ask,
     Key,
     Lease,
     Shares,
     Watcher,
     holder_of,
     lease_end,
-    share,
     shares_given_back,
 )
 
@@ -45,14 +45,14 @@ class Project:
 
     def ask(self, me: str, candidates: Iterable[Key], together: Mapping[Key, str] | None = None) -> Shares:
         """The answer, written."""
-        shares = share(
+        shares = Ask(
             me,
             candidates={key: (together or self.together).get(key, "") for key in candidates},
             leases=self.leases,
             watchers=self.watchers,
             interval=self.interval,
             now=self.now,
-        )
+        ).shares()
         self.leases |= shares.changed
         for key in shares.forgotten:
             del self.leases[key]
