@@ -4,12 +4,11 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from opsapi.api.docs_page import docs_page
 from opsapi.api.health import HealthViewSet
 from opsapi.api.metrics_page import metrics_page
 from opsapi.api.root import ErrorCodeViewSet, RootViewSet
 from opsapi.api.routing import route
-from opsapi.api.schema_page import schema_page
+from opsapi.api.schema_page import docs_page, schema_page
 from opsapi.api.views import UnknownPath
 from opsapi.console.path import CONSOLE_PATH
 

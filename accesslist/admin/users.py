@@ -10,9 +10,9 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_USERS
-from accesslist.admin.passwords import RESET_PASSWORD
+from accesslist.account.forms import NewPasswordForm
 from accesslist.admin.roles import WithRoles, sight_in
-from accesslist.admin.second_factors import RESET_SECOND_FACTOR
+from accesslist.admin.second_factors import RESET_SECOND_FACTOR, who_resets
 from accesslist.forms.people import UserForm, UserRolesForm
 from accesslist.forms.roles import as_asked
 from accesslist.models import User
@@ -23,6 +23,7 @@ from accesslist.selectors.users import orgs_of_groups, sight_of, visible_user_ro
 from accesslist.serializers.users import new_user
 from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_in_line
+from accesslist.services.passwords import user_password_reset
 from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import user_create, user_delete
 from opsapi.api.permissions import Access, Where
@@ -61,6 +62,27 @@ def _change_roles(call: Call) -> None:
 
 def _delete(call: Call) -> None:
     user_delete(user_id=call.row.id, by=call.operator.grants, actor=call.actor, now=call.now)
+
+
+def _reset_password(call: Call) -> Outcome:
+    user: User = call.row
+    password, by = call.values["password"], call.operator.grants
+    user_password_reset(user_id=user.id, password=password, by=by, actor=call.actor, now=call.now)
+    return Outcome(
+        message=f"{user.username} logs in with the new password, and changes it on their account page."
+    )
+
+
+_RESET_PASSWORD = Action(
+    label="Set a new password",
+    text="For who forgot theirs: their sessions end, a second factor stays. Be sure that it is they who ask, "
+    "and hand the password over in a way nobody else can read.",
+    run=_reset_password,
+    access=who_resets,
+    form=NewPasswordForm,
+    icon="lock_reset",
+    danger=True,
+)
 
 
 def _sees_guard(request: HttpRequest, user: User | None) -> bool:
@@ -103,7 +125,7 @@ class UserAdmin(WithRoles):
             access=Access(Where.SOMEWHERE, ADMINISTRATORS),
             form=UserRolesForm,
         ),
-        "reset_password": RESET_PASSWORD,
+        "reset_password": _RESET_PASSWORD,
         "reset_second_factor": RESET_SECOND_FACTOR,
         "delete": Action(
             label="Delete",

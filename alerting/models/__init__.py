@@ -4,9 +4,8 @@ from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting
 from alerting.models.destinations import Destination, UnreachableHost
 from alerting.models.notifications import Notification, NotificationAttempt
-from alerting.models.turns import EvaluationTurn
 from alerting.models.windows import MaintenanceWindow
-from alerting.models.workers import WorkerHeartbeat
+from alerting.models.workers import EvaluationTurn, WorkerHeartbeat
 
 __all__ = [
     "Alert",

@@ -24,6 +24,7 @@ from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor
+from opsapi.batches import delete_batch
 from opsapi.encryption import encrypt
 
 Values = Mapping[str, Any]
@@ -82,6 +83,11 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
     facts = integration_facts(_row(integration))
     _record(integration, EventType.INTEGRATION_DELETED_AUDIT, actor, now, old=facts)
     integration.delete()
+
+
+def integrations_purge(*, group_id: str, limit: int) -> int:
+    """Delete at most so many of the project's integrations; answers how many they were, 0 at the end."""
+    return delete_batch(Integration.objects.filter(group_id=group_id), limit)
 
 
 def _locked(group_id: str, integration_type: str) -> Integration | None:

@@ -1,4 +1,4 @@
-"""`/api/schema/`: the OpenAPI document as a file, which `manage.py openapi` writes.
+"""`/api/schema/`: the OpenAPI document as a file, which `manage.py openapi` writes; `/api/docs/`: for people.
 
 No server generates it, because drf-spectacular is not thread-safe and takes seconds.
 """
@@ -9,10 +9,13 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from csp.decorators import csp
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import condition
 from django.views.decorators.vary import vary_on_headers
 
+from opsapi.api.content_security import DOCS
 from opsapi.api.pages import only_read
 
 DOCUMENT = Path(__file__).with_name("openapi.json")
@@ -48,3 +51,10 @@ def schema_page(request: HttpRequest) -> HttpResponse:
     octets, _ = _representation(compressed=compressed)
     coding = {"Content-Encoding": "gzip"} if compressed else {}
     return HttpResponse(octets, content_type="application/json", headers=coding)
+
+
+@only_read
+@csp(dict(DOCS))
+def docs_page(request: HttpRequest) -> HttpResponse:
+    """The document, to read and to try; everything that the page needs comes from here."""
+    return render(request, "api/docs.html")

@@ -11,7 +11,7 @@ from hypothesis import configuration
 
 from alerting.services.workers import worker_seen
 from opsapi import clock
-from opsapi.api.wsgi import Request
+from opsapi.wsgi import Request
 from tests.api.conftest import known_to_all
 from tests.client import ApiClient
 from tests.hostile.assailant import Assailant
