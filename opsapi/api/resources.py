@@ -25,10 +25,11 @@ Facts = dict[str, Any]
 class Resource(Document):
     """A document of a row: a field shows the column or annotation that its `source` names.
 
-    `path`: where the API has it, as a pattern of fields. `relations`: paths of what it leads to where it is
-    shown alone, without those of which a field is absent.
+    `columns`: SQL of the fields that are no column. `path`: where the API has it, as a pattern of fields.
+    `relations`: paths of what it leads to where it is shown alone, without those of which a field is absent.
     """
 
+    columns: ClassVar[Mapping[str, Any]] = {}
     path: ClassVar[str]
     relations: ClassVar[Mapping[str, str]] = {}
 
@@ -82,7 +83,7 @@ class Resource(Document):
 def _columns(resource: type[Resource]) -> Mapping[str, Any]:
     """What is selected for each field."""
     fields = {name: field for name, field in resource().fields.items() if name != LINKS}
-    return {name: _column(field) for name, field in fields.items()}
+    return {name: resource.columns.get(name) or _column(field) for name, field in fields.items()}
 
 
 def _column(field: serializers.Field[Any, Any, Any, Any]) -> F | WireTime:

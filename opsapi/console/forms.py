@@ -1,5 +1,6 @@
 """Forms of the console: what is typed, checked as the API checks it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -18,6 +19,7 @@ from opsapi.console.fields import LinesField
 from opsapi.roles import INSTALLATION, Scope
 
 _Field = TypeVar("_Field", bound=forms.Field)
+_CAPITAL = re.compile(r"([A-Z])")
 _single_line = Text(max_length=1000)
 # The theme's looks for Django's plain widgets; a form that names a widget of the theme keeps it.
 _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
@@ -124,7 +126,7 @@ class DocumentForm(ConsoleForm):
     def add_inputs(self) -> None:
         """The plain fields of the document."""
         for name, field in self._written.items():
-            asked = input_of(field)
+            asked = input_of(name, field)
             if name not in self.fields and asked is not None:
                 self.fields[name] = asked
 
@@ -182,9 +184,10 @@ class DocumentForm(ConsoleForm):
         }
 
 
-def input_of(field: serializers.Field[Any, Any, Any, Any]) -> forms.Field | None:
+def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field | None:
     """The input for a plain field of a document: a text, a number or a flag; None for any other."""
-    options: dict[str, Any] = {"required": field.required, "help_text": field.help_text or ""}
+    label = _CAPITAL.sub(r" \1", name).capitalize()
+    options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
     match field:
         case Text():
             return forms.CharField(**options) if field.single_line else LinesField(**options)
