@@ -7,12 +7,13 @@ from datetime import datetime
 from accesslist.models import ApiKey
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
 from accesslist.selectors.users import EVERYTHING
+from accesslist.serializers.teams import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.group_teams import AskedTeam, group_teams_add
+from accesslist.services.group_teams import group_teams_add
 from accesslist.services.keys import api_key_create
 from accesslist.services.organizations import organization_create
 from accesslist.services.projects import project_create
-from accesslist.services.teams import AskedMember, team_create
+from accesslist.services.teams import team_create
 from accesslist.services.users import NewUser, user_create
 from alerting.demo.tables.people import (
     AGENTS_ADDRESS,
@@ -41,9 +42,8 @@ def places_make(world: World, now: datetime) -> None:
         world.orgs[name] = organization_create(name=name, actor=world.owner, now=now).id
     for one in PROJECTS:
         org_id = world.orgs[one.org]
-        project = project_create(
-            name=one.name, org_id=org_id, tags=one.tags, owned_by_maker=False, actor=world.owner, now=now
-        )
+        values = {"name": one.name, "org_id": org_id, "tags": list(one.tags)}
+        project = project_create(values=values, owned_by_maker=False, actor=world.owner, now=now)
         world.groups[one.name] = Group(project.id, project.name, org_id)
 
 

@@ -51,6 +51,10 @@ class ShownChoice(WithExample, serializers.ChoiceField):
     """A string of a closed set that is shown."""
 
 
+class ShownList(WithExample, serializers.ListField):
+    """An array that is shown."""
+
+
 class ShownId(ShownText):
     """An identifier that is shown."""
 

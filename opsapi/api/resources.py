@@ -14,10 +14,11 @@ from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.documents import LINKS, Document
-from opsapi.api.examples import self_link
+from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
 
+_NOWHERE: Mapping[str, str] = {}
 Facts = dict[str, Any]
 """A document without its links: the values by the names of their fields. What is absent is left out."""
 
@@ -25,8 +26,9 @@ Facts = dict[str, Any]
 class Resource(Document):
     """A document of a row: a field shows the column or annotation that its `source` names.
 
-    `columns`: SQL of the fields that are no column. `path`: where the API has it, as a pattern of fields.
-    `relations`: paths of what it leads to where it is shown alone, without those of which a field is absent.
+    `columns`: SQL of the fields that are no column. `path`: where the API has it, as a pattern of fields and
+    of the parameters of the view's path. `relations`: paths of what it leads to where it is shown alone,
+    without those of which a field is absent.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
@@ -34,10 +36,11 @@ class Resource(Document):
     relations: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def sample(cls) -> Facts:
+    def sample(cls) -> Mapping[str, Any]:
         """An example of the document."""
         facts = super().sample()
-        return {**facts, LINKS: self_link(cls.path.format_map(facts))}
+        path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
+        return {**facts, LINKS: self_link(path)} if path else facts
 
     @classmethod
     def rows(cls, queryset: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
@@ -66,17 +69,14 @@ class Resource(Document):
         return cls.facts(cls.rows(type(row)._default_manager.filter(pk=row.pk)).get())
 
     @classmethod
-    def present(cls, facts: Facts, links: Links, *, alone: bool = False) -> Facts:
-        """The document with its links."""
-        return {
-            **facts,
-            LINKS: links.related(cls.path.format_map(facts), cls._related(facts) if alone else {}),
-        }
-
-    @classmethod
-    def _related(cls, facts: Facts) -> Mapping[str, str]:
-        found = ((name, _formatted(pattern, facts)) for name, pattern in cls.relations.items())
-        return {name: path for name, path in found if path is not None}
+    def present(
+        cls, facts: Facts, links: Links, *, place: Mapping[str, str] = _NOWHERE, alone: bool = False
+    ) -> Facts:
+        """The document with its links; `place` has the parameters of the view's path."""
+        named = {**place, **facts}
+        relations = ((name, _formatted(path, named)) for name, path in cls.relations.items() if alone)
+        found = {name: path for name, path in relations if path is not None}
+        return {**facts, LINKS: links.related(cls.path.format_map(named), found)}
 
 
 @cache
@@ -91,7 +91,7 @@ def _column(field: serializers.Field[Any, Any, Any, Any]) -> F | WireTime:
     return WireTime(source) if isinstance(field, serializers.DateTimeField) else F(source)
 
 
-def _formatted(pattern: str, facts: Facts) -> str | None:
+def _formatted(pattern: str, facts: Mapping[str, Any]) -> str | None:
     try:
         return pattern.format_map(facts)
     except KeyError:

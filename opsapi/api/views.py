@@ -147,11 +147,17 @@ class ApiViewSet(ViewSet):
     def list_of(self, resource: type[Resource], queryset: QuerySet[Any, Any]) -> Response:
         """Answer with one page of the rows, as documents of the resource."""
         rows = resource.rows(queryset)
-        return self.list(rows, lambda row: resource.present(resource.facts(row), self.links))
+        place = self.place
+        return self.list(rows, lambda row: resource.present(resource.facts(row), self.links, place=place))
 
     def alone(self, resource: type[Resource], facts: Facts) -> Response:
         """Answer with one document of the resource, and what it leads to."""
-        return Response(resource.present(facts, self.links, alone=True))
+        return Response(resource.present(facts, self.links, place=self.place, alone=True))
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """What paths of resources name beside their fields: the parameters of this view's path."""
+        return self.kwargs
 
     def list(self, rows: Rows, present: Callable[[Any], Mapping[str, Any]]) -> Response:
         """Answer with one page of the rows; the action declares LISTING among its parameters."""

@@ -67,6 +67,7 @@ class ConsoleForm(forms.Form):
         options["initial"] = {**self.stored(), **(options.get("initial") or {})}
         super().__init__(*args, **options)
         self.add_inputs()
+        self.order_fields(self.field_order)
         for field in self.fields.values():
             themed(field)
 
@@ -190,7 +191,9 @@ def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.F
     options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
     match field:
         case Text():
-            return forms.CharField(**options) if field.single_line else LinesField(**options)
+            if not field.single_line:
+                return LinesField(**options)
+            return forms.CharField(widget=forms.TextInput({"maxlength": field.bounds[1]}), **options)
         case Whole():
             return forms.IntegerField(**options)
         case Flag():
