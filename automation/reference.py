@@ -1,4 +1,4 @@
-"""metrics.md, its second part: what hosts report."""
+"""The second part of metrics.md: metrics of hosts."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ _COLUMNS = ("metric", "kind", "base unit", "allowed", "engines", "meaning")
 
 
 def host_metrics() -> str:
-    """The part of the page, subject by subject."""
+    """This part of the page, by subject."""
     sections = [f"\n### {subject}\n\n{_table(metrics)}" for subject, metrics in by_subject(Metric)]
     return _INTRODUCTION + "".join(sections)
 

@@ -9,7 +9,7 @@ class EventsConfig(AppConfig):
     """The event log."""
 
     name = "events"
-    verbose_name = "What happened"
+    verbose_name = "Events"
     reference = {"events.md": events_page}
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
 

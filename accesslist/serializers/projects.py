@@ -44,7 +44,9 @@ class ProjectDocument(Document):
 
     id = serializers.CharField(read_only=True)
     name = PathName(max_length=200)
-    orgId = Identifier(required=False, help_text="Left out: an organization of the same name is made too.")
+    orgId = Identifier(
+        required=False, help_text="If left out, an organization with the same name is created."
+    )
     tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, required=False)
     created = serializers.DateTimeField(read_only=True)
     hostCount = serializers.IntegerField(read_only=True)

@@ -42,17 +42,18 @@ class WindowDocument(Document):
     created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
     startDate = Moment(
-        missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE, help_text="Inclusive; may be past."
+        missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
+        help_text="Inclusive; can be in the past.",
     )
     endDate = Moment(
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
-        help_text="Exclusive; later than startDate.",
+        help_text="Exclusive; must be later than startDate.",
     )
     alertTypeNames = ListOf(
         OneOf(_CATEGORIES),
         unique=True,
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME,
-        help_text="Categories of event types, none of them twice.",
+        help_text="Categories of event types, without duplicates.",
     )
     description = VisibleText(max_length=_LONGEST_DESCRIPTION, single_line=False, required=False)
     links = LinkDocument(many=True, read_only=True)
@@ -74,13 +75,13 @@ class WindowDocument(Document):
 class WindowChange(WindowDocument):
     """What changes a window; what is left out stays."""
 
-    startDate = Moment(required=False, help_text="Inclusive; may be past.")
-    endDate = Moment(required=False, help_text="Exclusive; later than startDate.")
+    startDate = Moment(required=False, help_text="Inclusive; can be in the past.")
+    endDate = Moment(required=False, help_text="Exclusive; must be later than startDate.")
     alertTypeNames = ListOf(
         OneOf(_CATEGORIES),
         unique=True,
         required=False,
-        help_text="Categories of event types, none of them twice.",
+        help_text="Categories of event types, without duplicates.",
     )
 
 

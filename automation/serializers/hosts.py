@@ -54,7 +54,7 @@ class HostDocument(Document):
     replicaStateName = serializers.ChoiceField(
         sorted(set(_REPLICA_STATES.values())),
         required=False,
-        help_text="State as a member of a replica set, as typeName says it.",
+        help_text="Replica set state of the host, derived from typeName.",
     )
     clusterName = serializers.CharField(required=False)
     clusterId = serializers.CharField(required=False)
