@@ -33,6 +33,7 @@ _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)
   FROM pg_inherits WHERE inhparent = 'automation_reading'::regclass
 """
+_OLDEST = "SELECT coalesce(extract(epoch FROM now() - min(created)), 0) FROM events_signal"
 _WAITING = "SELECT count(*) FROM events_signal WHERE group_id = %s"
 
 
@@ -54,6 +55,11 @@ class BareRows:
         """How many signals of a project wait to be evaluated."""
         row: Any = self._connection.execute(_WAITING, [group_id]).fetchone()
         return int(row[0])
+
+    def oldest_signal_seconds(self) -> float:
+        """Age of the oldest signal that waits to be evaluated; 0 without any."""
+        row: Any = self._connection.execute(_OLDEST).fetchone()
+        return float(row[0])
 
     def written_per_second(self, metrics: Sequence[str]) -> float:
         """Hosts a second whose state, measurements and signal are written, a transaction each."""

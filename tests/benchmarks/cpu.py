@@ -1,10 +1,12 @@
 """CPU time of processes: what work costs, however busy the machine is with other things."""
 
 import os
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from tests.processes.platform import descendants
+from tests.benchmarks.memory import kind_of
+from tests.processes.platform import command_line, descendants
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -12,6 +14,14 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 def cpu_seconds(roots: Iterable[int]) -> float:
     """Seconds that processes and all below them have run so far; those that have ended are left out."""
     return sum(ticks(_stat(pid)) for root in roots for pid in (root, *descendants(root))) / _TICKS_PER_SECOND
+
+
+def cpu_seconds_by_kind(root: int) -> Mapping[str, float]:
+    """As `cpu_seconds`, for each kind of process: PostgreSQL, web, worker, supervisor."""
+    found: dict[str, float] = defaultdict(float)
+    for pid in (root, *descendants(root)):
+        found[kind_of(command_line(pid))] += ticks(_stat(pid)) / _TICKS_PER_SECOND
+    return found
 
 
 def ticks(stat: str) -> int:

@@ -53,7 +53,7 @@ def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Fill
     agent = make_key(Grant(Role.GROUP_AGENT, group_id=reports.id))
     secure_agent = make_key(Grant(Role.GROUP_AGENT, group_id=secure.id))
     fleet = ProjectFactory.create()
-    _make_configs(fleet, size.fleet_configs, receiver)
+    make_configs(fleet, size.fleet_configs, receiver)
     fleet_agent = make_key(Grant(Role.GROUP_AGENT, group_id=fleet.id))
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
@@ -69,7 +69,7 @@ def fill(size: Size, receiver: str, secure_receiver: str, now: datetime) -> Fill
     )
 
 
-def _make_configs(project: Project, count: int, receiver: str) -> None:
+def make_configs(project: Project, count: int, receiver: str) -> None:
     """Most are about a metric, some about hosts that are down; half of them look at some hosts only."""
     webhook = {"typeName": "WEBHOOK", "webhookUrl": receiver, "delayMin": 0}
     for number in range(count):

@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 _STOP_SECONDS = 15.0
 # Django is set up before the module with the models is imported.
 _FILL = "import django; django.setup(); from tests.benchmarks import fill; fill.main()"
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "DJANGO_SETTINGS_MODULE": "opsapi.settings",
     "OPSAPI_ENV_FILE": os.devnull,
     "OPSAPI_OUTBOUND_ALLOW": "127.0.0.0/8",
@@ -83,7 +83,7 @@ def scene(size: Size, pace: Pace) -> Iterator[Scene]:
         TemporaryDirectory() as directory,
         HttpReceiver(keeps_alive=True).running() as receiver,
         _secure_receiver(Path(directory)) as (secure_receiver, certificate),
-        installation(**_ENVIRONMENT, OPSAPI_OUTBOUND_CA_FILE=str(certificate)) as platform,
+        installation(**ENVIRONMENT, OPSAPI_OUTBOUND_CA_FILE=str(certificate)) as platform,
     ):
         platform.start()
         filled = _fill(platform, size, receiver.url(), secure_receiver.url())

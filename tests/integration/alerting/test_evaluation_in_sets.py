@@ -49,7 +49,8 @@ class Scene:
             last_report=START,
         )
         self.measured = [self._measurement(host) for host in self.hosts for _ in range(4)]
-        for _ in range(self.random.randint(1, 8)):
+        make_config(project, notifications=[WEBHOOK], eventTypeName="HOST_DOWN")  # something happens
+        for _ in range(self.random.randint(0, 7)):
             self._config()
         Signal.objects.all().delete()
         Event.objects.all().delete()
