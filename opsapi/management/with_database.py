@@ -36,7 +36,7 @@ def line_of(error: Error) -> str:
 def _away(error: Error) -> str:
     if settings.OPSAPI_EMBEDDED_DATABASE:
         where = settings.OPSAPI_DATA_DIR
-        return f"the embedded database in {where} is not running; run make run in another terminal"
+        return f"the embedded database in {where} is not running; start it with make run in another terminal"
     server = connection.settings_dict
     host_and_port = f"{server['HOST'] or 'this machine'}, port {server['PORT'] or 5432}"
     return f"the database server of DATABASE_URL ({host_and_port}) cannot be reached: {first_line(error)}"

@@ -45,7 +45,7 @@ def test_the_embedded_database_is_named_with_how_it_is_started(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, command: tuple[str, ...]
 ) -> None:
     settings.OPSAPI_EMBEDDED_DATABASE, settings.OPSAPI_DATA_DIR = True, "/srv/ops/var"
-    line = "the embedded database in /srv/ops/var is not running; run make run in another terminal"
+    line = "the embedded database in /srv/ops/var is not running; start it with make run in another terminal"
     assert said(monkeypatch, command, GONE) == line
     assert not User.objects.exists()
 
