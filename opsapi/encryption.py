@@ -36,7 +36,7 @@ def newest_key() -> str:
     """
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE
-        raise ImproperlyConfigured(f"{file}: is missing; manage.py prepare makes it for a new installation")
+        raise ImproperlyConfigured(f"{file}: is missing; manage.py prepare creates it for a new installation")
     key: str = settings.OPSAPI_ENCRYPTION_KEYS[0]
     return key
 

@@ -280,13 +280,13 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "DESCRIPTION": (
         "Alerts, events, integrations and administration of database operations.\n\n"
-        "Callers authenticate with an API key by HTTP Digest; a browser asks for it by itself: the user name "
-        "is the public key, the password the private key.\n\n"
-        "Every refusal has one shape, ErrorDocument, and what stands beside its status here are the error "
-        "codes it can have; `GET /api/public/v1.0/errorCodes` tells what they mean. A path that exists "
-        "answers other methods with 405 and `Allow`, an unknown path with 404 RESOURCE_NOT_FOUND.\n\n"
-        "With `envelope=true` a document stands in `content` beside its `status`; a list has `status` beside "
-        "its results."
+        "Authenticate with an API key and HTTP Digest: the username is the public key, the password is the "
+        "private key. A browser asks for them.\n\n"
+        "Every error response is an ErrorDocument. This document lists the error codes of each operation and "
+        "status; `GET /api/public/v1.0/errorCodes` explains them. Unsupported methods return 405 with "
+        "`Allow`, unknown paths return 404 RESOURCE_NOT_FOUND.\n\n"
+        "With `envelope=true`, a response has the resource in `content` next to `status`. A list has "
+        "`status` next to its results."
     ),
     "COMPONENT_SPLIT_REQUEST": True,
     "COMPONENT_SPLIT_PATCH": False,

@@ -119,7 +119,7 @@ class Platform:
     def _pause_after(self, status: int, deaths: int) -> None:
         """Pause after the preparation was killed, longer with each time."""
         pause = restart_delay(deaths)
-        log.error("preparation ended (%s), starting it again in %g s", told(status), pause)
+        log.error("preparation failed (%s), trying again in %g s", told(status), pause)
         until = time.monotonic() + pause
         while time.monotonic() < until and not self._wakeup.is_stop_requested():
             self._wakeup.wait(min(self._look(), until - time.monotonic()))

@@ -6,4 +6,4 @@ from opsapi.management.left_out import LeftOutCommand
 class Command(LeftOutCommand):
     """In place of Django's."""
 
-    help = "Use `manage.py reset_password <username>`: it leaves its event."
+    help = "Use `manage.py reset_password <username>`, which records an event."
