@@ -36,10 +36,11 @@ from opsapi.api.principal import Reach
 from opsapi.console.ages import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
 from opsapi.console.places import list_url, page_url
+from opsapi.program import COMMAND
 
 _NO_WORKER = (
     "No worker was seen in the last minute: nothing is evaluated, nobody is told. "
-    "Start one with manage.py run_worker."
+    f"Start one with {COMMAND} run_worker."
 )
 
 

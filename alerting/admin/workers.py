@@ -5,6 +5,7 @@ from django.contrib import admin
 from alerting.models import EvaluationTurn, UnreachableHost, WorkerHeartbeat
 from opsapi.console.display import short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.program import COMMAND
 
 
 @admin.register(UnreachableHost)
@@ -41,4 +42,4 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     list_display = [short_field("name"), "seen"]
     ordering = ["-seen"]
     fields = ["name", "seen"]
-    empty_text = "No worker was ever seen: alerts are not evaluated. Start one with manage.py run_worker."
+    empty_text = f"No worker was ever seen: alerts are not evaluated. Start one with {COMMAND} run_worker."

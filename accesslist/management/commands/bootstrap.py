@@ -13,6 +13,7 @@ from accesslist.services.users import unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 
 
 class Command(DatabaseCommand):
@@ -32,7 +33,7 @@ class Command(DatabaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuses when a user exists."""
         if any_user_exists():
-            raise CommandError("a user exists already; manage.py create_key makes another API key")
+            raise CommandError(f"a user exists already; {COMMAND} create_key makes another API key")
         password, generated = password_asked()
         given = {
             "username": options["username"],

@@ -10,6 +10,7 @@ from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 from opsapi.roles import Role
 
 _ROLES = {OWNER: Role.GLOBAL_OWNER, **{user.username: user.role for user in USERS}}
@@ -28,7 +29,7 @@ class Command(DatabaseCommand):
         except AlreadyFilledError:
             self.stdout.write(
                 f"The demonstration is already here; nothing changed. Log in at {CONSOLE_PATH} as {OWNER};"
-                f" manage.py reset_password {OWNER} sets a new password."
+                f" {COMMAND} reset_password {OWNER} sets a new password."
             )
             return
         except WorkWaitsError:

@@ -32,7 +32,6 @@ class Command(BaseCommand):
 
 def _plan(parent: int | None) -> Plan:
     return Plan(
-        root=settings.BASE_DIR,
         data_dir=settings.OPSAPI_DATA_DIR,
         bind=settings.OPSAPI_BIND,
         certificate=_file(settings.OPSAPI_TLS_CERT),
