@@ -40,7 +40,6 @@ def run(argv: Sequence[str]) -> None:
 
 def _plan(parent: int | None) -> Plan:
     return Plan(
-        root=settings.BASE_DIR,
         data_dir=settings.OPSAPI_DATA_DIR,
         bind=settings.OPSAPI_BIND,
         certificate=_file(settings.OPSAPI_TLS_CERT),

@@ -5,8 +5,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-
-from opsapi.supervisor.parent_death import dying_with_parent
+from opsapi.parent_death import dying_with_parent
 
 
 @pytest.fixture
