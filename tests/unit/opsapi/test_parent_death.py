@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+
 from opsapi.parent_death import dying_with_parent
 
 
