@@ -8,6 +8,8 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.urls import get_resolver
 from django.utils.http import parse_header_parameters
 
+from opsapi.startup import importing
+
 
 class Request(WSGIRequest):
     """Read in UTF-8, whatever charset its Content-Type names.
@@ -33,7 +35,8 @@ class Handler(WSGIHandler):
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 
-django.setup(set_prefix=False)
-application = Handler()
-# All views are imported now and not in the first request, which would be slow.
-get_resolver().url_patterns  # noqa: B018 the look-up is the point
+with importing():
+    django.setup(set_prefix=False)
+    application = Handler()
+    # All views are imported now and not in the first request, which would be slow.
+    get_resolver().url_patterns  # noqa: B018 the look-up is the point

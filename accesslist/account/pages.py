@@ -1,4 +1,4 @@
-"""The pages of the account: an overview, and one for each thing that can be done."""
+"""The pages of the account: an overview, and a page for each action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,13 +24,13 @@ from opsapi.console.doorkeeper import LoginRefusedError
 from opsapi.console.forms import ConsoleForm
 from opsapi.first_rows import first_rows
 
-# What cameras need: dark on light, also in a dark page, with a margin of four modules.
+# Cameras need dark on light, also on a dark page, with a margin of four modules.
 _SCALE, _BORDER, _DARK, _LIGHT = 5, 4, "#000", "#fff"
 
 
 @never_cache
 def overview(request: HttpRequest) -> HttpResponse:
-    """How the account stands, which roles it has, and what can be done."""
+    """The state of the account, its roles and its actions."""
     roles = first_rows(own_role_rows(_user_id(request)))
     return _page(request, "console/account.html", "Your account", roles=roles)
 
@@ -58,7 +58,7 @@ def page(action: AccountAction) -> Callable[[HttpRequest], HttpResponse]:
 
 
 def setup_page(request: HttpRequest) -> HttpResponse:
-    """The secret, until its first code was given."""
+    """The secret, until the user has entered its first code."""
     if factor_state(_user_id(request)).setup is None:
         return redirect("account_second_factor")
     return page(CONFIRM)(request)
@@ -74,7 +74,7 @@ def _done(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Htt
 
 
 def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> list[str] | None:
-    """Whatever fails but the proof itself is no failure to show who one is."""
+    """Only a wrong proof counts as a failed log-in; other errors do not."""
     if not action.proof:
         return action.run(request, form.cleaned_data)
     attempt = attempt_take(request, request.user.get_username(), after_password=True)
@@ -117,7 +117,7 @@ def _user_id(request: HttpRequest) -> str:
 
 
 def _qr_code(text: str) -> SafeString:
-    """An inline SVG of the text, named for who does not see it."""
+    """An inline SVG of the text, with a label for screen readers."""
     code = segno.make(text, error="m", micro=False)
     svg = code.svg_inline(scale=_SCALE, border=_BORDER, dark=_DARK, light=_LIGHT, omitsize=True)
     picture = mark_safe(svg)  # noqa: S308 - made of the modules alone; the text is not in it

@@ -13,7 +13,8 @@ from django.utils.text import capfirst
 from accesslist.access import PROJECT_CREATORS, WRITE_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
 from accesslist.models import Project
-from accesslist.services.group_teams import AskedTeam, group_team_remove, group_teams_add
+from accesslist.serializers.teams import AskedTeam
+from accesslist.services.group_teams import group_team_remove, group_teams_add
 from accesslist.services.projects import project_create, project_delete, project_update
 from events.models import Event
 from opsapi.api.permissions import Access, Where
@@ -29,10 +30,8 @@ _AGENT = "automation.agent"
 
 def _make(call: Call) -> Outcome:
     project = project_create(
-        name=call.values["name"],
-        org_id=call.values.get("orgId"),
-        tags=call.values.get("tags", []),
-        # Who reads everything holds a global role; others would not see what they made.
+        values=call.values,
+        # Operators who read everything have a global role. Others could not see the project they created.
         owned_by_maker=not call.operator.reach().everything,
         actor=call.actor,
         now=call.now,
@@ -53,7 +52,7 @@ def _set_team_roles(call: Call) -> Outcome:
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
         group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
-        return Outcome(message=f"Team {team.name} holds no role in the project any more.")
+        return Outcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
     return Outcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
@@ -69,8 +68,8 @@ class ProjectAdmin(ConsoleAdmin):
     group_path = "id"
     add_action = Action(
         label="New project",
-        done="Made",
-        text="Its default alert configurations are made with it.",
+        done="Created",
+        text="A new project starts with the default alert configurations.",
         icon="create_new_folder",
         run=_make,
         access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
@@ -80,14 +79,14 @@ class ProjectAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Agents and keys go by its id: a name may change.",
+            text="Agents and keys use the project ID, so you can change the name at any time.",
             icon="edit",
             run=_change,
             access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
         "team-roles": Action(
-            label="Roles of a team",
+            label="Team roles",
             icon="groups",
             run=_set_team_roles,
             access=WRITE_PROJECT_ACCESS,
@@ -96,7 +95,7 @@ class ProjectAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Everything in it goes with it but its events; nothing brings it back.",
+            text="Deletes everything in the project except its events. This cannot be undone.",
             icon="delete",
             danger=True,
             run=_delete,
@@ -110,10 +109,10 @@ class ProjectAdmin(ConsoleAdmin):
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["name"]
     fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]
-    empty_text = "No project yet."
+    empty_text = "No projects yet."
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """And the way to the page that adds an agent, which is what a project begins with."""
+        """Adds a link to the page that adds an agent, the first step in a new project."""
         pages: Any = self.admin_site.get_model_admin(apps.get_model(_AGENT))
         operator, add = operator_of(request), pages.add_action
         if not add.is_allowed(operator, None, self.scope_of(row)):
@@ -121,9 +120,9 @@ class ProjectAdmin(ConsoleAdmin):
         way = {"action": add, "url": add_url_named(_AGENT, group=row.id)}
         return [way, *super().row_actions(request, row)]
 
-    @admin.display(description="in it")
+    @admin.display(description="contents")
     def collections(self, project: Project) -> SafeString:
-        """The lists of what belongs to it."""
+        """Links to the lists of the project's contents."""
         lists = [
             (list_url(model, group__id__exact=project.id), pages.opts.verbose_name_plural)
             for model, pages in self.admin_site._registry.items()

@@ -7,18 +7,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from accesslist.forms.places import PlacedForm, PlaceField
-from accesslist.selectors.projects import project_facts, project_row
 from accesslist.serializers.organizations import OrganizationDocument
 from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import ConsoleForm, DocumentForm, single_line
+from opsapi.console.forms import ConsoleForm, DocumentForm
 from opsapi.roles import INSTALLATION, Role, Scope
 
 _GROUP_ROLES = [(role.value, role.value) for role in Role if role.is_group]
-
-
-def _name() -> forms.CharField:
-    return forms.CharField(max_length=200, validators=[single_line])
 
 
 class OrganizationForm(DocumentForm):
@@ -26,26 +21,23 @@ class OrganizationForm(DocumentForm):
 
     document = OrganizationDocument
 
-    name = _name()
-
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
+        """The stored values."""
         return {"name": self.row.name} if self.row else {}
 
 
 class _TaggedForm(PlacedForm, DocumentForm):
-    """Name and tags."""
+    """Name and tags of a project."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.GROUP_ALREADY_EXISTS: "name",
         ErrorCode.ORG_NOT_FOUND: "orgId",
     }
 
-    name = _name()
     tags = forms.CharField(required=False, help_text="Separated by commas.")
 
     def clean_tags(self) -> list[str]:
-        """Each once."""
+        """The tags without duplicates."""
         typed = (tag.strip() for tag in self.cleaned_data["tags"].split(","))
         return list(dict.fromkeys(tag for tag in typed if tag))
 
@@ -60,41 +52,36 @@ class ProjectForm(_TaggedForm):
         "org",
         required=False,
         label="Organization",
-        help_text="Left empty: an organization of the project's name is made too.",
+        help_text="Leave blank to create an organization with the same name.",
     )
 
     def clean_orgId(self) -> str | None:  # noqa: N802 - named as in the document
-        """Its id."""
+        """The ID of the organization."""
         org = self.cleaned_data["orgId"]
         return org.id if org else None
 
     def scope(self) -> Scope:
-        """The organization it is made in."""
-        org_id = self.values.get("orgId")
+        """The organization of the new project."""
+        org_id = self.values.get("org_id")
         return Scope(org_id=org_id) if org_id else INSTALLATION
 
 
 class ProjectChangeForm(_TaggedForm):
-    """Another name or other tags."""
+    """Change the name or tags."""
 
     document = ProjectChange
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
-        return {"name": self.row.name, "tags": ", ".join(self.row.tags)} if self.row else {}
+        """The stored values, with a comma between tags."""
+        return {**super().stored(), "tags": ", ".join(self.row.tags)} if self.row else {}
 
     def body(self) -> Mapping[str, Any]:
-        """Both, tags also when there is none left."""
-        return {"name": self.cleaned_data["name"], "tags": self.cleaned_data["tags"]}
-
-    def document_context(self) -> Mapping[str, Any]:
-        """As the API's view."""
-        row = project_row(self.row.id)
-        return {"stored": project_facts(row) if row else {}}
+        """The request body, including empty tags."""
+        return {**super().body(), "tags": self.cleaned_data["tags"]}
 
 
 class DeletionForm(ConsoleForm):
-    """The name has to be typed: what goes with it does not come back."""
+    """Requires the name of the project, because deletion cannot be undone."""
 
     name = forms.CharField(
         required=False,
@@ -103,15 +90,15 @@ class DeletionForm(ConsoleForm):
     )
 
     def clean_name(self) -> str:
-        """That of the row."""
+        """The name of the row."""
         name: str = self.cleaned_data["name"]
         if name != self.row.name:
-            raise ValidationError(f"To delete it, type its name: {self.row.name}")
+            raise ValidationError(f"Type the name of the project to confirm: {self.row.name}")
         return name
 
 
 class TeamRolesForm(PlacedForm):
-    """The roles of a team in the project, which is the row; none takes all of them."""
+    """The roles of a team in the project (the row); an empty selection revokes all of them."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.ROLE_NOT_HELD: "roles",
@@ -123,5 +110,6 @@ class TeamRolesForm(PlacedForm):
         choices=_GROUP_ROLES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="In place of those it has in the project; without any its roles there are taken.",
+        help_text="These roles replace the team's current roles in the project. Select none to remove "
+        "the team from the project.",
     )

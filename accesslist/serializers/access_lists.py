@@ -68,7 +68,7 @@ class AccessListEntryDocument(Document):
     updated = serializers.DateTimeField(read_only=True, help_text="When the range was last changed.")
     expires = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Always null.")
     lastUsed = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When a caller came from it, to the minute."
+        read_only=True, allow_null=True, help_text="When a key last called from the range, to the minute."
     )
     links = LinkDocument(many=True, read_only=True)
 
@@ -105,7 +105,7 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
         "type": KEY_TYPE,
     }
 
-    ipAddress = serializers.CharField(required=False, help_text="Where the range is one address.")
+    ipAddress = serializers.CharField(required=False, help_text="If the range is a single address.")
 
 
 class KeyAccessListEntryInput(KeyAccessListEntryDocument):
@@ -114,8 +114,8 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
     request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
 
-    ipAddress = AddressField(required=False, help_text="This or cidrBlock.")
-    cidrBlock = RangeField(required=False, help_text="This or ipAddress.")
+    ipAddress = AddressField(required=False, help_text="Either ipAddress or cidrBlock is required.")
+    cidrBlock = RangeField(required=False, help_text="Either cidrBlock or ipAddress is required.")
     description = VisibleText(max_length=250, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -124,7 +124,9 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
         if not given:
             yield BadField("ipAddress", ErrorCode.MISSING_ATTRIBUTE, "or cidrBlock is required")
         if len(given) == 2:
-            yield BadField("cidrBlock", ErrorCode.INVALID_ATTRIBUTE, "must not stand beside ipAddress")
+            yield BadField(
+                "cidrBlock", ErrorCode.INVALID_ATTRIBUTE, "must not be sent together with ipAddress"
+            )
 
 
 def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:

@@ -44,7 +44,8 @@ class UserDocument(Document):
     roles = serializers.ListField(child=RoleDocument())
     teamIds = serializers.ListField(child=serializers.CharField())
     selfRegistered = serializers.BooleanField(
-        required=False, help_text="true for a user made without a key after the first; absent for others."
+        required=False,
+        help_text="true for a user created without a key after the first user; otherwise absent.",
     )
     links = LinkDocument(many=True)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from alerting.forms.windows import WindowFields, with_line_feeds
+from alerting.forms.windows import WindowFields
 from alerting.models import Alert
 from alerting.rules.acknowledging import MORNING, Preset, until_of
 from alerting.rules.muting import named_target
@@ -15,14 +15,14 @@ from alerting.serializers.acknowledging import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.fields import MomentField
+from opsapi.console.fields import LinesField, MomentField
 from opsapi.console.forms import DocumentForm
 
 _PRESETS = [
     (Preset.HOUR.value, "1 hour"),
     (Preset.FOUR_HOURS.value, "4 hours"),
     (Preset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
-    (Preset.OWN.value, "A time of your own"),
+    (Preset.OWN.value, "Custom time"),
 ]
 _USUAL_WINDOW = timedelta(hours=2)
 
@@ -35,12 +35,12 @@ class AcknowledgeForm(DocumentForm):
     until = forms.ChoiceField(
         label="For", choices=_PRESETS, initial=Preset.HOUR.value, widget=forms.RadioSelect
     )
-    acknowledgedUntil = MomentField(required=False, max_length=40, label="Time of your own (UTC)")
-    acknowledgementComment = forms.CharField(
+    acknowledgedUntil = MomentField(required=False, max_length=40, label="Custom time (UTC)")
+    acknowledgementComment = LinesField(
         required=False,
         label="Comment",
-        help_text="At most 500 characters. Left empty, one that is there stays.",
-        widget=forms.Textarea({"rows": 3, "maxlength": 500}),
+        help_text="Up to 500 characters. Leave blank to keep the current comment.",
+        widget=forms.Textarea({"maxlength": 500}),
     )
 
     def stored(self) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ class AcknowledgeForm(DocumentForm):
         until = until_of(Preset(typed["until"]), clock.now())
         body = {
             "acknowledgedUntil": clock.wire_time(until) if until else typed["acknowledgedUntil"],
-            "acknowledgementComment": with_line_feeds(typed["acknowledgementComment"]),
+            "acknowledgementComment": typed["acknowledgementComment"],
         }
         return {name: value for name, value in body.items() if value}
 
@@ -62,9 +62,9 @@ class AcknowledgeForm(DocumentForm):
         """A time that has come would take an acknowledgement back; one that does not count misleads."""
         typed = super().clean()
         if typed.get("acknowledgedUntil") and typed.get("until") != Preset.OWN:
-            self.add_error("until", "Choose “A time of your own”, or leave that empty.")
+            self.add_error("until", "Select “Custom time”, or leave this field blank.")
         if not self.errors and self.values["acknowledgedUntil"] <= clock.now():
-            self.add_error("acknowledgedUntil", "This time has come already.")
+            self.add_error("acknowledgedUntil", "This time is in the past.")
         return typed
 
 

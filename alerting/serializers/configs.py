@@ -41,7 +41,10 @@ class AlertableType(OneOf):
         if EVENT_TYPES[EventType(name)].alertable:
             message, code = "is for global alert configurations only", ErrorCode.GLOBAL_ALERTS_ONLY
         else:
-            message, code = "no alert can be configured for it", ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT
+            message, code = (
+                "alert configurations cannot use this event type",
+                ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT,
+            )
         raise invalid(message, code, self.open)
 
 
@@ -241,5 +244,5 @@ def _threshold_faults(
         if spec.needs is needs and not given and name not in kept:
             found.append(BadField(name, missing, f"is required with {spec.name}"))
         elif spec.needs is not needs and given:
-            found.append(BadField(name, present, f"does not go with {spec.name}"))
+            found.append(BadField(name, present, f"is not allowed with {spec.name}"))
     return found

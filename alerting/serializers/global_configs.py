@@ -61,14 +61,14 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
 
     forAllGroups = Flag()
     groupIds = ListOf(
-        Identifier(), unique=True, required=False, help_text="At least one where forAllGroups is false."
+        Identifier(), unique=True, required=False, help_text="At least one if forAllGroups is false."
     )
     tags = ListOf(
         Text(max_length=100),
         max_length=_MOST_TAGS,
         unique=True,
         required=False,
-        help_text="Where forAllGroups is true: only projects that bear one of them.",
+        help_text="If forAllGroups is true: only projects with one of these tags.",
     )
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -80,11 +80,11 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
             return
         named = "groupIds" in values or "groupIds" in bad
         if values["forAllGroups"] and "groupIds" in values:
-            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "does not go with forAllGroups true")
+            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "is not allowed if forAllGroups is true")
         elif not values["forAllGroups"] and not named and not self._names_none():
-            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required where forAllGroups is false")
+            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required if forAllGroups is false")
         if not values["forAllGroups"] and "tags" in values:
-            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "goes with forAllGroups true only")
+            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if forAllGroups is true")
 
     def _names_none(self) -> bool:
         """Whether it is stored without projects, as an earlier version left it: what is read goes back."""

@@ -8,8 +8,7 @@ from rest_framework import serializers
 from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
 from automation.metrics import MEASURED_UNITS, Metric, base_unit
-from automation.reports import Address
-from automation.selectors.hosts import HostRow
+from automation.models import Host
 from automation.series import Series
 from automation.units import Unit
 from opsapi.api.documents import Document, LinkDocument
@@ -20,7 +19,7 @@ from opsapi.clock import wire_time
 class DataPointDocument(Document):
     """The mean of what was measured in one bucket."""
 
-    timestamp = serializers.DateTimeField(help_text="Where the bucket begins.")
+    timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
     value = serializers.FloatField()
 
 
@@ -57,14 +56,14 @@ class MeasurementsDocument(Document):
     processId = serializers.CharField(help_text="The host's address.")
     databaseName = serializers.CharField(required=False)
     granularity = serializers.ChoiceField([one.value for one in Granularity])
-    start = serializers.DateTimeField(help_text="Where the first bucket begins.")
+    start = serializers.DateTimeField(help_text="Start of the first bucket.")
     end = serializers.DateTimeField()
     measurements = SeriesDocument(many=True)
     links = LinkDocument(many=True)
 
 
 def present_measurements(
-    host: HostRow,
+    host: Host,
     query: SeriesQuery,
     series: Iterable[Series],
     links: list[dict[str, str]],
@@ -73,9 +72,9 @@ def present_measurements(
 ) -> dict[str, Any]:
     """What was measured."""
     return {
-        "groupId": host["group_id"],
-        "hostId": host["id"],
-        "processId": str(Address(host["hostname"], host["port"])),
+        "groupId": host.group_id,
+        "hostId": host.id,
+        "processId": str(host.address),
         **({} if database is None else {"databaseName": database}),
         "granularity": query.granularity.value,
         "start": wire_time(query.start),

@@ -33,6 +33,20 @@ class MomentField(forms.CharField):
         return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
 
 
+class LinesField(forms.CharField):
+    """A text of several lines, with a line feed at the end of each: browsers send two characters."""
+
+    widget = forms.Textarea
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, str]:
+        """Three lines high."""
+        return {**super().widget_attrs(widget), "rows": "3"}
+
+    def to_python(self, value: Any) -> str:
+        """The text."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
 class SecretField(forms.CharField):
     """A secret: typed, and never shown.
 
@@ -46,7 +60,9 @@ class SecretField(forms.CharField):
         attributes = {"autocomplete": "new-password"}
         if stored is not None:
             attributes["placeholder"] = "unchanged"
-            options["help_text"] = format_html("Stored: <code>{}</code>. Empty: it stays.{}", stored, note)
+            options["help_text"] = format_html(
+                "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
+            )
         widget = UnfoldAdminPasswordWidget(attributes)
         super().__init__(required=required and stored is None, widget=widget, **options)
 
