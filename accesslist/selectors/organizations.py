@@ -15,3 +15,8 @@ def visible_organizations(grants: Iterable[Grant]) -> QuerySet[Organization]:
     if any(grant.role.is_global for grant in member):
         return organizations
     return organizations.filter(id__in=[grant.org_id for grant in member])
+
+
+def organization_of(org_id: str) -> QuerySet[Organization]:
+    """The organization with this id; one at most."""
+    return Organization.objects.filter(id=org_id)

@@ -17,3 +17,8 @@ def visible_projects(grants: Iterable[Grant]) -> QuerySet[Project]:
     orgs = [grant.org_id for grant in reading if grant.org_id]
     groups = [grant.group_id for grant in reading if grant.group_id]
     return projects.filter(Q(org_id__in=orgs) | Q(id__in=groups))
+
+
+def project_of(group_id: str) -> QuerySet[Project]:
+    """The project with this id; one at most."""
+    return Project.objects.filter(id=group_id)

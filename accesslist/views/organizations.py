@@ -4,9 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import CREATE_ORGS, READ_ORG, WRITE_ORG
-from accesslist.models import Organization
 from accesslist.selectors.names import named, names_beginning
-from accesslist.selectors.organizations import visible_organizations
+from accesslist.selectors.organizations import organization_of, visible_organizations
 from accesslist.selectors.projects import visible_projects
 from accesslist.serializers.organizations import OrganizationDocument
 from accesslist.serializers.projects import ProjectDocument
@@ -94,5 +93,5 @@ class OrganizationViewSet(KeyViewSet):
         return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def _stored(self, org_id: str) -> Facts:
-        org = OrganizationDocument.first(Organization.objects.filter(id=org_id))
+        org = OrganizationDocument.first(organization_of(org_id))
         return found(org, ErrorCode.ORG_NOT_FOUND, org_id)

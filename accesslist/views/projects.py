@@ -4,9 +4,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import PROJECT_CREATORS, READ_PROJECT, WRITE_PROJECT
-from accesslist.models import Project
 from accesslist.selectors.names import named, names_beginning
-from accesslist.selectors.projects import visible_projects
+from accesslist.selectors.projects import project_of, visible_projects
 from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from accesslist.services.projects import project_create, project_delete, project_update
 from accesslist.views.base import KeyViewSet
@@ -97,7 +96,7 @@ class ProjectViewSet(KeyViewSet):
         return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
     def _stored(self, group_id: str) -> Facts:
-        project = ProjectDocument.first(Project.objects.filter(id=group_id))
+        project = ProjectDocument.first(project_of(group_id))
         return found(project, ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:

@@ -18,8 +18,10 @@ def hosts_of(group_id: str) -> QuerySet[Host]:
     return Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
 
 
-def host_at(address: Address, *, group_id: str) -> QuerySet[Host]:
+def host_at(address: Address | None, *, group_id: str) -> QuerySet[Host]:
     """The host of a project at an address, whose name counts without regard to case; one at most."""
+    if address is None:
+        return Host.objects.none()
     name, port = address.key
     return hosts_of(group_id).alias(key=Lower("hostname")).filter(key=name, port=port)
 

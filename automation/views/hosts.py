@@ -38,8 +38,7 @@ class OfHost(ApiViewSet):
         """The host, at most one."""
         if "host_id" in self.kwargs:
             return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
-        address = read_address(self.kwargs["host_name"])
-        return host_at(address, group_id=self.group.id) if address else Host.objects.none()
+        return host_at(read_address(self.kwargs["host_name"]), group_id=self.group.id)
 
     def found_host(self, host: T | None) -> T:
         """The host, or the 404 that says how the path names it."""
