@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.selectors.users import group_user_rows, org_user_rows
+from accesslist.selectors.users import users_of_group, users_of_org
 from accesslist.serializers.users import UserDocument
 from accesslist.views.base import UserPresentingViewSet
 from opsapi.api.permissions import in_group, in_org
@@ -20,7 +20,7 @@ class OrgUserViewSet(UserPresentingViewSet):
 
     def index(self, request: Request, org_id: str) -> Response:
         """Those with a role in the organization, in one of its projects, or in one of its teams."""
-        return self.list(org_user_rows(org_id, self.seen_in), self.present)
+        return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
 
 
 class GroupUserViewSet(UserPresentingViewSet):
@@ -32,4 +32,4 @@ class GroupUserViewSet(UserPresentingViewSet):
 
     def index(self, request: Request, group_id: str) -> Response:
         """Those with a role in the project, their own or a team's."""
-        return self.list(group_user_rows(group_id, self.seen_in), self.present)
+        return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from accesslist.models import Project, Team
-from accesslist.selectors.users import EVERYTHING, Sight, visible_user_named
+from accesslist.selectors.users import EVERYTHING, Sight, visible_users_named
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
@@ -60,8 +60,8 @@ def known_username(name: str, group_id: str | None) -> str | None:
     A global configuration (no project) can name every user.
     """
     orgs = _orgs(group_id)
-    row = visible_user_named(name, EVERYTHING if orgs is None else Sight(orgs=orgs))
-    return None if row is None else str(row["username"])
+    sight = EVERYTHING if orgs is None else Sight(orgs=orgs)
+    return visible_users_named(name, sight).values_list("username", flat=True).first()
 
 
 def team_name(team_id: str, group_id: str | None) -> str | None:
