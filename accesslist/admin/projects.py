@@ -10,13 +10,12 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accesslist.access import PROJECT_CREATORS, WRITE_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
 from accesslist.models import Project
 from accesslist.serializers.teams import AskedTeam
 from accesslist.services.group_teams import group_team_remove, group_teams_add
 from accesslist.services.projects import project_create, project_delete, project_update
-from accesslist.views.group_teams import GroupTeamViewSet
-from accesslist.views.projects import MAKERS, ProjectViewSet
 from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome, operator_of
@@ -49,7 +48,7 @@ def _delete(call: Call) -> None:
 
 
 def _set_team_roles(call: Call) -> Outcome:
-    group = call.operator.authorise_group(GroupTeamViewSet.access["update"].roles, call.row.id)
+    group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
         group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
@@ -73,7 +72,7 @@ class ProjectAdmin(ConsoleAdmin):
         text="Its default alert configurations are made with it.",
         icon="create_new_folder",
         run=_make,
-        access=Access(Where.ORG, sorted(MAKERS)),
+        access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
         form=ProjectForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
@@ -83,14 +82,14 @@ class ProjectAdmin(ConsoleAdmin):
             text="Agents and keys go by its id: a name may change.",
             icon="edit",
             run=_change,
-            access=ProjectViewSet.access["update"],
+            access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
         "team-roles": Action(
             label="Roles of a team",
             icon="groups",
             run=_set_team_roles,
-            access=GroupTeamViewSet.access["update"],
+            access=WRITE_PROJECT_ACCESS,
             form=TeamRolesForm,
         ),
         "delete": Action(
@@ -100,7 +99,7 @@ class ProjectAdmin(ConsoleAdmin):
             icon="delete",
             danger=True,
             run=_delete,
-            access=ProjectViewSet.access["destroy"],
+            access=WRITE_PROJECT,
             form=DeletionForm,
         ),
     }

@@ -3,31 +3,27 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.administering import GROUP_WRITERS
+from accesslist.access import READ_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.selectors.teams import teams_in
 from accesslist.serializers.teams import GroupTeamChange, GroupTeamDocument, teams_asked
 from accesslist.services.group_teams import group_team_remove, group_team_update, group_teams_add
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
 from opsapi.roles import Role
-
-_READING = in_group(Role.GROUP_READ_ONLY)
-_WRITING = in_group(*GROUP_WRITERS)
 
 
 class GroupTeamViewSet(KeyViewSet):
     """`/groups/{id}/teams`: teams that hold a role in the project."""
 
     access = {
-        "index": _READING,
-        "create": _WRITING,
-        "retrieve": _READING,
-        "update": _WRITING,
-        "destroy": _WRITING,
+        "index": READ_PROJECT,
+        "create": WRITE_PROJECT_ACCESS,
+        "retrieve": READ_PROJECT,
+        "update": WRITE_PROJECT_ACCESS,
+        "destroy": WRITE_PROJECT_ACCESS,
     }
     parameters = {"index": LISTING, "create": LISTING}
     bodies = {"create": [GroupTeamDocument], "update": GroupTeamChange}

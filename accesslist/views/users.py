@@ -4,6 +4,7 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import WRITE_USERS
 from accesslist.models import User
 from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.granting import RoleRequest, asked_roles
@@ -19,10 +20,10 @@ from accesslist.views.base import (
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.permissions import ANY_KEY, in_installation
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
-from opsapi.roles import INSTALLATION, Role
+from opsapi.roles import INSTALLATION
 
 
 class UserViewSet(UserPresentingViewSet):
@@ -30,10 +31,10 @@ class UserViewSet(UserPresentingViewSet):
 
     access = {
         "index": ANY_KEY,
-        "create": in_installation(Role.GLOBAL_USER_ADMIN),
+        "create": WRITE_USERS,
         "retrieve": ANY_KEY,
         "update": ANY_KEY,
-        "destroy": in_installation(Role.GLOBAL_USER_ADMIN),
+        "destroy": WRITE_USERS,
     }
     parameters = {"index": LISTING}
     bodies = {"create": UserInput, "update": UserRolesInput}

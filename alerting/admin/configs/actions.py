@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.forms.configs.change import ConfigForm
 from alerting.forms.configs.new import CopyForm, NewConfigForm
 from alerting.forms.configs.presets import PresetsForm
@@ -17,9 +18,6 @@ from alerting.services.configs import (
 )
 from alerting.services.presets import presets_create
 from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
-from alerting.views.configs import AlertConfigViewSet
-from alerting.views.global_configs import GlobalAlertConfigViewSet
-from alerting.views.presets import PresetViewSet
 from events.types import EVENT_TYPES, EventType
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
@@ -27,14 +25,9 @@ from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.places import action_url
 
 
-def _access(action: str) -> Callable[[AlertConfig | None], Access]:
+def _access(config: AlertConfig | None) -> Access:
     """As the API's route of the configuration's kind."""
-
-    def access(config: AlertConfig | None) -> Access:
-        is_global = config is not None and config.group_id is None
-        return (GlobalAlertConfigViewSet if is_global else AlertConfigViewSet).access[action]
-
-    return access
+    return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
 
 
 def _create(call: Call) -> Outcome:
@@ -107,7 +100,7 @@ NEW = Action(
     done="Made",
     text="Conditions that hold already open their alerts at once.",
     run=_create,
-    access=_access("create"),
+    access=_access,
     form=NewConfigForm,
     icon="add",
 )
@@ -116,7 +109,7 @@ OF_LIST: Mapping[str, Action] = {
         label="Add presets",
         text="Alert configurations that most projects want. Conditions that hold already open alerts now.",
         run=_add_presets,
-        access=PresetViewSet.access["create"],
+        access=WRITE,
         form=PresetsForm,
         icon="playlist_add",
     ),
@@ -127,7 +120,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Changed",
         text="Its alerts are cancelled where the event type, matchers, thresholds or projects change.",
         run=_change,
-        access=_access("replace"),
+        access=_access,
         form=ConfigForm,
         icon="edit",
     ),
@@ -136,7 +129,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Enabled",
         text="Conditions that hold already open their alerts at once.",
         run=_switch(enabled=True),
-        access=_access("update"),
+        access=_access,
         icon="toggle_on",
         bulk=True,
         offered=_is_disabled,
@@ -146,7 +139,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Disabled",
         text="Its alerts are cancelled.",
         run=_switch(enabled=False),
-        access=_access("update"),
+        access=_access,
         icon="toggle_off",
         bulk=True,
         offered=_is_enabled,
@@ -155,7 +148,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Send a test notification",
         text="Each message is sent once, marked as a test. The next page shows the result.",
         run=_test,
-        access=_access("test"),
+        access=_access,
         form=TestNotificationForm,
         icon="send",
         atomic=False,
@@ -166,7 +159,7 @@ OF_ROW: Mapping[str, Action] = {
         text="Secrets are not copied: type them, or leave them to the project's integrations.",
         run=_create,
         # Where it is made the form asks, and holds the roles there against the API's route.
-        access=Access(Where.SOMEWHERE, AlertConfigViewSet.access["create"].roles),
+        access=Access(Where.SOMEWHERE, WRITE.roles),
         form=CopyForm,
         makes=True,
         icon="content_copy",
@@ -176,7 +169,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Deleted",
         text="Its alerts are cancelled.",
         run=_delete,
-        access=_access("destroy"),
+        access=_access,
         icon="delete",
         danger=True,
         bulk=True,
