@@ -10,7 +10,7 @@ from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from integrations.redaction import Secrets
-from integrations.selectors import integration_row, readable
+from integrations.selectors import integrations_of, readable
 from opsapi.encryption import decrypt
 
 
@@ -74,7 +74,7 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
 
 def has_integration(group_id: str, integration_type: str) -> bool:
     """Whether the project has one of that type."""
-    return integration_row(group_id, integration_type) is not None
+    return integrations_of(group_id).filter(type=integration_type).exists()
 
 
 def named_already(settings: Iterable[NotificationSetting], name: str, value: Any) -> bool:

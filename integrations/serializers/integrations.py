@@ -8,13 +8,15 @@ from rest_framework import serializers
 
 from integrations.channels.slack import SLACK
 from integrations.fields import FieldSet
-from integrations.selectors import IntegrationRow, integration_facts
+from integrations.models import Integration
+from integrations.selectors import integration_facts
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import LinkDocument
 from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
+from opsapi.api.resources import Facts
 from opsapi.api.shapes import Reference, ShapedDocument
 
 
@@ -92,9 +94,9 @@ class IntegrationDocument(ShapedDocument):
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
 
-def present_integration(row: IntegrationRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+def present_integration(integration: Integration, links: Links, *, alone: bool = False) -> Facts:
     """An integration, secrets redacted."""
-    group = f"/groups/{row['group_id']}"
+    group = f"/groups/{integration.group_id}"
     relations = {"group": group} if alone else {}
-    path = f"{group}/integrations/{row['type']}"
-    return {**integration_facts(row), "links": links.related(path, relations)}
+    path = f"{group}/integrations/{integration.type}"
+    return {**integration_facts(integration), "links": links.related(path, relations)}
