@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from opsapi.api.shapes import Reference, ShapedDocument
 
 
