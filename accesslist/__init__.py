@@ -1,1 +1,1 @@
-"""Who may do what, from where: organizations, projects, users, roles, API keys, access lists."""
+"""Identity and access: organizations, projects, users, roles, API keys and access lists."""

@@ -1,4 +1,4 @@
-"""What identity and access contribute to the platform."""
+"""Registers identity and access with the platform."""
 
 from typing import Any
 
@@ -25,15 +25,15 @@ class AccesslistConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """Used nonces are remembered, from now on at the latest.
+        """Starts the memory of used nonces, at the latest now.
 
-        A crash empties that memory, and nonces from before it are refused. Clients that give up after two
-        refusals get in if it begins before their first one.
+        A crash empties this memory, and older nonces are refused. Clients that give up after two refusals
+        still succeed if the memory starts before their first request.
         """
         return {"nonces": _begin_remembering}
 
     def ready(self) -> None:
-        """From the first migration on, used nonces are remembered."""
+        """Start the memory of used nonces after the first migration."""
         post_migrate.connect(_begin_remembering, sender=self)
 
 

@@ -1,9 +1,11 @@
-"""Attempts to log in to the console, and their limits.
+"""Limits of console log-in attempts.
 
-A browser that logged in with the name before has a count of its own (`accesslist.devices`). Attempts of other
-browsers are counted by address and, with a far higher limit, by name: somebody who keeps trying a name does
-not lock its owner out. An attempt is counted before anything is checked, so that however many come at once,
-no more are checked than the limits allow. An attempt that succeeds is given back.
+A browser that has logged in with the name before has its own counter (`accesslist.devices`). Attempts of
+other browsers are counted by address and, with a far higher limit, by name, so that somebody who keeps trying
+a name does not lock out its owner.
+
+An attempt is counted before the password is checked, so that parallel attempts cannot exceed the limit. A
+successful attempt is given back.
 """
 
 from datetime import datetime, timedelta
@@ -21,14 +23,14 @@ from opsapi.console.doorkeeper import Attempt, LoginRefusedError, RefusalCode
 
 LOGIN_WINDOW = timedelta(minutes=5)
 NAME_FACTOR = 10
-"""How many times OPSAPI_LOGIN_ATTEMPTS one name may fail, from all addresses together."""
+"""Limit of failures of a name from all addresses together, as a multiple of OPSAPI_LOGIN_ATTEMPTS."""
 _NAME = "login name "
 
 
 def attempt_take(request: HttpRequest, username: str, *, after_password: bool = False) -> Attempt:
-    """Take one attempt of those left to the browser, or to the address and the name.
+    """Take an attempt from the browser's counter, or from the counters of the address and the name.
 
-    `after_password`: the caller gave the right password before, and may be guessing at the rest.
+    `after_password`: the caller gave the right password and may be guessing the code.
 
     Raises:
         LoginRefusedError: as many as allowed failed in LOGIN_WINDOW; then none is taken.
@@ -44,28 +46,28 @@ def attempt_take(request: HttpRequest, username: str, *, after_password: bool = 
 
 
 def attempt_give_back(attempt: Attempt) -> None:
-    """Count it no longer: it succeeded, or nothing was checked."""
+    """Give the attempt back: it succeeded, or nothing was checked."""
     for bucket, started in attempt.items():
         give_back(bucket, started=datetime.fromisoformat(started), limit=_limit(bucket))
 
 
 def _refused(wait: int) -> LoginRefusedError:
     count_failure(FailedAuthentication.THROTTLED)
-    message = f"Too many attempts to log in. Try again in {wait} seconds."
+    message = f"Too many log-in attempts. Try again in {wait} seconds."
     return LoginRefusedError(message, RefusalCode.THROTTLED, wait)
 
 
 def _buckets(request: HttpRequest, username: str, *, after_password: bool) -> list[str]:
-    """The address comes first: one that is refused leaves no rows of names.
+    """Buckets, the address first: a refused address creates no rows of names.
 
-    Names are hashed: people type passwords into the wrong field, and rows can be read.
+    Names are hashed because people type passwords into the wrong field, and operators can read the rows.
     """
     if device := known_device(request, username):
         return [f"login device {device}"]
     name = username_digest(username)
     address = client_address(request)
     place = f"login address {counted_range(address)}" if address else f"login without address {name}"
-    # Six digits are guessed sooner than a password, and few get as far.
+    # Six digits are easier to guess than a password, and few callers get this far.
     return [place, f"login code {name}" if after_password else f"{_NAME}{name}"]
 
 

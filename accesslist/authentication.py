@@ -1,7 +1,7 @@
-"""HTTP Digest for DRF (RFC 7616 and RFC 2617).
+"""HTTP Digest authentication for DRF (RFC 7616 and RFC 2617).
 
-`accesslist.digest` does the arithmetic and `accesslist.nonces` keeps the nonces; this module checks a request
-with both. Whatever is wrong with the credentials, the answer is the same 401.
+`accesslist.digest` has the arithmetic and `accesslist.nonces` the nonces; this module checks a request with
+both. All wrong credentials get the same 401.
 """
 
 import hashlib
@@ -30,27 +30,28 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt, newest_key
 logger = logging.getLogger("opsapi.authentication")
 
 _DUMMY_OWNER = "no key"
-# Set on a request that used its nonce: begun anew (`opsapi.api.middleware`), it is no replay.
+# Set on a request that has used its nonce. If the middleware repeats the request (`opsapi.api.middleware`),
+# it is not a replay.
 _USED_NONCE = "used_nonce"
 
 
 @lru_cache(maxsize=4)
 def nonce_key(secret: str) -> bytes:
-    """The key nonces are signed with, the same on every machine that shares the secret."""
+    """The key that signs nonces; equal on all machines that share the secret."""
     return hashlib.sha256(b"opsapi digest nonces\0" + secret.encode()).digest()
 
 
 @lru_cache(maxsize=4)
-def _dummy_ha1(_key: str) -> str:  # one per encryption key, so that it can be opened like a real one
-    """A sealed HA1 nobody knows the password of: an unknown key costs what a known one costs."""
+def _dummy_ha1(_key: str) -> str:  # One per encryption key, so that it is decrypted like a real HA1.
+    """An encrypted HA1 of an unknown password: checking an unknown key takes as long as a known key."""
     return encrypt(os.urandom(16).hex(), owner=_DUMMY_OWNER)
 
 
 class DigestAuthentication(BaseAuthentication):
-    """Answers (actor, principal) or raises the 401, the 403 of the access list, or the 429 of wrong tries."""
+    """Return (actor, principal), or raise the 401, the 403 of the access list or the 429."""
 
     def authenticate(self, request: Request) -> tuple[object, KeyPrincipal]:
-        """Hold the request's credentials against the key they name.
+        """Check the credentials of the request against the key.
 
         Raises:
             ApiError: UNAUTHORIZED with a fresh challenge, RATE_LIMITED, IP_ADDRESS_NOT_ON_ACCESS_LIST.
@@ -96,7 +97,7 @@ def unauthorized(now: datetime, *, stale: bool = False) -> ApiError:
 
 
 def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -> ApiError:
-    """The 401 of wrong credentials, which count. A request without credentials is no attempt.
+    """The 401 for wrong credentials, which counts as an attempt. A request without credentials does not.
 
     Raises:
         ApiError: RATE_LIMITED instead, when the address sent wrong credentials too often.
@@ -113,7 +114,7 @@ def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -
 
 
 def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, request: HttpRequest) -> bool:
-    """Whether the response is right and meant for this request; the same work for an unknown key."""
+    """Whether the response is correct and belongs to this request. An unknown key takes as long."""
     ha1 = _ha1(credentials, record)
     right = digest.verify(credentials, ha1 or _dummy(), request.method or "")
     target = request.META.get("RAW_URI") or request.get_full_path()
@@ -122,7 +123,7 @@ def _proves_the_key(credentials: digest.Credentials, record: CallerRecord, reque
 
 
 def _ha1(credentials: digest.Credentials, record: CallerRecord) -> str | None:
-    """The key's; None for an unknown one, and for one that cannot be read, which operators are to know."""
+    """The HA1 of the key; None if the key is unknown or its secret cannot be decrypted, which is logged."""
     if record.sealed_ha1 is None or record.key_id is None:
         return None
     try:
@@ -133,20 +134,20 @@ def _ha1(credentials: digest.Credentials, record: CallerRecord) -> str | None:
 
 
 def _dummy() -> str:
-    """One that nobody knows the password of, opened like a real one."""
+    """A random HA1, decrypted like a real one."""
     return decrypt(_dummy_ha1(newest_key()), owner=_DUMMY_OWNER)
 
 
 def _refuse_invalid_nonce(credentials: digest.Credentials, record: CallerRecord, now: datetime) -> None:
-    """Who proved the key with a nonce that is expired, used or none of ours, tries again with a new one.
+    """Challenge a client whose response is right but whose nonce is expired, used or unknown.
 
-    RFC 7616 3.3: stale=true where the digest is right and the nonce is not valid. It tells nothing that a
-    nonce of ours would not: a wrong response never comes here, and counts, whatever its nonce.
+    RFC 7616 3.3: stale=true means that the digest is right and the nonce is not valid. This reveals nothing:
+    a wrong response never gets here and always counts as an attempt.
     """
     since = record.remembered_since or begin_remembering(now)
     is_valid = nonces.is_valid(credentials.nonce, nonce_key(settings.SECRET_KEY), now, not_before=since)
     if not is_valid or not use_nonce(credentials.nonce, credentials.nc, now):
-        # Another request may have begun the memory, and later than this one came.
+        # Another request may have started the memory after this one arrived.
         raise unauthorized(max(now, since), stale=True)
 
 
@@ -164,7 +165,7 @@ def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
 
 
 def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:
-    """Most requests come within a minute of the last one, and write nothing."""
+    """Most requests come within a minute of the last one and write nothing."""
     caller = principal.actor()
     due = record.own_list.use_due or (principal.is_global and record.global_list.use_due)
     if due and caller.id and caller.remote_address:
@@ -172,5 +173,5 @@ def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> N
 
 
 def _storable(text: str) -> str:
-    """Text PostgreSQL can compare: a NUL matches nothing, so it may as well be another odd character."""
+    """Text that PostgreSQL can compare: a NUL, which matches nothing, becomes another unusual character."""
     return text.replace("\0", "\ufffd")

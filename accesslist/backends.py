@@ -1,4 +1,4 @@
-"""Who may log in to the console: nobody before the first project exists."""
+"""Decides whether a user may log in to the console. Nobody can before the first project exists."""
 
 from typing import Any
 
@@ -19,30 +19,30 @@ from opsapi.console.doorkeeper import Attempt, Doorkeeper, LoginRefusedError, Re
 
 
 class OperatorBackend(Doorkeeper):
-    """Whoever may read anything, once a project exists; attempts that fail count (`attempts`)."""
+    """Log-in for users with any role that can read; failed attempts count (`attempts`)."""
 
     def is_closed(self) -> bool:
-        """Nobody logs in while no project exists."""
+        """Refuse all log-ins while no project exists."""
         return not Project.objects.exists()
 
     def admit(self, request: HttpRequest, username: str) -> Attempt:
         """See `opsapi.console.doorkeeper.Doorkeeper`."""
         if self.is_closed():
             raise LoginRefusedError(
-                "You cannot log in while no project exists. Create the first one as shown below.",
+                "You can log in once a project exists. Create the first project as shown below.",
                 RefusalCode.NO_PROJECT,
             )
         return attempt_take(request, username)
 
     def let_in(self, request: HttpRequest, response: HttpResponse, attempt: Attempt) -> None:
-        """See `opsapi.console.doorkeeper.Doorkeeper`; the browser has a count of its own from now on."""
+        """See `opsapi.console.doorkeeper.Doorkeeper`. From now on, the browser has its own counter."""
         attempt_give_back(attempt)
         device_remember(request, response)
 
     def authenticate(
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any
     ) -> User | None:
-        """The user, when the password is right and they may enter; None otherwise, after the same work."""
+        """The user, if the password is right and the user may enter; otherwise None, after the same work."""
         if username is None or password is None:
             return None
         user = _known(username, password)
@@ -51,11 +51,11 @@ class OperatorBackend(Doorkeeper):
         return user
 
     def wants_code(self, user: User) -> bool:
-        """Who has a second factor."""
+        """Whether the user has a second factor."""
         return has_second_factor(user.id)
 
     def take_code(self, request: HttpRequest, user: User, code: str) -> None:
-        """See `opsapi.console.doorkeeper.Doorkeeper`; one that fails counts as one with a wrong password."""
+        """See `opsapi.console.doorkeeper.Doorkeeper`. A wrong code counts like a wrong password."""
         attempt = attempt_take(request, user.username, after_password=True)
         address = client_address(request)
         actor = UserPrincipal(user, str(address) if address else None).actor()
@@ -67,7 +67,7 @@ class OperatorBackend(Doorkeeper):
         attempt_give_back(attempt)
 
     def get_user(self, user_id: str) -> User | None:
-        """The user of a session; one who lost the role is kept out by the console's own check."""
+        """The user of a session. The console's own check refuses users who have lost their roles."""
         return User.objects.filter(pk=user_id).first()
 
 

@@ -1,4 +1,4 @@
-"""System checks: combinations of settings that are allowed, and worth a warning."""
+"""System checks that warn about risky combinations of settings."""
 
 from typing import Any
 
@@ -8,10 +8,11 @@ from django.core.checks import CheckMessage, Warning, register
 
 @register()
 def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
-    """opsapi.W001: a setting lets strangers register themselves with a global role."""
+    """opsapi.W001: a setting lets strangers register with a global role."""
     if not settings.OPSAPI_UNAUTH_GLOBAL_ROLES:
         return []
     told = (
-        "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who reaches POST /unauth/users can become Global Owner."
+        "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who can reach POST /unauth/users can become "
+        "Global Owner."
     )
     return [Warning(told, hint="Leave it unset.", id="opsapi.W001")]

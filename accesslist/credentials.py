@@ -1,7 +1,7 @@
-"""Everything authentication has to know of a request, read in one statement.
+"""Reads everything that authentication needs about a request in a single statement.
 
-The key, its roles, how its own and the global access list stand to the caller's address, the project
-the path names, and since when used nonces are remembered (earlier ones are stale).
+The key, its roles, the state of its own and the global access list for the caller's address, the project in
+the path, and the start of the memory of used nonces (older nonces are stale).
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from opsapi.api.principal import Group
 from opsapi.roles import Grant, Role
 
 USE_NOTED = timedelta(minutes=1)
-"""`lastUsed` of an access list entry is written again once it is this old."""
+"""`lastUsed` of an access list entry is updated if it is older than this."""
 
-# Of each list: whether it has entries; then NULL when none covers the caller, else whether the
-# lastUsed of one that does is due.
+# For each list: whether it has entries; then NULL if no entry covers the caller, otherwise whether the
+# lastUsed of a matching entry needs an update.
 _STATEMENT = """
 SELECT (SELECT started FROM accesslist_digestepoch),
        key.id, key.ha1,
@@ -33,7 +33,7 @@ SELECT (SELECT started FROM accesslist_digestepoch),
   LEFT JOIN accesslist_project AS project ON project.id = %(group_id)s AND project.deleted IS NULL
 """
 
-# What another request is writing at this moment is as good as written: nobody waits.
+# Rows that another request is writing are skipped, so nobody waits.
 _NOTE_USE = """
 UPDATE accesslist_accesslistentry SET last_used = %(now)s
  WHERE id IN (SELECT id FROM accesslist_accesslistentry
@@ -52,7 +52,7 @@ _BEGIN = "INSERT INTO accesslist_digestepoch (id, started) VALUES (1, %s) ON CON
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How an access list stands to the caller; `use_due`: an entry that covers them has an old lastUsed."""
+    """The state of an access list for the caller. `use_due`: a matching entry has an old lastUsed."""
 
     has_entries: bool
     covers: bool
@@ -60,13 +60,13 @@ class Standing:
 
     @property
     def refuses(self) -> bool:
-        """Whether the list keeps the caller out, where it holds for them."""
+        """Whether the list blocks the caller, if it applies to them."""
         return self.has_entries and not self.covers
 
 
 @dataclass(frozen=True, slots=True)
 class CallerRecord:
-    """What the statement found; `key_id` None when no such key exists."""
+    """The result of the statement. `key_id` is None if the key does not exist."""
 
     remembered_since: datetime | None
     key_id: str | None
@@ -79,7 +79,7 @@ class CallerRecord:
 
 
 def read_caller(*, public_key: str, address: str | None, group_id: str | None, now: datetime) -> CallerRecord:
-    """Read it."""
+    """Run the statement."""
     parameters = {"public_key": public_key, "address": address, "group_id": group_id, "due": now - USE_NOTED}
     row = first_row(_STATEMENT, parameters)
     grants = tuple(Grant(Role(role), org_id, project_id) for role, org_id, project_id in row[3])
@@ -89,9 +89,9 @@ def read_caller(*, public_key: str, address: str | None, group_id: str | None, n
 
 
 def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) -> None:
-    """Move lastUsed of the entries that cover the caller, unless that was done within USE_NOTED.
+    """Update lastUsed of the entries that cover the caller, at most once per USE_NOTED.
 
-    Commits by itself, as `use_nonce` does.
+    Commits on its own, as `use_nonce` does.
     """
     parameters: dict[str, str | bool | datetime] = {
         "key_id": key_id,
@@ -104,7 +104,7 @@ def note_use(*, key_id: str, address: str, in_global_list: bool, now: datetime) 
 
 
 def begin_remembering(now: datetime) -> datetime:
-    """Since when used nonces are remembered: from now on, unless they are already."""
+    """Start of the memory of used nonces; starts it now if it has not started."""
     if written(_BEGIN, (now,)):
         return now
     started: datetime = first_row("SELECT started FROM accesslist_digestepoch", ())[0]
@@ -112,9 +112,9 @@ def begin_remembering(now: datetime) -> datetime:
 
 
 def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
-    """Mark (nonce, nc) as used; False when it was already, in whichever process.
+    """Mark (nonce, nc) as used; return False if any process has already used it.
 
-    Commits by itself: requests run without an outer transaction.
+    Commits on its own: requests run without an outer transaction.
     """
     return written(_USE, (nonce, nc.lower(), now))
 

@@ -1,7 +1,7 @@
-"""Browsers that logged in before: a signed cookie says with which name (OWASP, "device cookies").
+"""Browsers that have logged in before, known by a signed cookie (OWASP, "device cookies").
 
-The cookie lets nobody in. Its browser's failures have a count of their own (`accesslist.attempts`), so that
-somebody who keeps trying the name from elsewhere does not keep its owner out.
+The cookie does not log anybody in. It gives the failures of its browser their own counter
+(`accesslist.attempts`), so that somebody who tries the name from elsewhere does not lock out its owner.
 """
 
 import secrets
@@ -15,19 +15,22 @@ from opsapi.console.path import CONSOLE_PATH
 
 COOKIE = "opsapi_device"
 DEVICE_LASTS = timedelta(days=90)
-"""So long after its last log-in a browser is known."""
+"""How long a browser is remembered after its last log-in."""
 _SALT = "accesslist.devices"
 
 
 def known_device(request: HttpRequest, username: str) -> str | None:
-    """The id of the browser, when it logged in with this name before; None for any other cookie or none."""
+    """The ID of the browser if it has logged in with this name before, otherwise None."""
     cookie = request.get_signed_cookie(COOKIE, default="", salt=_SALT, max_age=DEVICE_LASTS)
     device, _, name = (cookie or "").partition(".")
     return device if name == username_digest(username) else None
 
 
 def device_remember(request: HttpRequest, response: HttpResponse) -> None:
-    """Give the browser of the user who logged in its cookie; one that has it keeps its id and its count."""
+    """Set the cookie of the user who logged in.
+
+    A browser that already has it keeps its ID and its counter.
+    """
     username = request.user.get_username()
     device = known_device(request, username) or secrets.token_hex(16)
     response.set_signed_cookie(

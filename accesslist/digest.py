@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 REALM: Final = "Ops Public API"
-"""Every kept HA1 is bound to this realm: it never changes once keys exist."""
+"""All stored HA1 are bound to this realm. It must not change while keys exist."""
 
 MAX_HEADER_LENGTH: Final = 8192
 
 _REQUIRED = ("username", "realm", "nonce", "uri", "response", "qop", "nc", "cnonce")
 
-# Possessive quantifiers (`++`, `*+`) never step back, so refusing is as linear as accepting.
+# Possessive quantifiers (`++`, `*+`) never backtrack, so a refusal takes linear time, too.
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"  # noqa: S105 - the grammar of a token, not a secret
 _QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]++|\\[\t \x21-\x7e\x80-\xff])*+"'
 _PARAMETER = re.compile(rf"[ \t,]*+({_TOKEN})[ \t]*+=[ \t]*+({_QUOTED}|{_TOKEN})[ \t]*+(?=,|\Z)")
@@ -27,10 +27,10 @@ _HEX_32 = re.compile(r"[0-9A-Fa-f]{32}")
 
 
 class MalformedCredentials(ValueError):  # noqa: N818 - a value's fault, named as RFC 7616 names the value
-    """The Authorization header is no Digest credentials this server can check; `reason` says why."""
+    """The Authorization header has no Digest credentials that the server can check; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
-        """Keep the reason: it names parameters, never their values."""
+        """Store the reason, which names parameters but never their values."""
         super().__init__(reason)
         self.reason = reason
 
@@ -78,9 +78,9 @@ def response(ha1: str, method: str, uri: str, nonce: str, nc: str, cnonce: str) 
 
 
 def verify(credentials: Credentials, ha1: str, method: str) -> bool:
-    """Say whether the response was made with this HA1, in constant time.
+    """Whether the response was made with this HA1, compared in constant time.
 
-    The caller compares username, realm and uri with its own, and judges nonce and nc.
+    The caller compares username, realm and uri with its own, and checks nonce and nc.
     """
     c = credentials
     expected = response(ha1, method, c.uri, c.nonce, c.nc, c.cnonce)
@@ -105,7 +105,7 @@ def _parameters(text: str) -> dict[str, str]:
             raise MalformedCredentials(f"no parameter can be read at character {position}")
         name = found[1].lower()
         if name in parameters:
-            raise MalformedCredentials(f"{name} stands there twice")
+            raise MalformedCredentials(f"{name} is given twice")
         parameters[name] = _unquoted(found[2])
         position = found.end()
     return parameters
@@ -144,5 +144,5 @@ def _credentials(parameters: Mapping[str, str]) -> Credentials:
 
 
 def _md5(data: bytes) -> str:
-    # The protocol fixes MD5; what keeps the password is the encryption of HA1 at rest.
+    # The protocol requires MD5. The password is protected by the encryption of HA1 at rest.
     return hashlib.md5(data, usedforsecurity=False).hexdigest()

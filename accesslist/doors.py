@@ -1,4 +1,4 @@
-"""Keys and access lists as an operator of the console gets at them: where one of the API's routes would."""
+"""Access of console operators to keys and access lists, through the routes of the API."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from opsapi.roles import INSTALLATION, Scope
 
 
 def list_of(key: ApiKey | None, operator: Operator) -> AccessList:
-    """The key's list, or without one the global list, for an operator who may write it.
+    """The list of the key, or the global list without a key, for an operator who may write it.
 
     Raises:
         ApiError: USER_UNAUTHORIZED.
@@ -27,7 +27,7 @@ def list_of(key: ApiKey | None, operator: Operator) -> AccessList:
 
 
 def _place(scopes: Iterable[Scope]) -> Scope:
-    """Where a change is told of: the one project, else the one organization the key is of."""
+    """The scope whose log records the change: the key's only project, otherwise its only organization."""
     places = set(scopes)
     groups, orgs = {one.group_id for one in places}, {one.org_id for one in places}
     if len(groups) == 1 and None not in groups:

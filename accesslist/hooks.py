@@ -1,4 +1,4 @@
-"""What packages to the left can react to, inside the service's transaction (architecture, inversion 2)."""
+"""Signals for other packages, sent inside the transaction of the service (architecture, inversion 2)."""
 
 from django.dispatch import Signal
 
@@ -6,11 +6,10 @@ group_created = Signal()
 """Sent with `project` (the row), `actor` and `now`."""
 
 group_retagging = Signal()
-"""Sent when a project may get other tags, with `project` (the row before, not yet locked), `tags`, `actor`
-and `now`."""
+"""Sent before the tags of a project may change, with `project` (not yet locked), `tags`, `actor`, `now`."""
 
 group_deleting = Signal()
-"""Sent with `project` (the row, locked only afterwards), `actor` and `now`."""
+"""Sent with `project` (the row, not yet locked), `actor` and `now`."""
 
 user_deleting = Signal()
 """Sent with `user` (the row, locked), `actor` and `now`."""

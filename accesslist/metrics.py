@@ -1,4 +1,4 @@
-"""What identity and access counts."""
+"""Metrics of identity and access."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from opsapi.metric_series import counter
 
 
 class FailedAuthentication(StrEnum):
-    """Why somebody was not let in; never who it was, or whether they exist."""
+    """Reasons of a refusal. They never reveal the caller, or whether the caller exists."""
 
     MALFORMED = "malformed"
     WRONG_CREDENTIALS = "wrong_credentials"
@@ -25,5 +25,5 @@ _FAILURES = counter(
 
 
 def count_failure(reason: FailedAuthentication) -> None:
-    """One more."""
+    """Count a refusal."""
     _FAILURES.labels(reason.value).inc()

@@ -1,7 +1,7 @@
-"""Digest nonces that need no storage: time, random and a short HMAC (RFC 7616 3.3, 5.4).
+"""Digest nonces that need no storage: time, random octets and a short HMAC (RFC 7616 3.3, 5.4).
 
-A nonce is 24 octets as 32 characters of url-safe base64: 6 octets of milliseconds since 1970,
-6 random ones and 12 of HMAC-SHA256 over both. Any process with the key can judge it.
+A nonce is 24 octets as 32 characters of url-safe base64: 6 octets of milliseconds since 1970, 6 random octets
+and 12 octets of HMAC-SHA256 over both. Any process with the key can check it.
 """
 
 import base64
@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 LIFETIME: Final = timedelta(seconds=300)
-"""From its birth on a nonce is taken for so long; at exactly this age it is expired."""
+"""Lifetime of a nonce; a nonce of exactly this age has expired."""
 
 SKEW: Final = timedelta(seconds=5)
-"""How far the clocks of two machines that share the key may differ."""
+"""Maximum clock difference of two machines that share the key."""
 
 _TIME_LENGTH = 6
 _RANDOM_LENGTH = 6
@@ -27,7 +27,7 @@ _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 def mint(key: bytes, now: datetime, random: bytes | None = None) -> str:
-    """Make a nonce of this moment; `now` bears a zone, `random` is 6 octets, drawn when left out."""
+    """Create a nonce for `now`, which has a time zone; `random` is 6 octets, drawn if left out."""
     drawn = secrets.token_bytes(_RANDOM_LENGTH) if random is None else random
     if len(drawn) != _RANDOM_LENGTH:
         raise ValueError(f"random must be {_RANDOM_LENGTH} octets")
@@ -36,9 +36,9 @@ def mint(key: bytes, now: datetime, random: bytes | None = None) -> str:
 
 
 def is_valid(nonce: str, key: bytes, now: datetime, not_before: datetime | None = None) -> bool:
-    """Whether a nonce is of this key, and neither too old at `now` nor born more than SKEW after it.
+    """Whether a nonce is signed with this key, not too old at `now`, and not more than SKEW in the future.
 
-    `not_before` is the start of the database that remembers which nonces were used: older ones are too old.
+    `not_before` is the start of the database's memory of used nonces; older nonces are too old.
     """
     if not _SHAPE.fullmatch(nonce):
         return False
@@ -52,7 +52,7 @@ def is_valid(nonce: str, key: bytes, now: datetime, not_before: datetime | None 
 
 
 def _mac(key: bytes, body: bytes) -> bytes:
-    # The label keeps these codes apart from any other use of the same key.
+    # The label separates these codes from other uses of the same key.
     return hmac.digest(key, b"digest nonce:" + body, hashlib.sha256)[:_MAC_LENGTH]
 
 

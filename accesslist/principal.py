@@ -1,4 +1,4 @@
-"""Keys and users as principals of a request (opsapi.api.principal): both are what they were granted."""
+"""Keys and users as principals of a request (opsapi.api.principal), with their granted roles."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,7 +18,7 @@ _FIRST_GROUPS = 200
 
 
 class GrantsPrincipal:
-    """A caller with roles as they were when the request came."""
+    """A caller with the roles at the time of the request."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class GrantsPrincipal:
         return self._actor
 
     def holds(self, role: Role, scope: Scope) -> bool:
-        """Whether the role is held there, directly or implied."""
+        """Whether the caller has the role in the scope, directly or implied."""
         return satisfies(self.grants, role, scope)
 
     def holds_somewhere(self, roles: Sequence[Role]) -> bool:
@@ -54,7 +54,7 @@ class GrantsPrincipal:
 
     @property
     def is_global(self) -> bool:
-        """Whether any global role is held."""
+        """Whether the caller has any global role."""
         return any(grant.role.is_global for grant in self.grants)
 
     def reach(self) -> Reach:
@@ -112,7 +112,7 @@ class GrantsPrincipal:
 
 
 class KeyPrincipal(GrantsPrincipal):
-    """An API key that has proved to know its private part; the project of the path was read with it."""
+    """An authenticated API key. The project in the path was read with it."""
 
     def __init__(
         self, record: CallerRecord, public_key: str, remote_address: str | None, *, is_exempt: bool
@@ -126,7 +126,7 @@ class KeyPrincipal(GrantsPrincipal):
             revocations=record.revocations,
         )
         self.is_exempt = is_exempt
-        """Whether no access list applies where the caller is (OPSAPI_ACCESS_LIST_EXEMPT)."""
+        """Whether the caller's address is exempt from access lists (OPSAPI_ACCESS_LIST_EXEMPT)."""
         self._group_of_path = record.group
 
     def _group(self, group_id: str) -> Group | None:
@@ -134,10 +134,10 @@ class KeyPrincipal(GrantsPrincipal):
 
 
 class UserPrincipal(GrantsPrincipal):
-    """A user who has logged in to the console, with their own roles and those of their teams."""
+    """A user logged in to the console, with their own roles and the roles of their teams."""
 
     def __init__(self, user: User, remote_address: str | None) -> None:
-        # The user was read before the roles: what is taken in between counts.
+        # The user was read before the roles, so a role revoked in between counts as revoked.
         super().__init__(
             user.grants_held,
             kind=ActorKind.USER,

@@ -26,7 +26,7 @@ def username_fault(username: str) -> BadField | None:
         return _bad_username("it is too long in its canonical form")
     rule = settings.OPSAPI_USERNAME_VALIDATION
     if rule == "loose" and "." not in username.partition("@")[2]:
-        return _bad_username("it must hold an @ and a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")
+        return _bad_username("it must contain an @ with a dot after it (OPSAPI_USERNAME_VALIDATION=loose)")
     if rule == "strict" and as_email(username) is None:
         return _bad_username("it must be an e-mail address (OPSAPI_USERNAME_VALIDATION=strict)")
     return None

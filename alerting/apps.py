@@ -46,4 +46,4 @@ class AlertingConfig(AppConfig):
     def _worker_missing(self) -> str | None:
         if self.workers_seen(clock.now()).exists():
             return None
-        return "none was seen in the last minute"
+        return "no worker was seen in the last minute"

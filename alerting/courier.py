@@ -14,7 +14,7 @@ from alerting.services.leases import leased_at, leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
-NO_THREAD = "this machine could not begin to send it"
+NO_THREAD = "this machine could not start to send the message"
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for requests on their way; another worker takes over the rest."""
 

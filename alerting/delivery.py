@@ -82,7 +82,7 @@ AT_ONCE = 64
 """The most notifications in one claim: the first are sent before the last are read."""
 LONGEST_PAUSE = timedelta(hours=2)
 """Retry-After is honoured up to an hour, so a longer pause means that the clock has stepped back."""
-HELD_UP = "the worker was held up before it was sent"
+HELD_UP = "the worker was delayed before it could send the message"
 _CLAIM_LOCK = 0x6F70636C61696D  # "opclaim": claims of all workers one after the other, so that limits hold
 
 
@@ -242,7 +242,7 @@ def decide(claims: Sequence[Notification], *, now: datetime) -> list[Job]:
         if len(claims) > 1:
             return [job for one in claims for job in decide([one], now=now)]
         logger.exception("notification %s cannot be decided on", claims[0].id)
-        reason = f"the message cannot be made: {type(error).__name__}"
+        reason = f"the message cannot be built: {type(error).__name__}"
         failed = Outcome(DeliveryStatus.RETRY, reason, 0)
         with transaction.atomic():
             begun = _begin([(claims[0], failed)], now)
@@ -498,7 +498,7 @@ def _job(
     elif config is None or isinstance(message, ObjectDoesNotExist):
         gone = type(message if isinstance(message, ObjectDoesNotExist) else Destination.DoesNotExist())
         logger.error("notification %s cannot be sent: %s", one.id, gone.__qualname__)
-        reason = f"the message cannot be made: {gone.__name__}"
+        reason = f"the message cannot be built: {gone.__name__}"
     else:
         return Job(one, perhaps_before, config, message)
     return Job(one, perhaps_before, {}, outcome=Outcome(DeliveryStatus.RETRY, reason, 0))

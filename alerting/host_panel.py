@@ -20,7 +20,7 @@ def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
     found = active_first_rows(alerts_matching(of_project, str(host), reach=reach), now=now)
     muted = muting_windows(found.rows, now=now)
     of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
-    all_alerts = Cell("All its alerts", list_url(Alert, **of_host))
+    all_alerts = Cell("All alerts of this host", list_url(Alert, **of_host))
     return Panel(
         name="alerts",
         title="Open alerts",
@@ -29,7 +29,7 @@ def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
         rows=[alert_cells(one, now, is_muted=one.id in muted) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),
-        empty="No alert about this host is open.",
+        empty="No open alerts about this host.",
         remedy=all_alerts,
         facts=[all_alerts] if found.rows else [],
     )

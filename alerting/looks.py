@@ -113,7 +113,7 @@ def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
 
 def muted_words(extent: MuteExtent) -> str:
     """What a window that was saved mutes, in a sentence."""
-    return f"The window mutes {extent.sentence}: {extent.open_words} now."
+    return f"This window mutes {extent.sentence}: {extent.open_words} now."
 
 
 def window_name(window: MaintenanceWindow) -> str:

@@ -14,11 +14,11 @@ from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
 
-_ALERTS = gauge("opsapi_alerts", "Alerts by status; ended alerts of the last hour only.", "status")
+_ALERTS = gauge("opsapi_alerts", "Alerts by status. Ended alerts are counted for one hour.", "status")
 _DUE = gauge("opsapi_notifications_due", "Notifications that are due now.")
 _OLDEST = gauge(
     "opsapi_notification_oldest_due_seconds",
-    "Age of the oldest notification that is due now, since it became due.",
+    "Time since the oldest pending notification became due.",
 )
 _MADE = gauge(
     "opsapi_notifications",
@@ -26,16 +26,17 @@ _MADE = gauge(
     "channel",
     "status",
 )
-_DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last day, by state.", "state")
+_DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last 24 hours, by state.", "state")
 # By channel and not by destination: projects bring forth as many of these as they like.
 _WAITING = gauge(
     "opsapi_destination_waiting",
-    "Notifications that wait for their destination, including notifications that are being sent.",
+    "Notifications that wait for their destination or are being sent.",
     "channel",
 )
 _OLDEST_WAITING = gauge(
     "opsapi_destination_oldest_waiting_seconds",
-    "Longest wait of a notification for its destination: since its first attempt, or else its due time.",
+    "Longest time that a notification waits for its destination: since its first attempt, or since it "
+    "became due.",
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")

@@ -36,10 +36,11 @@ from opsapi.api.principal import Reach
 from opsapi.clock import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
 from opsapi.console.places import list_url, page_url
+from opsapi.program import COMMAND
 
 _NO_WORKER = (
-    "No worker was seen in the last minute: nothing is evaluated, nobody is told. "
-    "Start one with manage.py run_worker."
+    "No worker is running, so alerts are not evaluated and nobody is notified. Start a worker with "
+    f"{COMMAND} run_worker."
 )
 
 
@@ -68,7 +69,8 @@ def _alerts(reach: Reach, now: datetime) -> Panel:
         rows=[_alert(one, targets.get(one.id), one.id in muted, now) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
-        empty="No alert is open. One opens when what an enabled alert configuration looks for happens.",
+        empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
+        "is met.",
         remedy=Cell("Alert configurations", list_url(AlertConfig)),
         facts=_ages(found.ages),
         tone=Tone.BAD if any(one.unacknowledged for one in found.ages) else Tone.WARNING,
@@ -116,8 +118,7 @@ def _notifications(reach: Reach, now: datetime) -> Panel:
         rows=[_notification(one, origins[one.id].place, now) for one in found.rows],
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
-        empty="Nobody was missed in the last day. A notification stands here that failed, "
-        "or waits for another try.",
+        empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
         tone=Tone.BAD,
         is_wide=True,
     )
@@ -140,7 +141,7 @@ def _outcome(one: Notification, now: datetime) -> Cell:
     if one.status == NotificationStatus.FAILED:
         return Cell(f"failed {ago_words(one.due, now)}", tone=Tone.BAD)
     wait = one.due - now
-    return Cell(f"again in {age_words(wait)}" if wait > timedelta(0) else "again now", tone=Tone.WARNING)
+    return Cell(f"retry in {age_words(wait)}" if wait > timedelta(0) else "retrying now", tone=Tone.WARNING)
 
 
 def _windows(reach: Reach, now: datetime) -> Panel:
@@ -149,13 +150,13 @@ def _windows(reach: Reach, now: datetime) -> Panel:
         name="windows",
         rank=60,
         title="Maintenance windows",
-        unit="windows active or coming",
-        headers=["State", "Project", "Holds back", "When", "Description"],
+        unit="windows active or scheduled",
+        headers=["State", "Project", "Mutes", "When", "Description"],
         rows=[_window(one, now) for one in found.rows],
         count=found.count,
         url=list_url(MaintenanceWindow),
-        empty="No window is active or begins within seven days. While one is, nobody is told of the alerts "
-        "it names.",
+        empty="No maintenance windows now or in the next 7 days. A window mutes the notifications of "
+        "its alert types.",
         remedy=Cell("Maintenance windows", list_url(MaintenanceWindow)),
         tone=Tone.INFO,
     )
@@ -185,7 +186,7 @@ def _destinations(reach: Reach, now: datetime) -> Panel:
         rows=[_destination(one, now) for one in found.rows],
         count=found.count,
         url=list_url(Destination, state=DestinationState.FAILING.value),
-        empty="Every destination took the last message sent to it.",
+        empty="All destinations accepted their last message.",
         tone=Tone.BAD,
     )
 
@@ -206,7 +207,7 @@ def _workers(seen: frozenset[str], now: datetime) -> Panel:
         name="workers",
         rank=70,
         title="Workers",
-        unit="workers of the last day",
+        unit="workers in the last 24 hours",
         headers=["Worker", "State", "Last seen"],
         rows=[_worker(one, one.name in seen, now) for one in found.rows],
         count=found.count,
@@ -219,6 +220,6 @@ def _workers(seen: frozenset[str], now: datetime) -> Panel:
 def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[Cell]:
     return [
         Cell(worker.name, page_url(worker)),
-        Cell("there", tone=Tone.GOOD) if is_there else Cell("gone", tone=Tone.WARNING),
+        Cell("running", tone=Tone.GOOD) if is_there else Cell("stopped", tone=Tone.WARNING),
         Cell(ago_words(worker.seen, now)),
     ]

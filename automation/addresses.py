@@ -1,4 +1,4 @@
-"""Addresses of hosts, read strictly into one form. Pure."""
+"""Host addresses, parsed strictly into a single form. Pure."""
 
 import re
 
@@ -10,7 +10,7 @@ _HIGHEST_PORT = 65_535
 
 
 def read_address(text: str) -> Address | None:
-    """The address `host:port`, IPv6 in brackets or without; None when it is none."""
+    """Parse `host:port`, with or without brackets around IPv6; None if the text is not an address."""
     name, _, port = text.rpartition(":")
     if name.startswith("[") and name.endswith("]") and ":" in name:
         name = name[1:-1]

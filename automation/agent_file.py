@@ -1,7 +1,7 @@
-"""The agent as one file: a zip archive that Python runs (PEP 441), with all it needs beside Python itself.
+"""The agent as a single file: a zip archive that Python runs (PEP 441), with all its dependencies.
 
-It is made of what is installed. Of the same versions the same octets are made everywhere: names are sorted,
-times are fixed, and nothing is compressed, which libraries do differently.
+It is built from the installed packages. The same versions produce the same bytes everywhere: names are
+sorted, times are fixed, and nothing is compressed, because compression differs between libraries.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
 
+from opsapi.program import FILES
+
 NAME = "opsapi-agent.pyz"
 
 _ROOT = Path(__file__).parents[1]
 _PLATFORM = ("automation/__init__.py", "opsapi/__init__.py", "opsapi/hostnames.py", "opsapi/hostport.py")
-"""What the agent imports of the platform; the import contracts hold it to that."""
+"""Modules of the platform that the agent imports; import contracts enforce the list."""
 _LIBRARIES = {"pymongo": ("bson", "pymongo"), "dnspython": ("dns",), "tomli": ("tomli",)}
-"""By distribution, its packages that the agent needs. Their source alone: it runs on every machine."""
+"""The packages that the agent needs, by distribution. Pure Python only, so that it runs on every machine."""
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _START = b"""import sys
 
@@ -33,13 +35,13 @@ from automation.agent.__main__ import main
 sys.exit(main())
 """
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""The earliest that a zip archive can tell."""
+"""The earliest time in a zip archive."""
 _READABLE = 0o100644 << 16
 
 
 @dataclass(frozen=True)
 class AgentFile:
-    """The octets of the file, and their SHA-256 in hexadecimal."""
+    """The bytes of the file, and their SHA-256 in hexadecimal."""
 
     octets: bytes
     sha256: str
@@ -47,10 +49,9 @@ class AgentFile:
 
 @lru_cache(maxsize=1)
 def agent_file() -> AgentFile:
-    """The file of this version, made at the first call.
+    """The file of this version, built on the first call.
 
-    Raises:
-        OSError, PackageNotFoundError: when a part of it is not installed.
+    Raises: OSError, PackageNotFoundError: a part is not installed.
     """
     made = io.BytesIO()
     made.write(_SHEBANG)
@@ -64,9 +65,9 @@ def agent_file() -> AgentFile:
 
 
 def _parts() -> Iterator[tuple[str, bytes]]:
-    """Names in the archive, and what stands there."""
+    """Names and contents of the archive."""
     yield "__main__.py", _START
-    yield "LICENSES/opsapi.txt", (_ROOT / "LICENSE").read_bytes()
+    yield "LICENSES/opsapi.txt", (FILES / "LICENSE").read_bytes()
     own = [_ROOT / name for name in _PLATFORM]
     for path in [*own, *(_ROOT / "automation" / "agent").rglob("*.py")]:
         yield path.relative_to(_ROOT).as_posix(), path.read_bytes()

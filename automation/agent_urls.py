@@ -1,4 +1,4 @@
-"""Where agents come from and report, below the agents' base."""
+"""URLs of agents: download and reports, below the agents' base."""
 
 from django.urls import path
 

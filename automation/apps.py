@@ -1,4 +1,4 @@
-"""What the fleet contributes to the platform."""
+"""Registers the fleet with the platform."""
 
 from django.apps import AppConfig
 
@@ -11,7 +11,7 @@ class AutomationConfig(AppConfig):
     root_links = {"metricNames": "/metricNames"}
 
     def ready(self) -> None:
-        """Panels and metrics need the models, which are there only now."""
+        """Panels and metrics need the models, which are loaded only now."""
         from automation.panels import fleet_parts  # noqa: PLC0415 - see above
         from automation.platform_metrics import fleet_metrics  # noqa: PLC0415
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class HostType(StrEnum):
-    """What a host is; NO_DATA until the first report."""
+    """Host types; NO_DATA until the first report."""
 
     STANDALONE = "STANDALONE"
     REPLICA_PRIMARY = "REPLICA_PRIMARY"
@@ -20,7 +20,7 @@ class HostType(StrEnum):
 
 
 class AgentType(StrEnum):
-    """What an agent does."""
+    """Agent types."""
 
     MONITORING = "MONITORING"
     BACKUP = "BACKUP"
@@ -28,14 +28,14 @@ class AgentType(StrEnum):
 
 
 class ClusterType(StrEnum):
-    """What a cluster is, as far as its hosts tell."""
+    """Cluster types, as far as the hosts reveal them."""
 
     REPLICA_SET = "REPLICA_SET"
     SHARDED_REPLICA_SET = "SHARDED_REPLICA_SET"
 
 
 class Granularity(StrEnum):
-    """How long the buckets of a series of measurements are, as ISO 8601 durations."""
+    """Bucket lengths of a measurement series, as ISO 8601 durations."""
 
     PT1M = "PT1M"
     PT5M = "PT5M"
@@ -44,14 +44,14 @@ class Granularity(StrEnum):
 
 
 class AgentState(StrEnum):
-    """Whether an agent reports or has fallen silent."""
+    """Whether an agent reports or is silent."""
 
     ACTIVE = "ACTIVE"
     DOWN = "DOWN"
 
 
 class MetricState(StrEnum):
-    """What becomes of a metric of a host that an agent watches; a report names it in lower case."""
+    """The state of a metric of a monitored host; reports use lower case."""
 
     REPORTED = "REPORTED"
     ABSENT = "ABSENT"

@@ -1,4 +1,4 @@
-"""The days for which `automation_reading` has a partition, each named by its day: UTC."""
+"""Days with a partition of `automation_reading`, each named by its UTC day."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -26,21 +26,21 @@ def partition_name(day: date) -> str:
 
 
 def begin_of(day: date) -> datetime:
-    """Its first moment."""
+    """The start of the day."""
     return datetime.combine(day, time(), UTC)
 
 
 def days_there() -> list[date]:
-    """The days that have a partition, the latest first."""
+    """The days with a partition, the latest first."""
     with connection.cursor() as cursor:
         cursor.execute(_THERE, [READINGS])
         return [day for (day,) in cursor]
 
 
 def spans_back(since: datetime | None, until: datetime | None) -> Iterator[tuple[datetime, datetime]]:
-    """What is kept of a range of time, as half-open spans, the latest first and each longer than the last.
+    """Split the kept part of a time range into half-open spans, the latest first, each longer than the last.
 
-    What is looked for is mostly found in the first one, so that a statement opens few partitions.
+    Most searches succeed in the first span, so a statement opens few partitions.
     """
     days = [
         day

@@ -20,12 +20,11 @@ _SPANS = {
 
 
 def read_duration(text: str) -> timedelta:
-    """Read an ISO 8601 duration of weeks, or of days, hours, minutes and seconds; it is never nothing.
+    """Parse an ISO 8601 duration of weeks, or of days, hours, minutes and seconds, longer than zero.
 
-    Years and months are not taken: they are not of one length.
+    Years and months are rejected, because their length varies.
 
-    Raises:
-        ValueError: when the text is no such duration.
+    Raises: ValueError: not such a duration.
     """
     found = _ISO_DURATION.fullmatch(text)
     parts = {name: int(number) for name, number in found.groupdict().items() if number} if found else {}
@@ -36,10 +35,10 @@ def read_duration(text: str) -> timedelta:
 
 
 def span_of(granularity: Granularity) -> timedelta:
-    """How long a bucket is."""
+    """The length of a bucket."""
     return _SPANS[granularity]
 
 
 def bucket_start(moment: datetime, span: timedelta) -> datetime:
-    """The start of the bucket the moment lies in: buckets of a day begin at midnight UTC, and so on."""
+    """The start of the bucket that contains the moment: buckets of a day start at midnight UTC, and so on."""
     return moment - (moment - _FIRST_BUCKET) % span

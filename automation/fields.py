@@ -1,4 +1,4 @@
-"""Fields of hosts, with the same rules in reports and in the API."""
+"""Fields of hosts, with the same rules for reports and the API."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from opsapi.hostnames import LONGEST_NAME, canonical_hostname
 
 
 class Hostname(Text):
-    """A name of RFC 1123, or an IP address, in the form it is kept in."""
+    """A host name (RFC 1123) or an IP address, in the stored form."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=LONGEST_NAME, **options)
@@ -26,7 +26,7 @@ class Hostname(Text):
 
 
 class DatabaseName(Text):
-    """What a database is called: anything that a path can hold."""
+    """A database name: anything that fits in a URL path."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=200, **options)
@@ -37,7 +37,7 @@ class DatabaseName(Text):
 
 
 class MetricUnit(OneOf):
-    """A unit of a measured value: those no metric has are known, and do not fit any metric."""
+    """A unit of a measured value. Units that no metric uses are known and fit no metric."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__([unit.value for unit in MEASURED_UNITS], **options)
@@ -48,7 +48,7 @@ class MetricUnit(OneOf):
 
 
 class Port(Whole):
-    """A port of TCP."""
+    """A TCP port."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(min_value=1, max_value=65_535, **options)

@@ -1,4 +1,4 @@
-"""What a host's page shows of its measurements: the newest of each metric, and one of them over a day."""
+"""Measurements on the page of a host: the latest value of each metric, and a plot of one metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _FIRST = Metric.CONNECTIONS
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest value of a metric, in words."""
+    """The latest value of a metric, in words."""
 
     metric: Metric
     value: str
@@ -31,9 +31,10 @@ class Newest:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured of a host: the newest values, and one `metric` of them over the last day.
+    """The measurements of a host: the latest values, and a `metric` over the last 24 hours.
 
-    `plot` is None where there is nothing; `words` say the same. `reported`: when the newest values were.
+    `plot` is None without measurements; `words` describes the plot. `reported` is the time of the latest
+    values.
     """
 
     newest: Sequence[Newest]
@@ -44,17 +45,17 @@ class Measured:
 
 
 def measured_of(host: Host, wanted: str, *, now: datetime) -> Measured:
-    """The measurements of a host; `wanted` names the metric that is plotted, or else the first there is."""
+    """The measurements of a host; plots the metric `wanted`, otherwise the first available metric."""
     last = newest_measurements([host.id]).get(host.id)
     taken = last.samples if last else {}
     last_of = {metric: taken[metric][-1][1] for metric in Metric if metric in taken}
     newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
     metric = _chosen(wanted, [one.metric for one in newest])
     if last is None or metric is None:
-        return Measured(newest, None, None, "Nothing has been measured on it yet.")
+        return Measured(newest, None, None, "No measurements yet.")
     points = _points(host, metric, now)
     if not points:
-        words = f"{metric} was not measured in the last day."
+        words = f"{metric}: no measurements in the last 24 hours."
         return Measured(newest, metric, None, words, last.at.reported)
     plot, words = _plot(metric, points, now), _told(metric, points)
     return Measured(newest, metric, plot, words, last.at.reported)
@@ -87,4 +88,4 @@ def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) ->
 def _told(metric: Metric, points: Sequence[tuple[str, float]]) -> str:
     values = [value for _, value in points]
     least, most = quantity_of(metric, min(values)), quantity_of(metric, max(values))
-    return f"{metric} in the last day: from {least} to {most}, at last {quantity_of(metric, values[-1])}."
+    return f"{metric}, last 24 hours: {least} to {most}, latest {quantity_of(metric, values[-1])}."

@@ -1,22 +1,22 @@
-"""Which report's measurements are meant. Pure."""
+"""Identifies the measurements of a report. Pure."""
 
 from datetime import datetime
 from typing import NamedTuple
 
 
 class MeasuredAt(NamedTuple):
-    """When a report was taken, and its number, which tells apart those of one microsecond."""
+    """The time of a report and its number, which distinguishes reports of the same microsecond."""
 
     reported: datetime
     report: int
 
     @property
     def wire(self) -> str:
-        """As signals carry it."""
+        """The form in signals."""
         return f"{self.reported.isoformat()} {self.report}"
 
     @classmethod
     def read(cls, wire: str) -> "MeasuredAt":
-        """What `wire` wrote."""
+        """Parse the output of `wire`."""
         reported, report = wire.split(" ")
         return cls(datetime.fromisoformat(reported), int(report))

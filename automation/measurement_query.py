@@ -1,4 +1,4 @@
-"""Which measurements a query asks for: from when to when, in what buckets."""
+"""The query for measurements: time range and buckets."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from opsapi.api.query import Parameter, read_choice
 from opsapi.clock import parse_time
 
 MOST_POINTS = 5_000
-"""Of one metric in one answer."""
+"""Limit for a metric in an answer."""
 
 _GRANULARITIES = [one.value for one in Granularity]
 _METRICS = [metric.value for metric in Metric]
 _LATER_NAMES = {"OPLOG_REPLICATION_LAG_TIME": Metric.OPLOG_SLAVE_LAG_MASTER_TIME.value}
-"""Names that clients have for a metric besides ours; answers show ours."""
+"""Other client names for metrics; answers use our names."""
 
 _read_metric = read_choice(_METRICS)
 
@@ -36,19 +36,19 @@ PARAMETERS: Sequence[Parameter] = (
         "granularity",
         read_choice(_GRANULARITIES),
         schema={"type": "string", "enum": _GRANULARITIES},
-        description="Required. How long a bucket is; buckets begin at whole minutes, hours, days of UTC.",
+        description="Required. Length of a bucket. Buckets start at whole minutes, hours or days in UTC.",
         code=ErrorCode.INVALID_ENUM_VALUE,
         allowed=_GRANULARITIES,
     ),
-    Parameter("period", read_duration, description="ISO 8601 duration that ends now; or start."),
-    Parameter("start", _read_moment, description="ISO 8601; or period."),
-    Parameter("end", _read_moment, description="ISO 8601, inclusive; only with start, left out: now."),
+    Parameter("period", read_duration, description="ISO 8601 duration that ends now. Alternative to start."),
+    Parameter("start", _read_moment, description="ISO 8601. Alternative to period."),
+    Parameter("end", _read_moment, description="ISO 8601, inclusive. Only with start. Default: now."),
     Parameter(
         "m",
         lambda text: _read_metric(_LATER_NAMES.get(text, text)),
         schema={"type": "string", "enum": [*_METRICS, *_LATER_NAMES]},
-        description="Metric; repeatable, left out: all that were measured. "
-        "OPLOG_REPLICATION_LAG_TIME asks for OPLOG_SLAVE_LAG_MASTER_TIME.",
+        description="Metric. Repeatable. Default: all measured metrics. OPLOG_REPLICATION_LAG_TIME is "
+        "an alias of OPLOG_SLAVE_LAG_MASTER_TIME.",
         repeatable=True,
         code=ErrorCode.INVALID_METRIC_NAME,
         allowed=_METRICS,
@@ -58,7 +58,7 @@ PARAMETERS: Sequence[Parameter] = (
 
 @dataclass(frozen=True, slots=True)
 class SeriesQuery:
-    """Buckets from `start`, where a bucket begins, to `end`, inclusive; no metrics: all of them."""
+    """Buckets from `start`, the start of a bucket, to `end`, inclusive; no metrics means all metrics."""
 
     granularity: Granularity
     start: datetime
@@ -67,10 +67,9 @@ class SeriesQuery:
 
 
 def read_series_query(query: Mapping[str, Any], *, now: datetime, retention: timedelta | None) -> SeriesQuery:
-    """What the checked parameters ask for together.
+    """Combine the checked parameters.
 
-    Raises:
-        ApiError: with everything that is missing or does not go together in `badFields`.
+    Raises: ApiError: with every missing or conflicting parameter in `badFields`.
     """
     _refuse([*_missing(query), *_contradictions(query)])
     span = span_of(Granularity(query["granularity"]))
@@ -91,7 +90,7 @@ def _missing(query: Mapping[str, Any]) -> Iterator[BadField]:
         yield BadField("granularity", missing, "is required", _GRANULARITIES)
     if query["period"] is None and query["start"] is None:
         name = "period" if query["end"] is None else "start"
-        yield BadField(name, missing, "is required: either period, or start with or without end")
+        yield BadField(name, missing, "is required: send either period or start")
 
 
 def _contradictions(query: Mapping[str, Any]) -> Iterator[BadField]:
@@ -99,7 +98,7 @@ def _contradictions(query: Mapping[str, Any]) -> Iterator[BadField]:
     if query["period"] is not None:
         for name in ("start", "end"):
             if query[name] is not None:
-                yield BadField(name, wrong, "does not go with period")
+                yield BadField(name, wrong, "is not allowed with period")
 
 
 def _out_of_bounds(
@@ -107,7 +106,7 @@ def _out_of_bounds(
 ) -> Iterator[BadField]:
     wrong = ErrorCode.INVALID_QUERY_PARAMETER
     if length < timedelta():
-        yield BadField(name, wrong, "must not be after end, nor after now where end is left out")
+        yield BadField(name, wrong, "must not be after end; without end, not after now")
     if length > MOST_POINTS * span:
         yield BadField(name, wrong, f"asks for more than {MOST_POINTS} buckets of that granularity")
     elif retention is not None and length > retention:

@@ -1,10 +1,10 @@
-"""The number of each metric: the place of its value in a stored reading, from 1. Pure."""
+"""The number of each metric: the 1-based position of its value in a stored reading. Pure."""
 
 from collections.abc import Mapping
 
 from automation.metrics import Metric
 
-# What is stored says numbers, never names: a new metric is appended, and none is moved or taken away.
+# Readings store numbers, not names: append new metrics, and never move or remove one.
 _IN_ORDER = """
 ASSERT_REGULAR ASSERT_WARNING ASSERT_MSG ASSERT_USER BACKGROUND_FLUSH_AVG CACHE_BYTES_READ_INTO
 CACHE_BYTES_WRITTEN_FROM CACHE_DIRTY_BYTES CACHE_USED_BYTES CACHE_FILL_RATIO DIRTY_FILL_RATIO

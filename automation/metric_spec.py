@@ -1,4 +1,4 @@
-"""What is known of a metric: its unit, what kind of number it is, and which servers have it. Pure."""
+"""The properties of a metric: unit, kind and engines. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,10 +8,10 @@ from automation.units import Unit
 
 
 class MetricKind(StrEnum):
-    """How a number came about; the values are the wire values.
+    """How a number is obtained; the values are the wire values.
 
-    A GAUGE is a level at a moment, or a share or mean of the time since the sample before. A RATE is the
-    growth of a counter of the server, per second: whoever reports computes it from two samples.
+    A GAUGE is a level at a moment, or a share or mean since the previous sample. A RATE is the increase of a
+    counter per second, which the reporter computes from two samples.
     """
 
     GAUGE = "GAUGE"
@@ -19,7 +19,7 @@ class MetricKind(StrEnum):
 
 
 class Engine(StrEnum):
-    """The database servers that metrics are measured on; the values are the wire values."""
+    """Database engines that metrics are measured on; the values are the wire values."""
 
     MONGODB = "MONGODB"
     POSTGRESQL = "POSTGRESQL"
@@ -31,7 +31,7 @@ BOTH = (Engine.MONGODB, Engine.POSTGRESQL)
 
 
 class Subject(StrEnum):
-    """What a metric is about; metrics are listed by it, in this order. The values are for people."""
+    """The subject of a metric; metrics are listed by subject in this order. The values are for people."""
 
     CONNECTIONS = "Connections and network"
     OPERATIONS = "Operations"
@@ -49,11 +49,10 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """One row of the table.
+    """A row of the table.
 
-    `unit` is what values are stored and shown in, and what a report without units means; that of a RATE is
-    per second. `words` name the metric, and a sentence can begin with them: `Resident memory`. `meaning` is
-    a sentence.
+    `unit` is the unit of stored values and of reports without units; for a RATE it is per second. `words` is
+    a name that can start a sentence: `Resident memory`. `meaning` is a sentence.
     """
 
     kind: MetricKind
@@ -66,7 +65,7 @@ class MetricSpec:
 
     @property
     def deprecated(self) -> bool:
-        """Say whether no server measures it any more; it stays accepted."""
+        """Whether no server measures it any more; reports can still contain it."""
         return self.subject is Subject.RETIRED
 
 

@@ -9,7 +9,7 @@ from automation.units import Unit, family_of, units_of
 
 
 class Metric(StrEnum):
-    """Every metric: a member is its wire name and bears its row as `spec`.
+    """All metrics: a member is its wire name and has its row as `spec`.
 
     Names of MongoDB and of machines are those of MongoDB's own operations platform
     (https://www.mongodb.com/docs/ops-manager/current/reference/api/measures/measurement-types/). For
@@ -18,9 +18,9 @@ class Metric(StrEnum):
 
     spec: MetricSpec
 
-    # Any: for a type checker a look-up, `Metric("CONNECTIONS")`, passes through here as well.
+    # Any: for a type checker, a look-up such as `Metric("CONNECTIONS")` passes through here as well.
     def __new__(cls, row: Any) -> "Metric":
-        """Make the member of one row."""
+        """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name
         member.spec = row
@@ -45,7 +45,7 @@ class Metric(StrEnum):
     )
     BACKGROUND_FLUSH_AVG = gauge(
         "BACKGROUND_FLUSH_AVG", Subject.RETIRED, Unit.MILLISECONDS, MONGODB,
-        "Background flush average", "Mean time of a flush to disk, by the storage engine MMAPv1.",
+        "Background flush average", "Mean time of a flush to disk with the storage engine MMAPv1.",
     )
     CACHE_BYTES_READ_INTO = rate(
         "CACHE_BYTES_READ_INTO", Subject.PROCESS, Unit.BYTES, MONGODB,
@@ -74,11 +74,11 @@ class Metric(StrEnum):
     )
     TICKETS_AVAILABLE_READS = gauge(
         "TICKETS_AVAILABLE_READS", Subject.LOCKS, Unit.RAW, MONGODB,
-        "Read tickets available", "Reads that the storage engine would admit at once; at 0 reads wait.",
+        "Read tickets available", "Reads that the storage engine can still admit; at 0, reads wait.",
     )
     TICKETS_AVAILABLE_WRITES = gauge(
         "TICKETS_AVAILABLE_WRITES", Subject.LOCKS, Unit.RAW, MONGODB,
-        "Write tickets available", "Writes that the storage engine would admit at once; at 0 writes wait.",
+        "Write tickets available", "Writes that the storage engine can still admit; at 0, writes wait.",
     )
     CONNECTIONS = gauge(
         "CONNECTIONS", Subject.CONNECTIONS, Unit.RAW, BOTH,
@@ -86,7 +86,7 @@ class Metric(StrEnum):
     )
     CONNECTIONS_PERCENT = gauge(
         "CONNECTIONS_PERCENT", Subject.CONNECTIONS, Unit.PERCENT, BOTH,
-        "Connections in use", "Share of the connections that the server allows which are open.",
+        "Connections in use", "Open connections as a share of the connections that the server allows.",
     )
     CURSORS_TOTAL_OPEN = gauge(
         "CURSORS_TOTAL_OPEN", Subject.CONNECTIONS, Unit.RAW, MONGODB,
@@ -94,7 +94,7 @@ class Metric(StrEnum):
     )
     CURSORS_TOTAL_TIMED_OUT = rate(
         "CURSORS_TOTAL_TIMED_OUT", Subject.CONNECTIONS, Unit.RAW, MONGODB,
-        "Timed-out cursors", "Cursors that the server closed because their clients left them alone.",
+        "Timed-out cursors", "Cursors that the server closed because their clients did not use them.",
     )
     EXTRA_INFO_PAGE_FAULTS = rate(
         "EXTRA_INFO_PAGE_FAULTS", Subject.PROCESS, Unit.RAW, MONGODB,
@@ -126,22 +126,22 @@ class Metric(StrEnum):
     )
     INDEX_COUNTERS_BTREE_MISS_RATIO = gauge(
         "INDEX_COUNTERS_BTREE_MISS_RATIO", Subject.RETIRED, Unit.RAW, MONGODB,
-        "Index miss ratio", "Misses by accesses of indexes; servers up to 2.4 count them.",
+        "Index miss ratio", "Misses as a share of index accesses; servers up to 2.4 count them.",
     )
     JOURNALING_COMMITS_IN_WRITE_LOCK = gauge(
         "JOURNALING_COMMITS_IN_WRITE_LOCK", Subject.RETIRED, Unit.RAW, MONGODB,
         "Journal commits in write lock",
-        "Commits of the journal that held a write lock, by the storage engine MMAPv1.",
+        "Journal commits that held a write lock, with the storage engine MMAPv1.",
     )
     JOURNALING_MB = gauge(
         "JOURNALING_MB", Subject.RETIRED, Unit.RAW, MONGODB,
         "Journal megabytes written",
-        "Megabytes written to the journal between two commits, by the storage engine MMAPv1.",
+        "Megabytes written to the journal between two commits, with the storage engine MMAPv1.",
     )
     JOURNALING_WRITE_DATA_FILES_MB = gauge(
         "JOURNALING_WRITE_DATA_FILES_MB", Subject.RETIRED, Unit.RAW, MONGODB,
         "Data file megabytes written by the journal",
-        "Megabytes that the journal wrote to data files between two commits, by the storage engine MMAPv1.",
+        "Megabytes that the journal wrote to data files between two commits, with the storage engine MMAPv1.",
     )
     MEMORY_RESIDENT = gauge(
         "MEMORY_RESIDENT", Subject.PROCESS, Unit.BYTES, MONGODB,
@@ -153,7 +153,7 @@ class Metric(StrEnum):
     )
     MEMORY_MAPPED = gauge(
         "MEMORY_MAPPED", Subject.RETIRED, Unit.BYTES, MONGODB,
-        "Mapped memory", "Data files mapped into memory, by the storage engine MMAPv1.",
+        "Mapped memory", "Data files that the storage engine MMAPv1 maps into memory.",
     )
     COMPUTED_MEMORY = gauge(
         "COMPUTED_MEMORY", Subject.PROCESS, Unit.BYTES, MONGODB,
@@ -178,12 +178,14 @@ class Metric(StrEnum):
     OPLOG_MASTER_TIME = gauge(
         "OPLOG_MASTER_TIME", Subject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication oplog window",
-        "Time from the oldest to the newest entry of the oplog; a member away for longer needs a new copy.",
+        "Time from the oldest to the newest entry of the oplog. A member that is down for longer needs "
+        "an initial sync.",
     )
     OPLOG_MASTER_LAG_TIME_DIFF = gauge(
         "OPLOG_MASTER_LAG_TIME_DIFF", Subject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication headroom",
-        "Oplog window of the primary less the lag of the secondary; at 0 the secondary needs a new copy.",
+        "Oplog window of the primary minus the lag of the secondary; at 0, the secondary needs an "
+        "initial sync.",
     )
     OPLOG_RATE_GB_PER_HOUR = gauge(
         "OPLOG_RATE_GB_PER_HOUR", Subject.REPLICATION, Unit.RAW, MONGODB,
@@ -316,7 +318,7 @@ class Metric(StrEnum):
     )
     SYSTEM_CPU_IOWAIT = gauge(
         "SYSTEM_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
-        "CPU time: I/O wait", "Time idle while a disk is waited for, added up over the processor's cores.",
+        "CPU time: I/O wait", "Time idle while waiting for a disk, added up over the processor's cores.",
     )
     SYSTEM_CPU_IRQ = gauge(
         "SYSTEM_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
@@ -352,7 +354,7 @@ class Metric(StrEnum):
     SYSTEM_NORMALIZED_CPU_IOWAIT = gauge(
         "SYSTEM_NORMALIZED_CPU_IOWAIT", Subject.CPU, Unit.PERCENT, BOTH,
         "Normalized CPU time: I/O wait",
-        "Time idle while a disk is waited for, as a mean of the processor's cores.",
+        "Time idle while waiting for a disk, as a mean of the processor's cores.",
     )
     SYSTEM_NORMALIZED_CPU_IRQ = gauge(
         "SYSTEM_NORMALIZED_CPU_IRQ", Subject.CPU, Unit.PERCENT, BOTH,
@@ -457,7 +459,8 @@ class Metric(StrEnum):
     QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED = gauge(
         "QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED", Subject.OPERATIONS, Unit.RAW, MONGODB,
         "Documents scanned per document returned",
-        "Documents that queries looked at for each document they returned; far above 1 an index is missing.",
+        "Documents that queries looked at for each document they returned; a value far above 1 means "
+        "that an index is missing.",
     )
     PG_TRANSACTIONS_COMMITTED = rate(
         "PG_TRANSACTIONS_COMMITTED", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
@@ -483,7 +486,7 @@ class Metric(StrEnum):
     PG_TEMP_BYTES = rate(
         "PG_TEMP_BYTES", Subject.DATABASES, Unit.BYTES, POSTGRESQL,
         "Temporary file bytes",
-        "Data that queries wrote to temporary files because their memory did not suffice.",
+        "Data that queries wrote to temporary files because they ran out of memory.",
     )
     PG_CACHE_HIT_RATIO = gauge(
         "PG_CACHE_HIT_RATIO", Subject.PROCESS, Unit.PERCENT, POSTGRESQL,
@@ -520,7 +523,7 @@ class Metric(StrEnum):
     )
     PG_LOCKS_WAITING = gauge(
         "PG_LOCKS_WAITING", Subject.LOCKS, Unit.RAW, POSTGRESQL,
-        "Locks waited for", "Locks that were asked for and not granted yet.",
+        "Locks waited for", "Lock requests that are not granted yet.",
     )
     PG_REPLICATION_LAG_TIME = gauge(
         "PG_REPLICATION_LAG_TIME", Subject.REPLICATION, Unit.SECONDS, POSTGRESQL,
@@ -538,12 +541,12 @@ class Metric(StrEnum):
     PG_XID_AGE = gauge(
         "PG_XID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Transaction ID age",
-        "Transaction IDs used since the oldest that is not frozen; short of 2^31 writes are refused.",
+        "Transaction IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.",
     )
     PG_MXID_AGE = gauge(
         "PG_MXID_AGE", Subject.TRANSACTIONS, Unit.RAW, POSTGRESQL,
         "Multixact ID age",
-        "Multixact IDs used since the oldest that is not frozen; short of 2^31 writes are refused.",
+        "Multixact IDs used since the oldest unfrozen one; close to 2^31 the server refuses writes.",
     )
     PG_WAL_BYTES = rate(
         "PG_WAL_BYTES", Subject.LOG, Unit.BYTES, POSTGRESQL,
@@ -551,12 +554,12 @@ class Metric(StrEnum):
     )
     PG_CHECKPOINTS_TIMED = rate(
         "PG_CHECKPOINTS_TIMED", Subject.LOG, Unit.RAW, POSTGRESQL,
-        "Checkpoints on time", "Checkpoints that began because their time had come.",
+        "Checkpoints on time", "Checkpoints that started on schedule.",
     )
     PG_CHECKPOINTS_REQUESTED = rate(
         "PG_CHECKPOINTS_REQUESTED", Subject.LOG, Unit.RAW, POSTGRESQL,
         "Checkpoints on request",
-        "Checkpoints that began early, mostly because too much write-ahead log had been written.",
+        "Checkpoints that started early, mostly because of a lot of write-ahead log.",
     )
     PG_CHECKPOINT_WRITE_TIME = rate(
         "PG_CHECKPOINT_WRITE_TIME", Subject.LOG, Unit.MILLISECONDS, POSTGRESQL,
@@ -588,21 +591,21 @@ class Metric(StrEnum):
 MEASURED_UNITS = tuple(
     unit for unit in Unit if any(unit in units_of(family_of(metric.spec.unit)) for metric in Metric)
 )
-"""The units that a value of some metric can have."""
+"""All units of metric values."""
 
 
 def base_unit(metric: Metric) -> Unit:
-    """Return the unit a metric is stored and shown in, and that a report without units means."""
+    """The unit of stored and shown values, and of reports without units."""
     return metric.spec.unit
 
 
 def allowed_units(metric: Metric) -> tuple[Unit, ...]:
-    """Return the units a report or a threshold of this metric may use: its base unit's family."""
+    """The units that reports and thresholds of this metric can use: the family of its base unit."""
     return units_of(family_of(base_unit(metric)))
 
 
 def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[Subject, Sequence[Metric]]]:
-    """The metrics of each subject that has some, in the order of subjects."""
+    """The metrics by subject, in the order of subjects."""
     given = list(metrics)
     for subject in Subject:
         if found := [metric for metric in given if metric.spec.subject is subject]:

@@ -1,4 +1,4 @@
-"""The fleet: hosts, their databases, the agents that report them, and what was measured."""
+"""The fleet: hosts, databases, agents and measurements."""
 
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from opsapi.fields import OptionalIdField, PrimaryIdField, SealedField
 
 
 class Cluster(models.Model):
-    """Hosts that agents report under one cluster name; it is there for others while it has hosts."""
+    """Hosts with the same cluster name; visible while it has hosts."""
 
     id = PrimaryIdField()
     group = models.ForeignKey(
@@ -27,7 +27,7 @@ class Cluster(models.Model):
 
     class Meta:
         constraints = [
-            # Also finds the clusters a report names, and lists them.
+            # Also finds and lists clusters.
             models.UniqueConstraint("group", Lower("name"), name="cluster_once"),
         ]
 
@@ -36,11 +36,11 @@ class Cluster(models.Model):
 
 
 class ReplicaSet(models.Model):
-    """Hosts that agents report under one replica set name in one cluster, or in none.
+    """Hosts with the same replica set name in a cluster, or without a cluster.
 
-    Its numbers are those of its members as last reported; without members it is there no more, and its
-    row waits for the name to come again. Whoever counts holds the row's lock, so that of reports of
-    different members the last one to count sees all.
+    Its numbers are those of its members as last reported. Without members it is not visible, and its row
+    waits for the name to return. Counting locks the row, so that of reports of different members the last one
+    sees all.
     """
 
     id = PrimaryIdField()
@@ -57,7 +57,7 @@ class ReplicaSet(models.Model):
 
     class Meta:
         constraints = [
-            # Also finds the replica sets a report names.
+            # Also finds the replica sets of a report.
             models.UniqueConstraint("group", "name", Coalesce("cluster", Value("")), name="replica_set_once"),
         ]
 
@@ -66,18 +66,18 @@ class ReplicaSet(models.Model):
 
 
 class LiveHostManager(models.Manager["Host"]):
-    """Hosts that were not deleted: what everybody but the purge sees."""
+    """Hosts that are not deleted. Only the purge sees deleted hosts."""
 
     def get_queryset(self) -> models.QuerySet["Host"]:
-        """Without those the worker is still taking away."""
+        """Excludes hosts that the worker is still purging."""
         return super().get_queryset().filter(deleted=None)
 
 
 class Host(models.Model):
-    """A database process at hostname:port, with its state as last reported (decisions 8 "hosts").
+    """A database process at hostname:port, with its last reported state (decisions 8 "hosts").
 
-    A deleted one is gone for everybody at once, gives its address free, and its row stays until the
-    worker has taken away what was measured on it.
+    A deleted host disappears at once and frees its address. Its row stays until the worker has purged its
+    measurements.
     """
 
     id = PrimaryIdField()
@@ -93,18 +93,18 @@ class Host(models.Model):
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
     version_behind = models.BooleanField(
-        default=False, help_text="Another host of the project has a higher version of the same series."
+        default=False, help_text="Another host of the project runs a newer version of the same series."
     )
     replica_set_name = models.CharField(max_length=200, null=True)
-    # Its index finds the members of a replica set; a report that changes nothing of it does not touch it.
+    # Its index finds the members of a replica set. A report that does not change it does not touch the index.
     replica_set = models.ForeignKey(ReplicaSet, null=True, on_delete=models.SET_NULL, related_name="hosts")
     cluster = models.ForeignKey(Cluster, null=True, on_delete=models.SET_NULL, related_name="hosts")
-    cluster_name = models.CharField(max_length=200, null=True, help_text="The name of its cluster.")
+    cluster_name = models.CharField(max_length=200, null=True, help_text="Name of the cluster.")
     shard_name = models.CharField(max_length=200, null=True)
     uptime_seconds = models.BigIntegerField(null=True)
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
-    # Agents go with their project alone, after its hosts; a constraint would need an index to be checked by.
+    # Agents are deleted only with their project, after its hosts; a constraint would need an index.
     reported_by = models.ForeignKey(
         "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
     )
@@ -115,19 +115,19 @@ class Host(models.Model):
 
     class Meta:
         base_manager_name = "with_deleted"
-        # Every report changes every host it names: none of that may stand in an index, so that the
-        # new version of a row fits into the page of the old one and no index is touched (HOT).
+        # Every report changes every host that it names. No changed column may be indexed, so that the new
+        # version of a row fits on the same page and no index is touched (HOT).
         constraints = [
-            # Also finds the hosts a report names, and lists them.
+            # Also finds and lists hosts.
             models.UniqueConstraint(
                 "group", Lower("hostname"), "port", name="host_once", condition=Q(deleted=None)
             ),
         ]
         indexes = [
-            # What the worker has to take away.
+            # Hosts that the worker must purge.
             models.Index(fields=["deleted"], name="host_deleted", condition=Q(deleted__isnull=False)),
-            # Those that are down: the console's start page. A report that leaves a host as it was touches
-            # neither this index nor its condition.
+            # Hosts that are down, for the start page of the console. A report without changes touches neither
+            # this index nor its condition.
             models.Index(
                 fields=["group", "hostname", "port"], name="host_down", condition=Q(down=True, deleted=None)
             ),
@@ -138,7 +138,7 @@ class Host(models.Model):
 
     @property
     def address(self) -> Address:
-        """Where it is."""
+        """The address."""
         return Address(self.hostname, self.port)
 
 
@@ -157,7 +157,7 @@ class Database(models.Model):
 
 
 class Agent(models.Model):
-    """An agent that reports, and when it last did: its heartbeat."""
+    """A reporting agent with the time of its last report, its heartbeat."""
 
     id = PrimaryIdField()
     group = models.ForeignKey(
@@ -167,20 +167,22 @@ class Agent(models.Model):
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
     version_behind = models.BooleanField(
-        default=False, help_text="Another agent of its type in the project has a higher version."
+        default=False, help_text="Another agent of the same type in the project runs a newer version."
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField()
-    down = models.BooleanField(default=False, help_text="It has fallen silent.")
-    returned = models.DateTimeField(null=True, help_text="When it was last heard again after a silence.")
+    down = models.BooleanField(default=False, help_text="The agent is silent.")
+    returned = models.DateTimeField(
+        null=True, help_text="When the agent last reported again after a silence."
+    )
 
     class Meta:
-        # No index on the heartbeat: as with hosts.
+        # The heartbeat is not indexed, as for hosts.
         constraints = [
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
         ]
         indexes = [
-            # Those that have fallen silent: the console's start page.
+            # Silent agents, for the start page of the console.
             models.Index(
                 fields=["group", "agent_type", "hostname"], name="agent_silent", condition=Q(down=True)
             ),
@@ -191,17 +193,17 @@ class Agent(models.Model):
 
 
 class Source(models.Model):
-    """What readings are of, under a short number: a host, or one of its databases.
+    """The source of readings, with a short number: a host or one of its databases.
 
-    Added by who has locked the host. That of a database stays while it has readings, whatever the host's list
-    says by then.
+    Added while the host is locked. The source of a database stays while it has readings, even if the host no
+    longer lists the database.
     """
 
-    # Four bytes: it stands in each row of readings.
+    # Four bytes, because each row of readings has it.
     id = models.AutoField(primary_key=True)
-    # No index of its own: that of the constraint begins with the host.
+    # Not indexed: the index of the constraint starts with the host.
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="sources", db_index=False)
-    database = models.CharField(max_length=200, default="", help_text="Empty: the host itself.")
+    database = models.CharField(max_length=200, default="", help_text="Empty for the host itself.")
 
     class Meta:
         constraints = [models.UniqueConstraint(name="source_once", fields=["host", "database"])]
@@ -211,11 +213,11 @@ class Source(models.Model):
 
 
 class Reading(models.Model):
-    """What one report measured of one source at one moment.
+    """The measurements of a source at a moment, from a single report.
 
-    The table is partitioned by the day (UTC) of `reported`; `automation/services/days.py` makes and drops the
-    partitions. There are no constraints: `report` tells apart the reports of one microsecond, and rows that
-    are alike are two measurements. In this order the columns leave no gap.
+    The table is partitioned by the UTC day of `reported`; `automation/services/days.py` creates and drops the
+    partitions. There are no constraints: `report` distinguishes reports of the same microsecond, and equal
+    rows are two measurements. This order of columns leaves no gaps.
     """
 
     pk = models.CompositePrimaryKey("source", "reported", "report", "age")
@@ -231,7 +233,7 @@ class Reading(models.Model):
     numbers = ArrayField(models.FloatField(null=True))
 
     class Meta:
-        # The readings of a source in a range of time, newest first.
+        # The readings of a source in a time range, newest first.
         indexes = [models.Index(fields=["source", "reported"], name="reading_newest")]
 
     def __str__(self) -> str:
@@ -239,28 +241,29 @@ class Reading(models.Model):
 
 
 class Watcher(models.Model):
-    """An agent that shares hosts with others, as it asked last; two of one hostname differ by their instance.
+    """An agent that shares hosts, from its last request. Agents with the same hostname differ by instance.
 
-    Its leases end together, `until`: an ask that changes nothing else writes this row alone.
+    Its leases end together, at `until`: a request that changes nothing else writes only this row.
     """
 
     id = PrimaryIdField()
-    # No index of its own: one that begins with the project stands below.
+    # Not indexed: an index below starts with the project.
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="watchers", verbose_name="project", db_index=False
     )
-    # Without a constraint: checking it would lock the agent, which a report may hold that waits for an ask.
+    # Without a constraint: checking it would lock the agent, which a report may hold while it waits for a
+    # request.
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="watchers", db_constraint=False)
     instance = models.CharField(max_length=64)
     interval = models.DurationField()
     asked = models.DateTimeField()
     until = models.DateTimeField()
-    metrics = models.JSONField(default=dict, help_text="What it says of the metrics of its hosts.")
+    metrics = models.JSONField(default=dict, help_text="Metric coverage of its hosts.")
     metrics_digest = models.CharField(max_length=64, default="")
 
     class Meta:
         constraints = [
-            # Also finds the watchers of a project. Nothing that an ask changes stands in it (HOT).
+            # Also finds the watchers of a project. It has no column that a request changes (HOT).
             models.UniqueConstraint(name="watcher_once", fields=["group", "agent", "instance"]),
         ]
 
@@ -269,32 +272,32 @@ class Watcher(models.Model):
 
 
 class HostLease(models.Model):
-    """Which watcher has a host (`automation.rules.leases`). A host is an address: it need not be known yet.
+    """The lease of a host (`automation.rules.leases`).
 
-    `token` names the lease, which began `since`, in reports; `earlier` are those before it, each with its
-    end.
+    A host is an address and need not be known yet. `token` identifies the lease, which started at `since`, in
+    reports; `earlier` has recent leases with their ends.
     """
 
     id = PrimaryIdField()
-    # No index of its own: one that begins with the project stands below.
+    # Not indexed: an index below starts with the project.
     group = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="host_leases", db_index=False)
     hostname = models.CharField(max_length=253, help_text="In lower case.")
     port = models.PositiveIntegerField()
-    # Ids of watchers, without constraints: one that is gone holds nothing.
+    # IDs of watchers, without constraints: a deleted watcher holds nothing.
     held_by = OptionalIdField()
     wanted_by = OptionalIdField()
     free_from = models.DateTimeField(null=True)
-    together = models.CharField(max_length=200, default="", help_text="What its replica set has in common.")
+    together = models.CharField(
+        max_length=200, default="", help_text="Identifies the replica set of the host."
+    )
     token = models.CharField(max_length=32, default="")
     since = models.DateTimeField()
     created = models.DateTimeField()
-    earlier = models.JSONField(
-        default=dict, help_text="Token and end of leases that ended in the last hours."
-    )
+    earlier = models.JSONField(default=dict, help_text="Token and end of recent leases.")
 
     class Meta:
         constraints = [
-            # Also finds the leases of a project and of the hosts that a report names.
+            # Also finds the leases of a project and of the hosts in a report.
             models.UniqueConstraint(name="host_lease_once", fields=["group", "hostname", "port"]),
         ]
 
@@ -303,14 +306,15 @@ class HostLease(models.Model):
 
 
 class Measurement(models.Model):
-    """What one report measured on one host, as earlier versions stored it: becomes rows of `Reading`.
+    """The measurements of a host from a report, as earlier versions stored them.
 
-    `metrics` is metric → samples as [ISO time, number] in the metric's base unit; `databases` the
-    same below each database's name. `automation/old_measurements.py` is what still reads it.
+    They become rows of `Reading`. `metrics` is metric → samples as [ISO time, number] in the base unit of
+    the metric; `databases` has the same for each database name. Only `automation/old_measurements.py` still
+    reads it.
     """
 
     id = models.BigAutoField(primary_key=True)
-    # No index of its own: one that begins with the host stands below.
+    # Not indexed: an index below starts with the host.
     host = models.ForeignKey(Host, on_delete=models.CASCADE, related_name="measurements", db_index=False)
     reported = models.DateTimeField()
     metrics = models.JSONField(default=dict)
@@ -318,9 +322,9 @@ class Measurement(models.Model):
 
     class Meta:
         indexes = [
-            # The measurements of a host in a range of time, newest first.
+            # The measurements of a host in a time range, newest first.
             models.Index(fields=["host", "-reported"], name="measurement_host_newest"),
-            # The oldest, which retention takes away.
+            # The oldest rows, for retention.
             models.Index(fields=["reported"], name="measurement_oldest"),
         ]
 
@@ -329,20 +333,20 @@ class Measurement(models.Model):
 
 
 class ReportAnswer(models.Model):
-    """The answer to a report that was sent with an Idempotency-Key, kept for repeats (decisions 8).
+    """The answer to a report with an Idempotency-Key, stored for repeats (decisions 8).
 
-    `id` is a digest of project, API key and Idempotency-Key, `body` one of the report: one index finds the
-    answer and keeps it unique. Rows live a day.
+    `id` is a digest of project, API key and Idempotency-Key, `body` is a digest of the report: a single index
+    finds the answer and keeps it unique. Rows live for a day.
     """
 
     id = models.UUIDField(primary_key=True)
     body = models.CharField(max_length=64, db_collation="C")
-    # Text, and not JSONField, which keeps no order.
+    # Text rather than JSONField, which does not keep the order of keys.
     answer = models.TextField()
     created = models.DateTimeField()
 
     class Meta:
-        # The oldest, which are forgotten.
+        # The oldest rows, for deletion.
         indexes = [models.Index(fields=["created"], name="report_answer_oldest")]
 
     def __str__(self) -> str:
@@ -350,7 +354,7 @@ class ReportAnswer(models.Model):
 
 
 class FleetWatch(models.Model):
-    """Since when silence counts, and when it was last looked for: one row for the installation."""
+    """When silence started to count, and the last check for silence: a single row per installation."""
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     counting_since = models.DateTimeField()
@@ -365,7 +369,7 @@ class FleetWatch(models.Model):
 
 
 class ProcessStatus(models.Model):
-    """How far automation has brought a process, as last reported (decisions 8 "agent report", 9)."""
+    """The automation state of a process, as last reported (decisions 8 "agent report", 9)."""
 
     id = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(
@@ -387,23 +391,25 @@ class ProcessStatus(models.Model):
 
 
 class AutomationRevision(models.Model):
-    """A published automation configuration (decisions 9); what a project starts from has no row.
+    """A published automation configuration (decisions 9); the initial document of a project has no row.
 
-    Who published it stands as plain text, without foreign keys: revisions outlive keys and users.
+    The author is plain text without foreign keys: revisions outlive keys and users.
     """
 
     id = PrimaryIdField()
     group = models.ForeignKey(
         Project, on_delete=models.CASCADE, related_name="automation_revisions", verbose_name="project"
     )
-    number = models.PositiveIntegerField(help_text="The document's version.")
+    number = models.PositiveIntegerField(help_text="Version of the document.")
     document = SealedField()
-    masked = SealedField(null=True, help_text="The document as readers see it; None where nothing is masked.")
-    masked_by = models.CharField(max_length=16, null=True, help_text="The rule that masked it.")
+    masked = SealedField(
+        null=True, help_text="The document with secrets masked; null if the document has no secrets."
+    )
+    masked_by = models.CharField(max_length=16, null=True, help_text="Version of the masking rules.")
     processes = models.JSONField(default=list, help_text="Name and hostname of each process.")
-    diffs = models.JSONField(default=list, help_text="What it changed in each process, secrets redacted.")
-    changes = models.JSONField(default=dict, help_text="How many processes it changed, by status.")
-    restored_from = models.PositiveIntegerField(null=True, help_text="The revision it repeats.")
+    diffs = models.JSONField(default=list, help_text="Changes per process, with secrets redacted.")
+    changes = models.JSONField(default=dict, help_text="Number of changed processes, by status.")
+    restored_from = models.PositiveIntegerField(null=True, help_text="The revision that was restored.")
     actor_kind = models.CharField(max_length=6, choices=[(one.value, one.value) for one in ActorKind])
     actor_id = OptionalIdField()
     actor_name = models.CharField(max_length=254, null=True)
@@ -411,7 +417,8 @@ class AutomationRevision(models.Model):
 
     class Meta:
         constraints = [
-            # Of two who publish at once it lets one; it also finds the newest one, and lists them.
+            # Lets only one of two parallel publications pass; also finds the newest revision and lists
+            # revisions.
             models.UniqueConstraint(name="automation_revision_once", fields=["group", "number"]),
         ]
 

@@ -1,6 +1,6 @@
-"""Measurements as earlier versions stored them: read beside the others until the worker has moved all.
+"""Measurements of earlier versions, read together with new ones until the worker has moved all.
 
-A later release takes this module away, with `automation/services/old_measurements.py`, the command
+A later release removes this module, `automation/services/old_measurements.py`, the command
 `move_measurements` and the table.
 """
 
@@ -20,9 +20,9 @@ from opsapi.clock import parse_time
 from opsapi.fields import Among
 
 _NUMBERS_OF_REPORTS = 2**15
-"""Those of new reports are from 0 to below this one; those of moved reports are below 0."""
+"""New reports have numbers from 0 to below this; moved reports have numbers below 0."""
 
-# As the samples of readings (`automation/series.py`).
+# In the same form as the samples of readings (`automation/series.py`).
 _SAMPLES = """
 SELECT wanted.metric, (one.sample ->> 0)::timestamptz, (one.sample -> 1)::float8
   FROM automation_measurement AS report
@@ -37,7 +37,7 @@ _moment = lru_cache(maxsize=128)(parse_time)
 
 
 def old_samples(stored: Mapping[str, Iterable[tuple[str, float]]]) -> Samples:
-    """Samples as they were stored; a name that is no metric's is left out."""
+    """Stored samples, without names that are not metrics."""
     return {
         Metric(name): [(_moment(moment), float(number)) for moment, number in taken]
         for name, taken in stored.items()
@@ -46,14 +46,14 @@ def old_samples(stored: Mapping[str, Iterable[tuple[str, float]]]) -> Samples:
 
 
 def number_of_moved(measurement_id: int) -> int:
-    """The number of the report that a moved row becomes."""
+    """The report number of a moved row."""
     return measurement_id % _NUMBERS_OF_REPORTS - _NUMBERS_OF_REPORTS
 
 
 def old_newest(
     host_ids: Iterable[str], *, since: datetime | None, until: datetime | None
 ) -> dict[str, tuple[MeasuredAt, Samples]]:
-    """As `newest_measurements`, of those not moved yet."""
+    """As `newest_measurements`, for rows that are not moved yet."""
     bounds = Q()
     if since is not None:
         bounds &= Q(reported__gte=since)
@@ -69,7 +69,7 @@ def old_newest(
 
 
 def old_measurements(named: Collection[tuple[str, int]]) -> dict[tuple[str, int], Samples]:
-    """What signals of an earlier version name by host and id, moved meanwhile or not."""
+    """Measurements that signals of an earlier version name by host and ID, whether moved or not."""
     if not named:
         return {}
     there = Measurement.objects.in_bulk([number for _, number in named])
@@ -78,7 +78,7 @@ def old_measurements(named: Collection[tuple[str, int]]) -> dict[tuple[str, int]
         moved = Reading.objects.filter(
             source__host_id=host_id, source__database="", report=number_of_moved(number)
         )
-        # Numbers come again; what a signal still names is new.
+        # Numbers are reused, but a signal names only recent ones.
         newest = moved.order_by("-reported").values_list("reported", flat=True).first()
         if newest is not None:
             rows = moved.filter(reported=newest).values_list("age", "numbers")

@@ -1,4 +1,4 @@
-"""The fleet on the console's start page: what is shown of each row, and where it leads."""
+"""Panels of the fleet on the start page of the console."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from opsapi.console.places import list_url, page_url
 
 
 def fleet_parts(reach: Reach, now: datetime) -> Iterator[Panel]:
-    """Hosts that are down, hosts without data, and agents that are silent."""
+    """Hosts that are down, hosts without data, and silent agents."""
     yield _hosts(reach, now)
     yield _without_data(reach, now)
     yield _agents(reach, now)
@@ -30,7 +30,7 @@ def _hosts(reach: Reach, now: datetime) -> Panel:
         rows=[_host(one, now) for one in found.rows],
         count=found.count,
         url=list_url(Host, down__exact=1),
-        empty="No host is down. One stands here when its agent cannot reach it, or speaks of it no more.",
+        empty="All hosts are up. A host is listed here when its agent can't reach it or stops reporting it.",
         remedy=Cell("All hosts", list_url(Host)),
         tone=Tone.BAD,
     )
@@ -47,7 +47,7 @@ def _without_data(reach: Reach, now: datetime) -> Panel:
         rows=[_unheard(one, now) for one in found.rows],
         count=found.count,
         url=list_url(Host, data="none"),
-        empty="All hosts report. A host is listed here when nothing has been heard of it for four minutes.",
+        empty="All hosts report. A host is listed here after four minutes without a report.",
         remedy=Cell("All hosts", list_url(Host)),
         tone=Tone.WARNING,
         is_wide=True,
@@ -84,7 +84,7 @@ def _agents(reach: Reach, now: datetime) -> Panel:
         rows=[_agent(one, now) for one in found.rows],
         count=found.count,
         url=list_url(Agent, down__exact=1),
-        empty="No agent is silent. One stands here when nothing was heard of it for four minutes.",
+        empty="All agents report. An agent is listed here after four minutes without a report.",
         remedy=Cell("All agents", list_url(Agent)),
         tone=Tone.BAD,
     )

@@ -1,4 +1,4 @@
-"""What the fleet tells of itself at `/metrics`."""
+"""Metrics of the fleet at `/metrics`."""
 
 from collections.abc import Iterator
 
@@ -9,10 +9,10 @@ from opsapi.metric_series import gauge
 
 _LEFT = gauge(
     "opsapi_measurements_to_move",
-    "Reports of a host, stored by an earlier version, that are still to be moved; an estimate, 0 at the end.",
+    "Estimated number of host reports from an earlier version that still have to be moved.",
 )
 
 
 def fleet_metrics() -> Iterator[Metric]:
-    """What is still to be moved."""
+    """Rows that are not moved yet."""
     yield _LEFT.of(old_measurements_left())

@@ -1,15 +1,15 @@
-"""Measured quantities in words for people: numbers, units, and in which unit a value is read best. Pure."""
+"""Measured quantities in words: numbers, units, and the most readable unit of a value. Pure."""
 
 from collections.abc import Mapping
 
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.units import Unit, convert, family_of, units_of
 
-# A number longer than this is told by its exponent.
+# Longer numbers use an exponent.
 _WRITTEN_OUT = 1e15
 _SMALLEST = 0.001
 _SHORT_FROM, _SHORT_TO = 0.01, 10_000
-"""Between these a number reads well in the unit somebody chose."""
+"""Between these limits, a number is readable in the chosen unit."""
 
 _SYMBOLS: Mapping[Unit, str] = {
     Unit.RAW: "",
@@ -34,12 +34,12 @@ _SYMBOLS: Mapping[Unit, str] = {
 
 
 def quantity(number: float, units: Unit) -> str:
-    """A number with its units, where it has any: `1,650`, `2.5 GB`."""
+    """A number with its unit, if any: `1,650`, `2.5 GB`."""
     return f"{number_words(number)} {unit_words(units)}".rstrip()
 
 
 def readable_quantity(number: float, units: Unit) -> str:
-    """A quantity in its own units; in better ones where its number is long: `2 GB`, not `2,147,483,648 B`."""
+    """A quantity in its unit, or a shorter one if the number is long: `2 GB`, not `2,147,483,648 B`."""
     size = abs(number)
     if size == 0 or _SHORT_FROM <= size < _SHORT_TO:
         return quantity(number, units)
@@ -49,13 +49,13 @@ def readable_quantity(number: float, units: Unit) -> str:
 
 
 def quantity_of(metric: Metric, value: float) -> str:
-    """A stored value of a metric in the unit it is read best in: `8.2 GB`."""
+    """A stored value of a metric in its most readable unit: `8.2 GB`."""
     units = best_unit(metric, value)
     return quantity(convert(value, base_unit(metric), units), units)
 
 
 def best_unit(metric: Metric, value: float) -> Unit:
-    """The greatest unit in which it is at least one; none smaller than that it is measured in."""
+    """The largest unit in which the value is at least 1, but none below the base unit."""
     base = base_unit(metric)
     units = allowed_units(metric)
     greater = [unit for unit in units[units.index(base) :] if convert(abs(value), base, unit) >= 1]
@@ -63,12 +63,12 @@ def best_unit(metric: Metric, value: float) -> Unit:
 
 
 def unit_words(units: Unit) -> str:
-    """`GB`; empty for what is only counted."""
+    """`GB`; empty for a plain count."""
     return _SYMBOLS[units]
 
 
 def number_words(number: float) -> str:
-    """A number as people read it: to three places, thousands parted; great and tiny ones by exponent."""
+    """A number for people: three decimals, thousands separators, an exponent if very large or small."""
     size = abs(number)
     if not size < _WRITTEN_OUT or 0 < size < _SMALLEST:
         return f"{number:g}"

@@ -1,4 +1,4 @@
-"""Samples as rows of numbers, as they are stored, and back. Pure."""
+"""Converts samples to stored rows of numbers, and back. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -11,10 +11,10 @@ _SECOND = timedelta(seconds=1)
 
 
 def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
-    """For each moment its age and its numbers, the number of each metric at the metric's place.
+    """For each moment, its age and the numbers at the positions of their metrics.
 
-    The age is in seconds before `reported`, whose fraction is cut as that of the moment is. The numbers are
-    the text of a PostgreSQL array. A metric that was measured twice at one moment makes another row.
+    The age is in whole seconds before `reported`. The numbers are the text of a PostgreSQL array. A metric
+    with two values at the same moment makes another row.
     """
     rows: dict[tuple[datetime, int], dict[int, float]] = {}
     for metric, taken in samples.items():

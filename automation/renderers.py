@@ -1,4 +1,4 @@
-"""Answers that hold automation documents: numbers stay as they were written, as no other renderer does."""
+"""Renders answers with automation documents: numbers stay as written."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from opsapi.api.renderers import DocumentRenderer
 
 
 class AutomationRenderer(DocumentRenderer):
-    """As everywhere else, but for the numbers."""
+    """The default renderer, except for numbers."""
 
     def render(
         self,
@@ -16,7 +16,7 @@ class AutomationRenderer(DocumentRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Bytes of the document; a response without one has no body."""
+        """The bytes of the document; empty without a body."""
         if data is None:
             return b""
         return write(data, pretty=bool(renderer_context and renderer_context.get("pretty"))).encode()

@@ -1,4 +1,4 @@
-"""Reports that an agent sends again because the answer was lost. Pure."""
+"""Reports that an agent repeats because the answer was lost. Pure."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.query import Parameter
 
 REPEATED_WITHIN = timedelta(days=1)
-"""So long the first answer is given again."""
+"""How long the first answer is repeated."""
 
 LONGEST_KEY = 255
 _KEY = re.compile(r"[!-~]+", re.ASCII)
@@ -27,8 +27,8 @@ IDEMPOTENCY_KEY = Parameter(
     _read_key,
     None,
     {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[!-~]+$"},
-    "Chosen by the client, another one for each report. Within a day a repeat with the same key and body is "
-    "not stored again and gets the first answer.",
+    "Chosen by the client, different for each report. A repeat with the same key and body within a day "
+    "is not stored again and gets the first answer.",
     code=ErrorCode.INVALID_ATTRIBUTE,
     is_header=True,
 )
@@ -36,7 +36,7 @@ IDEMPOTENCY_KEY = Parameter(
 
 @dataclass(frozen=True, slots=True)
 class RepeatableReport:
-    """A report that may be repeated: its Idempotency-Key, and the digests that it is known by."""
+    """A repeatable report: its Idempotency-Key, and its digests."""
 
     key: str
     id: UUID
@@ -44,7 +44,7 @@ class RepeatableReport:
 
     @classmethod
     def of(cls, key: str, body: bytes, *, group_id: str, caller_id: str) -> "RepeatableReport":
-        """Another project and another API key have keys of their own."""
+        """Each project and API key has its own Idempotency-Keys."""
         origin = "\0".join((group_id, caller_id, key))
         known_by = UUID(bytes=hashlib.sha256(origin.encode()).digest()[:16])
         return cls(key, known_by, hashlib.sha256(body).hexdigest())

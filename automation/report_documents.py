@@ -35,15 +35,15 @@ NEWEST = timedelta(minutes=5)
 _METRICS = [metric.value for metric in Metric]
 _METRIC_OF = {metric.value: metric for metric in Metric}
 _REPORTED_TYPES = [spec.name for spec in EVENT_TYPES.values() if spec.reported]
-_STAYS = "Left out it stays, unless the host has become STANDALONE and is reachable."
+_STAYS = "If left out, the stored value stays, unless the host has become STANDALONE and is reachable."
 _OF_DATA = ("database", "collection", "opType")
 _ABOUT_DATA = (
     "Kept for " + " and ".join(one.name for one in EVENT_TYPES.values() if one.about_data) + " only."
 )
 _HOST_TYPES = [one.value for one in HostType if one is not HostType.NO_DATA]
 _LEASE = (
-    "The lease under which the host was asked, as the answer to `leases` named it. Once another agent has the"
-    " host, only what was measured before that is stored."
+    "The lease of the host, from the answer to `leases`. If another agent holds the host now, only "
+    "measurements from before that change are stored."
 )
 MOST_METRIC_SETS = 100
 LONGEST_INTERVAL = int(SILENCE.total_seconds())
@@ -59,7 +59,7 @@ class RecentMoment(Moment):
         moment = super().run_validation(data)
         now: datetime = self.context["now"]
         if not now - OLDEST - timedelta(seconds=1) < moment <= now + NEWEST:
-            raise invalid("must be at most one hour old and at most five minutes ahead")
+            raise invalid("must be at most one hour old and at most five minutes in the future")
         return moment
 
 
@@ -161,7 +161,7 @@ class ReportedHostDocument(Document):
         max_length=10_000,
         clearable=True,
         required=False,
-        help_text="Replaces the host's list, `[]` empties it; left out it stays.",
+        help_text="Replaces the list of the host; `[]` empties it. If left out, the stored list stays.",
     )
     measurements = SampleList()
     lease = Text(max_length=64, required=False, help_text=_LEASE)
@@ -224,30 +224,33 @@ class SharedHostDocument(Document):
     metricSet = Whole(
         max_value=MOST_METRIC_SETS - 1,
         required=False,
-        help_text="Which of metricSets, from 0, says what becomes of its metrics.",
+        help_text="Index in metricSets, from 0, of the metric coverage of the host.",
     )
 
 
 class MetricSetDocument(Document):
     """What becomes of each metric of a host: names of metrics, by state."""
 
-    reported = _metric_names("There are values of it, whenever there is something to measure.")
-    absent = _metric_names("This version or kind of server does not have it.")
-    refused = _metric_names("The user lacks `role`.")
-    failed = _metric_names("The question failed; the agent's log says how.")
-    role = Text(max_length=100, required=False, help_text="The role or privilege that is wanting.")
+    reported = _metric_names("Metrics that are reported whenever there is a value.")
+    absent = _metric_names("Metrics that this version or type of server does not have.")
+    refused = _metric_names("Metrics that the user cannot read without `role`.")
+    failed = _metric_names("Metrics whose query failed; the log of the agent has the cause.")
+    role = Text(max_length=100, required=False, help_text="The missing role or privilege.")
 
 
 class LeaseRequestDocument(Document):
     """Asks for leases: the hosts are shared with other agents of the project that can watch them."""
 
     instance = Text(
-        max_length=64, required=False, help_text="Tells agents of one hostname apart, and stays with each."
+        max_length=64,
+        required=False,
+        help_text="Distinguishes agents with the same hostname. Each agent keeps its own.",
     )
     intervalSeconds = Whole(
         min_value=1,
         max_value=LONGEST_INTERVAL,
-        help_text="How often the agent asks. A lease lasts two and a half times as long, at least 5 seconds.",
+        help_text="Interval between the requests of the agent. A lease lasts 2.5 times as long, at "
+        "least 5 seconds.",
     )
     hosts = ListOf(SharedHostDocument(), max_length=10_000, required=False)
     metricSets = ListOf(MetricSetDocument(), max_length=MOST_METRIC_SETS, required=False)
@@ -324,16 +327,16 @@ class LeaseDocument(Document):
 
     hostname = serializers.CharField()
     port = serializers.IntegerField()
-    lease = serializers.CharField(help_text="Stands in reports of the host.")
-    until = serializers.DateTimeField(help_text="When it ends unless the agent asks again.")
+    lease = serializers.CharField(help_text="Send it in reports of the host.")
+    until = serializers.DateTimeField(help_text="When the lease ends, unless the agent asks again.")
 
 
 class LeasesDocument(Document):
     """The answer to `leases`."""
 
-    hosts = LeaseDocument(many=True, help_text="All that the agent watches from now on.")
+    hosts = LeaseDocument(many=True, help_text="All hosts that the agent watches from now on.")
     askAgainInSeconds = serializers.FloatField(
-        required=False, help_text="A host may come free then, earlier than the agent would ask."
+        required=False, help_text="A host may become free then, before the next regular request."
     )
 
 
@@ -343,7 +346,9 @@ class ReportAnswerDocument(Document):
     example = {"accepted": {"hosts": 1, "measurements": 1, "events": 0}}
 
     accepted = AcceptedDocument()
-    leases = LeasesDocument(required=False, help_text="Of a report with `leases`; not of its repeats.")
+    leases = LeasesDocument(
+        required=False, help_text="Only in the answer to a report with `leases`, not to a repeat."
+    )
 
 
 def read_report(values: Mapping[str, Any]) -> Report:
@@ -426,8 +431,6 @@ def _named_twice(path: str, field: str, names: Sequence[Any]) -> list[BadField]:
     bad = []
     for place, name in enumerate(names):
         if name in seen:
-            bad.append(
-                BadField(f"{path}[{place}].{field}", ErrorCode.INVALID_ATTRIBUTE, "stands there twice")
-            )
+            bad.append(BadField(f"{path}[{place}].{field}", ErrorCode.INVALID_ATTRIBUTE, "is given twice"))
         seen.add(name)
     return bad

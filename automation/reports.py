@@ -1,4 +1,4 @@
-"""What an agent reports, frozen: the form in which services take it. Pure."""
+"""A report of an agent in the immutable form that services accept. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from events.types import EventType
 from opsapi.hostport import host_and_port
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
-"""Per metric the samples, in the metric's base unit."""
+"""Samples by metric, in the base unit of the metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """hostname:port; host names compare without regard to case."""
+    """hostname:port; host names are case-insensitive."""
 
     hostname: str
     port: int
 
     @property
     def key(self) -> tuple[str, int]:
-        """What makes two addresses the same host."""
+        """The identity of an address."""
         return self.hostname.lower(), self.port
 
     def __str__(self) -> str:
@@ -33,9 +33,9 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What is said of one host; `databases` None when the list was left out.
+    """The report of a host; `databases` is None if the list was left out.
 
-    `lease` is the one under which the host was asked, where its agent shares hosts with others.
+    `lease` is the lease under which the host was polled, if the agent shares hosts.
     """
 
     address: Address
@@ -53,7 +53,7 @@ class HostReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventReport:
-    """Something an agent saw happen."""
+    """An event that an agent observed."""
 
     event_type: EventType
     created: datetime | None = None
@@ -70,7 +70,7 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReport:
-    """How far an automation agent has brought one process."""
+    """The automation state of a process."""
 
     name: str
     hostname: str
@@ -98,7 +98,7 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One report of one agent."""
+    """A report of an agent."""
 
     agent_type: AgentType
     hostname: str
@@ -110,6 +110,6 @@ class Report:
 
     @property
     def sample_count(self) -> int:
-        """How many values were measured, of hosts and databases."""
+        """The number of measured values, of hosts and databases."""
         measured = [one for host in self.hosts for one in (host.samples, *(host.databases or {}).values())]
         return sum(len(taken) for samples in measured for taken in samples.values())

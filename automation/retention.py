@@ -1,4 +1,4 @@
-"""How long measurements are kept."""
+"""The retention of measurements."""
 
 from datetime import timedelta
 
@@ -6,6 +6,6 @@ from django.conf import settings
 
 
 def measurement_retention() -> timedelta | None:
-    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None when they are kept for good."""
+    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None to keep measurements for ever."""
     days: int = settings.OPSAPI_MEASUREMENT_RETENTION_DAYS
     return timedelta(days=days) if days else None

@@ -85,5 +85,5 @@ def _record(event: Event, names: Mapping[str, str]) -> tuple[str, ...]:
 def _cut(page: SearchPage, after: str) -> tuple[str, ...]:
     """A record like the others: every line of a file has as many cells (RFC 4180, 2.4)."""
     until = f" older than {wire_time(page.next.created)}" if page.next else ""
-    text = f"The file ends after {after}; there may be more{until}. Choose a range of time."
+    text = f"The file ends after {after}; there may be more{until}. Choose a time range."
     return (text, *[""] * (len(COLUMNS) - 1))

@@ -15,8 +15,8 @@ FULL_RETRY_SECONDS = 30
 class Full(StrEnum):
     """Why a file has to wait; the value is how it is told."""
 
-    OF_ALL = "As many files are being written as can be at a time."
-    OF_ONE = "A file is being written for you already, and each operator has one at a time."
+    OF_ALL = "The server is creating the maximum number of files."
+    OF_ONE = "Your previous file is still being created. You can download one file at a time."
 
 
 class Places:

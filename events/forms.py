@@ -60,7 +60,7 @@ class FilterMoment(MomentField):
         try:
             return parse_filter_time(text, end_of_day=self.end_of_day)
         except ValueError:
-            raise ValidationError("Not a date and time, as in 2026-11-21T07:26:14 (UTC).") from None
+            raise ValidationError("Enter a date and time, such as 2026-11-21T07:26:14 (UTC).") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         """The moment, where it is one: the picker shows nothing else."""
@@ -77,15 +77,15 @@ def _text(label: str, **options: Any) -> forms.CharField:
 class EventFilters(forms.Form):
     """The filters of the list, and where a page of it begins."""
 
-    project = _text("Project (name or id)")
+    project = _text("Project (name or ID)")
     category = forms.ChoiceField(choices=_CATEGORIES, required=False)
     type = forms.ChoiceField(choices=_TYPES, required=False)
-    who = _text("Who (user name or public key)")
-    address = _text("From where (remote address)")
+    who = _text("User or API key (username or public key)")
+    address = _text("Remote address")
     host = _text("Host name")
     start = FilterMoment(label="From (UTC)", end_of_day=False)
     end = FilterMoment(label="Until (UTC)", end_of_day=True)
-    q = _text("Id of an event, project or alert")
+    q = _text("ID of an event, project or alert")
     last = forms.ChoiceField(choices=[(one.value, one.value) for one in Last], required=False)
     before = _text("before")
     after = _text("after")
@@ -122,7 +122,7 @@ class EventFilters(forms.Form):
             return None
         found = self.operator.groups(ids=[typed]) if is_id(typed) else self.operator.groups(name=typed)
         if not found:
-            raise ValidationError("You can read no project of this name or id.")
+            raise ValidationError("You have access to no project with this name or ID.")
         return found[0].id
 
     def clean_q(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ class EventFilters(forms.Form):
         if not typed:
             return {}
         if not is_id(typed):
-            raise ValidationError("An id has 24 characters, 0-9 and a-f.")
+            raise ValidationError("An ID has 24 characters, 0-9 and a-f.")
         return {what_is_named(typed, reach=self.operator.reach()).value: typed}
 
     def clean_before(self) -> EventPlace | None:
@@ -149,12 +149,12 @@ class EventFilters(forms.Form):
             self.add_error(None, f"There is no filter {name!r}.")
         start, end = values.get("start"), values.get("end")
         if start and end and start > end:
-            self.add_error("start", "This must not be after the end.")
+            self.add_error("start", "The start must be before the end.")
         category, chosen = values.get("category"), values.get("type")
         if category and chosen and EventType(chosen).spec.category != category:
-            self.add_error("type", "This type is not of the category.")
+            self.add_error("type", "This event type is not in the selected category.")
         if values.get("project") and "group_id" in values.get("q", {}):
-            self.add_error("q", "This is the id of a project, and a project is chosen already.")
+            self.add_error("q", "This is the ID of a project, and a project is already selected.")
         return values
 
     def search(self) -> EventSearch:
@@ -197,5 +197,7 @@ class EventFilters(forms.Form):
             return None
         place = readable_place(event_id, reach=self.operator.reach()) if is_id(event_id) else None
         if place is None:
-            raise ValidationError(f"{name}: there is no such event (any more). Begin with the newest.")
+            raise ValidationError(
+                f"{name}: this event does not exist or has been deleted. Start with the newest events."
+            )
         return place

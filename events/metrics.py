@@ -8,8 +8,8 @@ from events.models import Signal
 from opsapi import clock
 from opsapi.metric_series import gauge
 
-_LAG = gauge("opsapi_evaluation_lag_seconds", "Age of the oldest signal that is not evaluated yet.")
-_SET_ASIDE = gauge("opsapi_signals_set_aside", "Signals of the last week that evaluation could not process.")
+_LAG = gauge("opsapi_evaluation_lag_seconds", "Age of the oldest unevaluated signal.")
+_SET_ASIDE = gauge("opsapi_signals_set_aside", "Signals of the last week that could not be evaluated.")
 
 
 def signal_metrics() -> Iterator[Metric]:

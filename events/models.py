@@ -19,7 +19,7 @@ class Event(models.Model):
     group_id = OptionalIdField()
     org_id = OptionalIdField()
     alert_id = OptionalIdField()
-    details = models.JSONField(help_text="The other fields of the event, under their wire names.")
+    details = models.JSONField(help_text="The other fields of the event, with their API names.")
     diffs = models.JSONField(default=list)
     raw = models.JSONField(default=dict)
 
@@ -70,10 +70,10 @@ class Signal(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     created = models.DateTimeField()
-    group_id = OptionalIdField(help_text="None: it happened to an organization or to the installation.")
+    group_id = OptionalIdField(help_text="Empty for events of an organization or the installation.")
     kind = models.CharField(max_length=16)
     payload = models.JSONField()
-    failed = models.DateTimeField(null=True, help_text="Could not be evaluated and was set aside.")
+    failed = models.DateTimeField(null=True, help_text="Evaluation failed; the signal was set aside.")
 
     class Meta:
         indexes = [

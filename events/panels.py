@@ -19,8 +19,7 @@ def event_parts(reach: Reach, now: datetime) -> Iterator[Chart]:
         series=[group.value for group in EventGroup],
         rows=[(_hour(one.start), [one.counts[group] for group in EventGroup]) for one in hours],
         url=list_url(Event, last="day"),
-        empty="Nothing happened in the last 24 hours: no report of an agent told anything new, and nobody "
-        "changed anything.",
+        empty="No events in the last 24 hours.",
     )
 
 

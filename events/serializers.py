@@ -126,11 +126,11 @@ class EventTypeDocument(Document):
 
     eventTypeName = serializers.CharField()
     category = serializers.CharField()
-    alertable = serializers.BooleanField(help_text="Whether an alert configuration can name it.")
-    toldOnce = serializers.BooleanField(help_text="Notifies once and opens nothing.")
+    alertable = serializers.BooleanField(help_text="Whether an alert configuration can use the type.")
+    toldOnce = serializers.BooleanField(help_text="Notifies once and opens no alert.")
     globalOnly = serializers.BooleanField()
-    reported = serializers.BooleanField(help_text="Whether agents may report it.")
-    produced = serializers.BooleanField(help_text="Whether anything makes such events in this version.")
+    reported = serializers.BooleanField(help_text="Whether agents can report the type.")
+    produced = serializers.BooleanField(help_text="Whether this version creates such events.")
     closedBy = serializers.CharField(required=False)
 
 

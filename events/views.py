@@ -51,7 +51,7 @@ INCLUDE_RAW = Parameter(
     read_flag,
     False,
     {"type": "boolean", "default": False},
-    "Whether the raw field is shown.",
+    "Whether to include the raw field.",
     allowed=("true", "false"),
 )
 BEFORE = Parameter(
@@ -59,7 +59,7 @@ BEFORE = Parameter(
     read_identifier,
     None,
     {"type": "string", "pattern": f"^{ID_PATTERN}$"},
-    "The id of one of these events: only what follows it, to go on without counting pages.",
+    "ID of an event of this list: returns the events after it. Use it to page without page numbers.",
 )
 _FILTERS = (*LISTING, EVENT_TYPE, MIN_DATE, MAX_DATE, BEFORE)
 

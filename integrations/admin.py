@@ -71,8 +71,8 @@ class IntegrationAdmin(ConsoleAdmin):
     add_action = Action(
         label="New integration",
         done="Created",
-        text="A project has one integration of each type. Notifications without credentials use those of the "
-        "integration.",
+        text="Each project can have one integration per service. Notifications without their own "
+        "credentials use it.",
         run=_create,
         access=WRITE,
         form=NewIntegrationForm,
@@ -89,7 +89,7 @@ class IntegrationAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Its secrets are deleted too. Notifications that use its credentials will fail.",
+            text="Also deletes its secrets. Notifications that use its credentials will fail.",
             run=_delete,
             access=WRITE,
             icon="delete",
@@ -100,11 +100,12 @@ class IntegrationAdmin(ConsoleAdmin):
     list_filter = [ServiceFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "id__exact", "group__id__exact"]
-    search_help_text = "Part of a project's name, or the whole ID of a project or an integration."
+    search_help_text = "Part of a project name, or the full ID of a project or an integration."
     ordering = ["group__name", "created", "id"]
     fields = ["service", "type", "group", "settings", "id", "created", "updated"]
     empty_text = (
-        "No integrations yet. Create one to send the alerts of a project to Slack, PagerDuty and others."
+        "No integrations yet. Create an integration to send the alerts of a project to Slack, "
+        "PagerDuty and other services."
     )
 
     @admin.display(description="service", ordering="type")

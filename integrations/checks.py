@@ -31,8 +31,8 @@ def sms_settings_go_together(**_: Any) -> list[CheckMessage]:
     missing = [name for name in _SMS if not getattr(settings, name)]
     if not missing or len(missing) == len(_SMS):
         return []
-    text = f"{', '.join(_SMS)} go together; not set: {', '.join(missing)}"
-    return [Error(text, hint="Set all of them, or none to do without SMS.", id="opsapi.E002")]
+    text = f"{', '.join(_SMS)} must be set together; not set: {', '.join(missing)}"
+    return [Error(text, hint="Set all of them, or none to turn off SMS.", id="opsapi.E002")]
 
 
 def _fault(url: str) -> str | None:

@@ -16,7 +16,7 @@ from opsapi.metric_series import counter, histogram
 
 logger = logging.getLogger(__name__)
 
-UNFORESEEN = "an unexpected error occurred while sending"
+UNFORESEEN = "an unexpected error occurred while sending the message"
 _ATTEMPTS = counter(
     "opsapi_delivery_attempts",
     "Attempts to deliver a message, including test notifications, by channel and outcome.",

@@ -122,4 +122,4 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
 
 def _note(field: Field, kind: FieldSet) -> str:
     url = next((other.label for other in kind.fields if other.name == field.goes_with), None)
-    return f" If you change the {url}, type it again." if url else ""
+    return f" If you change the {url}, enter it again." if url else ""

@@ -21,9 +21,9 @@ _STATES: Mapping[MessageKind, str] = {
     MessageKind.ACKNOWLEDGE: "Acknowledged",
     MessageKind.CLOSE: "Closed",
     MessageKind.CANCEL: "Cancelled",
-    MessageKind.INFORM: "One-time event: no alert is open",
+    MessageKind.INFORM: "Event (no alert is open)",
 }
-_TEST_STATE = "Test: nothing happened, and there is nothing to do"
+_TEST_STATE = "Test: no action needed"
 _NAME_LIMIT = 120
 _FACT_LIMIT = 300
 # Control, format, surrogate, private and unassigned characters, line and paragraph separators.

@@ -24,7 +24,7 @@ class BasicUsername(Text):
         """The name."""
         name = super().run_validation(data)
         if ":" in name:
-            raise invalid("must not hold a colon")
+            raise invalid("must not contain a colon")
         return name
 
 

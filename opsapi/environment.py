@@ -133,7 +133,7 @@ def authorities(name: str, base: Path) -> str:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
     except ssl.SSLError:
-        raise ImproperlyConfigured(f"{name}: {value!r} holds no certificate in PEM form") from None
+        raise ImproperlyConfigured(f"{name}: {value!r} contains no certificate in PEM format") from None
     except OSError as error:
         raise ImproperlyConfigured(f"{name}: cannot read {value!r}: {error.strerror}") from None
     return path
@@ -147,13 +147,13 @@ def _url_fault(value: str) -> str | None:
     except ValueError:
         is_whole = False
     if is_whole and "@" in parts.netloc:
-        return "must not carry a user name or password"
+        return "must not contain a username or password"
     if not is_whole or not value.startswith(("http://", "https://")):
         return f"{value!r} is not an http or https URL"
     if "?" in value or "#" in value:
-        return f"{value!r} must end with its path, without query and fragment"
+        return f"{value!r} must not have a query or a fragment"
     if not _OF_URL.fullmatch(value):
-        return f"{value!r} must hold no blanks and nothing else that is to be escaped"
+        return f"{value!r} must not contain spaces or other characters that need escaping"
     return None
 
 

@@ -78,5 +78,7 @@ def _made(directory: Path) -> Path:
         directory.parent.mkdir(parents=True, exist_ok=True)
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise ImproperlyConfigured(f"{directory}: cannot be made a directory: {error.strerror}") from None
+        raise ImproperlyConfigured(
+            f"{directory}: the directory cannot be created: {error.strerror}"
+        ) from None
     return directory

@@ -20,7 +20,7 @@ def make_private_directory(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, exist_ok=True)
     except OSError as error:
-        raise ImproperlyConfigured(f"{path}: cannot be made a directory: {error.strerror}") from None
+        raise ImproperlyConfigured(f"{path}: the directory cannot be created: {error.strerror}") from None
 
 
 def secret_from_file(path: Path) -> str:
@@ -34,7 +34,7 @@ def secret_from_file(path: Path) -> str:
             _make(path)
         return _read(path)
     except OSError as error:
-        raise ImproperlyConfigured(f"{path}: cannot be made or read: {error.strerror}") from None
+        raise ImproperlyConfigured(f"{path}: cannot be created or read: {error.strerror}") from None
 
 
 def existing_secret(path: Path) -> str | None:
@@ -83,8 +83,12 @@ def _read(path: Path) -> str:
     with path.open() as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & 0o077:
-            raise ImproperlyConfigured(f"{path}: mode {mode & 0o777:04o} lets others use it, make it 0600")
+            raise ImproperlyConfigured(
+                f"{path}: mode {mode & 0o777:04o} gives other users access; set mode 0600"
+            )
         secret = file.read().strip()
     if not secret:
-        raise ImproperlyConfigured(f"{path}: is empty: put the secret back, or remove the file for a new one")
+        raise ImproperlyConfigured(
+            f"{path}: is empty: restore the secret, or remove the file to create a new secret"
+        )
     return secret

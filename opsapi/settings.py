@@ -5,14 +5,13 @@ and what is allowed; `manage.py serve` prints that line and exits non-zero.
 What each means stands in `.env.example`, of which docs/reference/settings.md is made.
 """
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi import VERSION
+from opsapi import VERSION, program
 from opsapi import environment as read
 from opsapi.api.content_security import STRICT
 from opsapi.build import build_commit
@@ -23,14 +22,14 @@ from opsapi.secret_files import secret_from_file
 # Lets Django's generic classes be written with their parameters, as mypy --strict wants them.
 django_stubs_ext.monkeypatch()
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-
-read.lines_of(BASE_DIR / ".env")
+read.lines_of(program.env_file())
+BASE_DIR = program.base_dir()
 
 
 # --- where it runs ---------------------------------------------------------------------------------
 OPSAPI_BIND = read.bind("OPSAPI_BIND", "127.0.0.1:8000")
-OPSAPI_DATA_DIR = (BASE_DIR / read.text("OPSAPI_DATA_DIR", "var", allowed="path of a directory")).absolute()
+read.declare("OPSAPI_DATA_DIR", program.default_data_dir().name, "path of a directory")
+OPSAPI_DATA_DIR = program.data_dir()
 OPSAPI_PUBLIC_URL = read.url("OPSAPI_PUBLIC_URL")
 OPSAPI_WORKERS = read.number("OPSAPI_WORKERS", 2, 1, 64)
 OPSAPI_THREADS = read.number("OPSAPI_THREADS", 8, 1, 256)
@@ -180,7 +179,7 @@ INSTALLED_APPS = [
     "automation",
     "integrations",
     "alerting",
-    "tools",
+    *(["tools"] if program.IS_CHECKOUT else []),
 ]
 MIDDLEWARE = [
     "opsapi.api.middleware.client_scheme",
@@ -207,7 +206,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [program.FILES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -280,13 +279,13 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "DESCRIPTION": (
         "Alerts, events, integrations and administration of database operations.\n\n"
-        "Callers authenticate with an API key by HTTP Digest; a browser asks for it by itself: the user name "
-        "is the public key, the password the private key.\n\n"
-        "Every refusal has one shape, ErrorDocument, and what stands beside its status here are the error "
-        "codes it can have; `GET /api/public/v1.0/errorCodes` tells what they mean. A path that exists "
-        "answers other methods with 405 and `Allow`, an unknown path with 404 RESOURCE_NOT_FOUND.\n\n"
-        "With `envelope=true` a document stands in `content` beside its `status`; a list has `status` beside "
-        "its results."
+        "Authenticate with an API key and HTTP Digest: the username is the public key, the password is the "
+        "private key. A browser asks for them.\n\n"
+        "Every error response is an ErrorDocument. This document lists the error codes of each operation and "
+        "status; `GET /api/public/v1.0/errorCodes` explains them. Unsupported methods return 405 with "
+        "`Allow`, unknown paths return 404 RESOURCE_NOT_FOUND.\n\n"
+        "With `envelope=true`, a response has the resource in `content` next to `status`. A list has "
+        "`status` next to its results."
     ),
     "COMPONENT_SPLIT_REQUEST": True,
     "COMPONENT_SPLIT_PATCH": False,

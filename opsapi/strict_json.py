@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 MAX_DEPTH = 64
 MAX_MARKS = 2_000_000
 """Commas and brackets of a body, those in strings too: it has no more values than these."""
-UNKEPT_TEXT: Final = "must not hold NUL characters or lone surrogates"
+UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
 """What is wrong with a text that `is_kept` denies."""
 
 _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
@@ -63,7 +63,7 @@ def read_json(
             parse_int=read_integer,
         )
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON from line {error.lineno}, column {error.colno} on") from None
+        raise ValueError(f"invalid JSON at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep") from None
 
@@ -74,7 +74,7 @@ def _text(body: bytes | str) -> str:
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     if text.startswith("\ufeff"):
-        raise ValueError("it has to be UTF-8 without a byte order mark")
+        raise ValueError("it must be UTF-8 without a byte order mark")
     return text
 
 
@@ -82,7 +82,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"the key {name[:50]!r} stands there twice")
+            raise ValueError(f"the key {name[:50]!r} is given twice")
         found[name] = value
     return found
 

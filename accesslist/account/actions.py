@@ -1,4 +1,4 @@
-"""What people can do to their own account: each calls its service."""
+"""Actions of users on their own account. Each calls its service."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ Typed = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAction:
-    """One thing people do to their own account, on a page of its own.
+    """An action of users on their own account, with its own page.
 
-    `run` answers new recovery codes, where there are any: they are shown in that answer and nowhere else.
-    `proof` is the field that shows who somebody is, if any: what is wrong there counts as at the login.
-    `done` is told on the page that `leads_to` names.
+    `run` can return new recovery codes; only this response shows them. `proof` is the field that proves the
+    identity of the user, if any: a wrong value counts as a failed log-in. `done` is the message on the page
+    that `leads_to` names.
     """
 
     title: str
@@ -63,7 +63,7 @@ def _begin(request: HttpRequest, typed: Typed) -> None:
 def _confirm(request: HttpRequest, typed: Typed) -> list[str]:
     actor = operator_of(request).actor()
     codes = second_factor_confirm(code=typed["code"], actor=actor, now=clock.now())
-    # All sessions have ended; this one is where the code was given.
+    # All sessions have ended. This browser gets a new session because it sent the code.
     update_session_auth_hash(request, User.objects.get(pk=actor.id))
     return codes
 
@@ -78,25 +78,25 @@ def _remove(request: HttpRequest, typed: Typed) -> None:
 
 CHANGE_PASSWORD = AccountAction(
     title="Change your password",
-    text="Your sessions in other browsers end.",
-    label="Change the password",
-    done="Your password is changed.",
+    text="This ends your sessions in other browsers.",
+    label="Change password",
+    done="Your password has been changed.",
     form=PasswordForm,
     proof="oldPassword",
     run=_change_password,
 )
 END_SESSIONS = AccountAction(
     title="End your other sessions",
-    text="Wherever else you are logged in, you will have to log in again. You stay in here.",
-    label="End the other sessions",
+    text="You are logged out everywhere else. You stay logged in here.",
+    label="End other sessions",
     done="Your other sessions have ended.",
     run=_end_sessions,
 )
 BEGIN = AccountAction(
     title="Set up a second factor",
-    text="Logging in then takes a code from an authenticator app beside your password, "
-    "so that the password alone lets nobody in.",
-    label="Go on",
+    text="After your password, the log-in page also asks for a code from your authenticator app. Your "
+    "password alone is no longer enough.",
+    label="Continue",
     form=OwnPasswordForm,
     proof="password",
     run=_begin,
@@ -105,25 +105,25 @@ BEGIN = AccountAction(
 CONFIRM = AccountAction(
     title="Set up a second factor",
     text="",
-    label="Switch it on",
+    label="Turn on",
     form=FirstCodeForm,
     proof="code",
     run=_confirm,
     template="console/account_setup.html",
 )
 RENEW_CODES = AccountAction(
-    title="Make new recovery codes",
-    text="The recovery codes you have now no longer count.",
-    label="Make new codes",
+    title="Create new recovery codes",
+    text="Your current recovery codes stop working.",
+    label="Create new codes",
     form=CodeForm,
     proof="code",
     run=_renew_codes,
 )
 REMOVE = AccountAction(
     title="Remove the second factor",
-    text="Your password alone then lets in whoever knows it.",
-    label="Remove it",
-    done="You log in with your password alone now.",
+    text="Anybody who knows your password can then log in as you.",
+    label="Remove second factor",
+    done="The second factor has been removed. You now log in with your password only.",
     form=CodeForm,
     proof="code",
     run=_remove,

@@ -1,4 +1,4 @@
-"""Forms of the account page; their fields bear the names under which services refuse them."""
+"""Forms of the account page. Their fields have the names that services use in refusals."""
 
 from typing import Any
 
@@ -24,28 +24,30 @@ def _code(help_text: str) -> forms.CharField:
 
 
 class NewPasswordForm(ConsoleForm):
-    """Another password, typed twice."""
+    """A new password, typed twice."""
 
-    password = _password("New password", "new-password", "At least eight characters, and none that many use.")
-    again = _password("New password, once more", "new-password")
+    password = _password(
+        "New password", "new-password", "At least 8 characters. Common passwords are not accepted."
+    )
+    again = _password("Confirm new password", "new-password")
 
     def clean(self) -> dict[str, Any]:
-        """Both times the same."""
+        """Both passwords must be equal."""
         typed = self.cleaned_data
         if "password" in typed and typed["password"] != typed.get("again"):
-            self.add_error("again", ValidationError("This is not the same as the new password above."))
+            self.add_error("again", ValidationError("The two passwords do not match."))
         return typed
 
 
 class PasswordForm(NewPasswordForm):
-    """Another password in place of the one that is shown to be known."""
+    """A new password, with the current password."""
 
     field_order = ("oldPassword", "password", "again")
-    oldPassword = _password("Present password", "current-password")
+    oldPassword = _password("Current password", "current-password")
 
 
 class OwnPasswordForm(ConsoleForm):
-    """The password, to show that nobody else sits there."""
+    """The password, to confirm the identity of the user."""
 
     password = _password("Your password", "current-password")
 
@@ -53,10 +55,10 @@ class OwnPasswordForm(ConsoleForm):
 class FirstCodeForm(ConsoleForm):
     """The first code of a new authenticator."""
 
-    code = _code("The six digits that the authenticator shows now.")
+    code = _code("The current six-digit code from your authenticator.")
 
 
 class CodeForm(ConsoleForm):
-    """A code of the second factor there is."""
+    """A code of the current second factor."""
 
-    code = _code("The six digits that your authenticator shows, or one of your recovery codes.")
+    code = _code("A six-digit code from your authenticator, or a recovery code.")

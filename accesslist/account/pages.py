@@ -1,4 +1,4 @@
-"""The pages of the account: an overview, and one for each thing that can be done."""
+"""The pages of the account: an overview, and a page for each action."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ from opsapi.first_rows import first_rows
 
 @never_cache
 def overview(request: HttpRequest) -> HttpResponse:
-    """How the account stands, which roles it has, and what can be done."""
+    """The state of the account, its roles and its actions."""
     roles = first_rows(own_role_rows(_user_id(request)))
     return _page(request, "console/account.html", "Your account", roles=roles)
 
@@ -53,7 +53,7 @@ def page(action: AccountAction) -> Callable[[HttpRequest], HttpResponse]:
 
 
 def setup_page(request: HttpRequest) -> HttpResponse:
-    """The secret, until its first code was given."""
+    """The secret, until the user has entered its first code."""
     if factor_state(_user_id(request)).setup is None:
         return redirect("account_second_factor")
     return page(CONFIRM)(request)
@@ -69,7 +69,7 @@ def _done(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Htt
 
 
 def _run(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> list[str] | None:
-    """Whatever fails but the proof itself is no failure to show who one is."""
+    """Only a wrong proof counts as a failed log-in; other errors do not."""
     if not action.proof:
         return action.run(request, form.cleaned_data)
     attempt = attempt_take(request, request.user.get_username(), after_password=True)

@@ -1,4 +1,4 @@
-"""OPSAPI_SECOND_FACTOR=required: who has no second factor is led to set one up before anything else."""
+"""OPSAPI_SECOND_FACTOR=required: users without a second factor must set one up first."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from opsapi.console.path import CONSOLE_PATH
 def second_factor_required(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Lead there from every page of the console but those that set it up, and the way out."""
+    """Redirect every page of the console to the setup, except the setup itself and the log-out."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         if _is_asked_for(request) and not has_second_factor(str(request.user.pk)):

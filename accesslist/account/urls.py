@@ -1,4 +1,4 @@
-"""The paths of the account, below `/admin/account/`: for everybody who may enter the console."""
+"""URLs of the account, below `/admin/account/`, for all users of the console."""
 
 from collections.abc import Callable
 

@@ -31,12 +31,12 @@ _CHECKED = "console/address_checked.html"
 
 
 def add_to_key(call: Call) -> None:
-    """More entries on the list of the key, which is the row."""
+    """Add entries to the list of the key (the row)."""
     _add(call, call.row)
 
 
 def check_address(call: Call) -> Outcome:
-    """Whether a call of the key, which is the row, from an address would be let in."""
+    """Check whether the key (the row) can call from an address."""
     address = call.values["address"]
     told = verdict(
         is_exempt=is_exempt(address),
@@ -51,7 +51,7 @@ def check_address(call: Call) -> Outcome:
 
 def _add_new(call: Call) -> Outcome:
     entry, *more = _add(call, call.values["api_key"])
-    return Outcome(message=f"Made: {len(more) + 1} entries." if more else "", row=entry)
+    return Outcome(message=f"{len(more) + 1} entries added." if more else "", row=entry)
 
 
 def _add(call: Call, key: ApiKey | None) -> list[AccessListEntry]:
@@ -73,11 +73,13 @@ def _change(call: Call) -> None:
 def _remove(call: Call) -> Outcome:
     of, by = list_of(call.row.api_key, call.operator), ListWriter(call.actor)
     access_list_entry_delete(of=of, entry_id=call.row.id, by=by, now=call.now)
-    return Outcome(warnings=[] if blocks_of(of.key_id) else ["The list is empty: it keeps nobody out."])
+    return Outcome(
+        warnings=[] if blocks_of(of.key_id) else ["The list has no entries, so it allows every address."]
+    )
 
 
 class AccessListInline(ConsoleInline):
-    """Where a key may call from."""
+    """The addresses a key can call from."""
 
     model = AccessListEntry
     fields = ["entry", "description", "created", "last_used"]
@@ -86,21 +88,21 @@ class AccessListInline(ConsoleInline):
 
     @admin.display(description="range")
     def entry(self, entry: AccessListEntry) -> SafeString:
-        """The range; its page is where it is changed and removed."""
+        """The range, linked to the page that changes or deletes it."""
         return link(page_url(entry), entry)
 
 
 @admin.register(AccessListEntry)
 class AccessListEntryAdmin(ConsoleAdmin):
-    """Where keys may call from: those without a key concern every key with a global role."""
+    """Entries of access lists. Entries without a key are on the global list."""
 
     section = Section.ACCESS
     icon = "playlist_add_check"
     rank = 60
     add_action = Action(
-        label="New access list entries",
-        done="Made",
-        text="Once a list has an entry, keys it holds for can call from addresses on it only.",
+        label="Add entries",
+        done="Created",
+        text="As soon as a list has an entry, its keys can call only from the addresses on the list.",
         icon="playlist_add",
         run=_add_new,
         access=WRITERS,
@@ -113,7 +115,7 @@ class AccessListEntryAdmin(ConsoleAdmin):
         "remove": EntryAction(
             label="Delete",
             done="Deleted",
-            text="With its last entry gone a list keeps nobody out.",
+            text="Without entries, a list allows every address.",
             icon="delete",
             danger=True,
             run=_remove,
@@ -126,22 +128,22 @@ class AccessListEntryAdmin(ConsoleAdmin):
     search_fields = ["description", "api_key__public_key"]
     ordering = ["created", "id"]
     fields = ["id", "range", "held_to_it", "api_key", "description", "created", "updated", "last_used"]
-    empty_text = "No entry: keys may call from every address."
+    empty_text = "No access list entries yet. Keys can call from every address."
 
     @admin.display(description="range", ordering="cidr_block")
     def range(self, entry: AccessListEntry) -> str:
-        """Which addresses it lets in."""
+        """The addresses that the entry allows."""
         return entry.cidr_block
 
-    @admin.display(description="holds for", ordering="api_key")
+    @admin.display(description="applies to", ordering="api_key")
     def held_to_it(self, entry: AccessListEntry) -> str | SafeString:
-        """Whom the list it is on holds for; whoever sees the entry sees the key."""
+        """The keys that the list applies to. Operators who can see the entry can see the key."""
         return link(page_url(entry.api_key), entry.api_key) if entry.api_key else "keys with a global role"
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those of keys that hold a role where one may read."""
+        """Entries of keys with a role in a scope that the operator can read."""
         return rows if reach.everything else rows.filter(api_key_id__in=holders(reach, "api_key_id"))
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """Every key may have a list."""
+        """Any key can have a list."""
         return bool(reach)

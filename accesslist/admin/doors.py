@@ -1,4 +1,4 @@
-"""Actions on keys and their access lists: allowed where one of the API's routes to the key allows it."""
+"""Actions on keys and their access lists, allowed if one of the API routes to the key allows them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,21 +13,21 @@ from opsapi.console.actions import Action
 from opsapi.roles import Scope
 
 WRITERS = Access(Where.SOMEWHERE, (*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
-"""Who writes keys somewhere; where exactly depends on the roles of the key."""
+"""Roles that can write keys in some scope; the roles of the key decide which scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAction(Action):
-    """What is done to a key through a door (`accesslist.rules.doors`)."""
+    """An action on a key through a door (`accesslist.rules.doors`)."""
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
-        """See `Action.authorise`; the key's roles say where."""
+        """See `Action.authorise`. The roles of the key decide the scope."""
         refuse_closed_doors(held_by(row), by=operator.grants)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyListAction(Action):
-    """What is done to the access list of a key, which is the row."""
+    """An action on the access list of a key (the row)."""
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
         """See `Action.authorise`."""
@@ -36,7 +36,7 @@ class KeyListAction(Action):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryAction(Action):
-    """What is done to an entry of a list."""
+    """An action on an entry of an access list."""
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
         """See `Action.authorise`."""

@@ -1,4 +1,4 @@
-"""What identity and access keep for themselves, in the console to be read."""
+"""Internal rows of identity and access, read-only in the console."""
 
 from django.contrib import admin
 
@@ -8,7 +8,7 @@ from opsapi.console.model_admin import ConsoleAdmin
 
 @admin.register(RoleGrant)
 class RoleGrantAdmin(ConsoleAdmin):
-    """Who holds which role where."""
+    """All roles, with holder and scope."""
 
     list_display = ["role", "api_key", "user", "team", "org", "project"]
     list_filter = ["role"]
@@ -16,36 +16,36 @@ class RoleGrantAdmin(ConsoleAdmin):
     search_fields = ["api_key__public_key", "user__username", "team__name", "org__name", "project__name"]
     ordering = ["id"]
     fields = ["role", "api_key", "user", "team", "org", "project"]
-    empty_text = "Nobody holds a role yet."
+    empty_text = "No roles yet."
 
 
 @admin.register(DigestUse)
 class DigestUseAdmin(ConsoleAdmin):
-    """Used nonces of the last minutes, which cannot be used again."""
+    """Nonces used in the last few minutes; a second use is refused."""
 
     list_display = ["nonce", "nc", "used"]
     ordering = ["-id"]
     sortable_by = ()
     fields = ["nonce", "nc", "used"]
-    empty_text = "No key has called in the last minutes."
+    empty_text = "No API key made a request in the last few minutes."
 
 
 @admin.register(DigestEpoch)
 class DigestEpochAdmin(ConsoleAdmin):
-    """Since when used nonces are remembered."""
+    """Start of the memory of used nonces."""
 
     list_display = ["started"]
     sortable_by = ()
     fields = ["started"]
-    empty_text = "It begins with the next call of a key."
+    empty_text = "Starts with the next request of an API key."
 
 
 @admin.register(RateWindow)
 class RateWindowAdmin(ConsoleAdmin):
-    """What is being throttled."""
+    """Counters of rate limits."""
 
     list_display = ["bucket", "started", "count"]
     search_fields = ["bucket"]
     ordering = ["-started"]
     fields = ["bucket", "started", "count"]
-    empty_text = "Nothing was counted lately."
+    empty_text = "No recent requests are counted."

@@ -35,7 +35,7 @@ def _make(call: Call) -> Outcome:
         call.operator.authorise_at(_writers(grant.role), grant.scope)
     roles = RoleRequest(as_asked(grants), INSTALLATION, call.operator.grants)
     made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
-    # The private key goes to the answer to this request only: no message, cookie or session keeps it.
+    # Only the response to this request contains the private key: no message, cookie or session keeps it.
     context = {"key": made.key, "private_key": made.private_key}
     return Outcome(row=made.key, template=_SHOWN_ONCE, context=context)
 
@@ -53,7 +53,7 @@ def _describe(call: Call) -> None:
 
 
 def _change_roles(call: Call) -> None:
-    """Door by door, each with all roles behind it; none is behind two."""
+    """Handle each door with all roles behind it. No role is behind two doors."""
     actor_in_line(call.actor)
     held = held_by(api_key_lock(call.row.id))
     taken, given = call.values["taken"], call.values["given"]
@@ -68,7 +68,7 @@ def _change_roles(call: Call) -> None:
 
 
 def _replace(call: Call, door: Scope, wanted: Sequence[Grant]) -> None:
-    """The roles behind the door; as in the API all of them are taken by deleting there."""
+    """The roles behind the door. As in the API, deleting the key there revokes all of them."""
     key_id, actor, now = call.row.id, call.actor, call.now
     if wanted:
         by = call.operator.grants
@@ -81,21 +81,23 @@ def _delete(call: Call) -> Outcome | None:
     for door in refuse_closed_doors(held_by(call.row), by=call.operator.grants):
         api_key_delete(key_id=call.row.id, here=door, actor=call.actor, now=call.now)
     if ApiKey.objects.filter(id=call.row.id).exists():
-        return Outcome(message=f"Key {call.row.public_key} keeps the roles it holds elsewhere.")
+        return Outcome(
+            message=f"Key {call.row.public_key} keeps roles that you do not administer, and was not deleted."
+        )
     return None
 
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(WithRoles):
-    """API keys; a private key is shown once, on the page that follows its making."""
+    """API keys. The page after creation shows the private key once."""
 
     section = Section.ACCESS
     icon = "key"
     rank = 50
     add_action = Action(
         label="New API key",
-        done="Made",
-        text="Its private key is shown once, on the next page.",
+        done="Created",
+        text="The next page shows the private key. It is shown only once.",
         icon="key",
         run=_make,
         access=WRITERS,
@@ -113,7 +115,7 @@ class ApiKeyAdmin(WithRoles):
         "roles": KeyAction(
             label="Change roles",
             done="Changed",
-            text="Roles where you administer no keys are not shown, and stay.",
+            text="Roles that you do not administer are not shown and do not change.",
             icon="badge",
             run=_change_roles,
             access=WRITERS,
@@ -122,7 +124,7 @@ class ApiKeyAdmin(WithRoles):
         "allow": KeyListAction(
             label="Add to access list",
             done="Changed",
-            text="Once its list has an entry, the key can call from addresses on it only.",
+            text="As soon as its list has an entry, the key can call only from the addresses on the list.",
             icon="playlist_add",
             run=add_to_key,
             access=WRITERS,
@@ -130,7 +132,7 @@ class ApiKeyAdmin(WithRoles):
         ),
         "check-address": KeyListAction(
             label="Check an address",
-            text="Would a call of this key from there be let in, as the access lists are now?",
+            text="Check whether this key can call from an address, with the current access lists.",
             icon="travel_explore",
             run=check_address,
             access=WRITERS,
@@ -139,7 +141,7 @@ class ApiKeyAdmin(WithRoles):
         "delete": KeyAction(
             label="Delete",
             done="Deleted",
-            text="Takes its roles where you administer keys; without any role left it is gone.",
+            text="Revokes the roles that you administer. A key with no roles left is deleted.",
             icon="delete",
             danger=True,
             run=_delete,
@@ -152,22 +154,22 @@ class ApiKeyAdmin(WithRoles):
     ordering = ["created", "id"]
     fields = ["id", "public_key", "private_key", "description", "created"]
     inlines = [RoleGrantInline, AccessListInline]
-    empty_text = "No API key yet."
+    empty_text = "No API keys yet."
 
     @admin.display(description="private key")
     def private_key(self, key: ApiKey) -> str:
-        """The last four characters, all that is kept of it in the clear."""
+        """The last four characters of the private key, the only part stored in plain text."""
         return MASK + key.private_last4
 
     @admin.display(description="description", ordering="desc")
     def description(self, key: ApiKey) -> str:
-        """What it is for."""
+        """The description of the key."""
         return key.desc
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those that hold a role where one may read."""
+        """Keys with a role in a scope that the operator can read."""
         return rows if reach.everything else rows.filter(id__in=holders(reach, "api_key_id"))
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """Every project and organization has keys."""
+        """Any project or organization can have keys."""
         return bool(reach)

@@ -45,8 +45,8 @@ class OrganizationAdmin(ConsoleAdmin):
     rank = 20
     add_action = Action(
         label="New organization",
-        done="Made",
-        text="Projects, teams and people belong to it.",
+        done="Created",
+        text="An organization has projects, teams and users.",
         icon="domain_add",
         run=_make,
         access=CREATE_ORGS,
@@ -64,7 +64,8 @@ class OrganizationAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="It must have no project. Its teams, and the roles held in it, go with it.",
+            text="Only an organization without projects can be deleted. This also deletes its teams "
+            "and all roles in it.",
             icon="delete",
             danger=True,
             run=_delete,
@@ -75,28 +76,28 @@ class OrganizationAdmin(ConsoleAdmin):
     search_fields = ["name", "id__exact"]
     ordering = ["name", "id"]
     fields = ["id", "name", "created", "projects", "teams"]
-    empty_text = "No organization yet. One is made with the first project."
+    empty_text = "No organizations yet. The first project creates one."
 
     @admin.display(description="projects")
     def projects(self, org: Organization) -> SafeString:
-        """Those that belong to it."""
+        """The projects of the organization."""
         return link(list_url(Project, org__id__exact=org.id), "Its projects")
 
     @admin.display(description="teams")
     def teams(self, org: Organization) -> SafeString:
-        """Those that belong to it."""
+        """The teams of the organization."""
         return link(list_url(Team, org__id__exact=org.id), "Its teams")
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those one is a member of."""
+        """Organizations that the operator is a member of."""
         return rows if reach.everything else rows.filter(id__in=reach.org_ids)
 
     def shows(self, row: Any, reach: Reach) -> bool:
-        """As `visible`, of one without a query."""
+        """As `visible`, for a single row, without a query."""
         return reach.everything or row.id in reach.org_ids
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """To members of any."""
+        """Members of any organization can see the list."""
         return reach.everything or bool(reach.org_ids)
 
     def scope_of(self, row: Organization) -> Scope:

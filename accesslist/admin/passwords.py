@@ -1,4 +1,4 @@
-"""Setting another password for who forgot theirs."""
+"""Set a new password for a user who forgot theirs."""
 
 from accesslist.account.forms import NewPasswordForm
 from accesslist.admin.second_factors import who_resets
@@ -12,18 +12,18 @@ def _reset(call: Call) -> Outcome:
     password, by = call.values["password"], call.operator.grants
     user_password_reset(user_id=user.id, password=password, by=by, actor=call.actor, now=call.now)
     return Outcome(
-        message=f"{user.username} logs in with the new password, and changes it on their account page."
+        message=f"{user.username} can now log in with the new password, and change it on their account page."
     )
 
 
 RESET_PASSWORD = Action(
     label="Set a new password",
-    text="For who forgot theirs: their sessions end, a second factor stays. Be sure that it is they who ask, "
-    "and hand the password over in a way nobody else can read.",
+    text="For a user who forgot their password. This ends their sessions; a second factor stays on. "
+    "Verify who is asking, and send the new password privately.",
     run=_reset,
     access=who_resets,
     form=NewPasswordForm,
     icon="lock_reset",
     danger=True,
 )
-"""On a user's page."""
+"""The form on the page of a user."""

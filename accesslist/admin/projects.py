@@ -31,7 +31,7 @@ _AGENT = "automation.agent"
 def _make(call: Call) -> Outcome:
     project = project_create(
         values=call.values,
-        # Who reads everything holds a global role; others would not see what they made.
+        # Operators who read everything have a global role. Others could not see the project they created.
         owned_by_maker=not call.operator.reach().everything,
         actor=call.actor,
         now=call.now,
@@ -52,7 +52,7 @@ def _set_team_roles(call: Call) -> Outcome:
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
         group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
-        return Outcome(message=f"Team {team.name} holds no role in the project any more.")
+        return Outcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
     return Outcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
@@ -68,8 +68,8 @@ class ProjectAdmin(ConsoleAdmin):
     group_path = "id"
     add_action = Action(
         label="New project",
-        done="Made",
-        text="Its default alert configurations are made with it.",
+        done="Created",
+        text="A new project starts with the default alert configurations.",
         icon="create_new_folder",
         run=_make,
         access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
@@ -79,14 +79,14 @@ class ProjectAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Agents and keys go by its id: a name may change.",
+            text="Agents and keys use the project ID, so you can change the name at any time.",
             icon="edit",
             run=_change,
             access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
         "team-roles": Action(
-            label="Roles of a team",
+            label="Team roles",
             icon="groups",
             run=_set_team_roles,
             access=WRITE_PROJECT_ACCESS,
@@ -95,7 +95,7 @@ class ProjectAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Everything in it goes with it but its events; nothing brings it back.",
+            text="Deletes everything in the project except its events. This cannot be undone.",
             icon="delete",
             danger=True,
             run=_delete,
@@ -109,10 +109,10 @@ class ProjectAdmin(ConsoleAdmin):
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["name"]
     fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]
-    empty_text = "No project yet."
+    empty_text = "No projects yet."
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """And the way to the page that adds an agent, which is what a project begins with."""
+        """Adds a link to the page that adds an agent, the first step in a new project."""
         pages: Any = self.admin_site.get_model_admin(apps.get_model(_AGENT))
         operator, add = operator_of(request), pages.add_action
         if not add.is_allowed(operator, None, self.scope_of(row)):
@@ -120,9 +120,9 @@ class ProjectAdmin(ConsoleAdmin):
         way = {"action": add, "url": add_url_named(_AGENT, group=row.id)}
         return [way, *super().row_actions(request, row)]
 
-    @admin.display(description="in it")
+    @admin.display(description="contents")
     def collections(self, project: Project) -> SafeString:
-        """The lists of what belongs to it."""
+        """Links to the lists of the project's contents."""
         lists = [
             (list_url(model, group__id__exact=project.id), pages.opts.verbose_name_plural)
             for model, pages in self.admin_site._registry.items()

@@ -1,4 +1,4 @@
-"""What pages of holders of roles have in common: of each its roles where the operator may see them."""
+"""Shared parts of the pages of role holders: they show the roles that the operator can see."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,33 +23,33 @@ def grants_in_reach(reach: Reach) -> Q:
 
 
 def orgs_seen(reach: Reach) -> set[str]:
-    """The organizations in which, or in a project of which, one may read."""
+    """The organizations that the operator can read, or that have a project the operator can read."""
     of_projects = Project.objects.filter(id__in=reach.group_ids).values_list("org_id", flat=True)
     return set(reach.org_ids) | {org_id for org_id in of_projects if org_id}
 
 
 def sight_in(reach: Reach) -> Sight:
-    """Which users an operator sees, and which of their roles: those in scopes that the operator reads."""
+    """Users and roles that an operator sees: roles in scopes that the operator can read."""
     return Sight(
         everything=reach.everything, orgs=orgs_seen(reach), whole=reach.org_ids, groups=reach.group_ids
     )
 
 
 def holders(reach: Reach, holder: str) -> QuerySet[Any, Any]:
-    """The holders of roles in the projects and organizations of a reach."""
+    """Role holders in the projects and organizations of a reach."""
     seen: QuerySet[Any, Any] = RoleGrant.objects.filter(grants_in_reach(reach))
     return seen.filter(**{f"{holder}__isnull": False}).values(holder)
 
 
 def roles_shown(reach: Reach, model: type[Any]) -> Q:
-    """Which roles of a key, user or team somebody of this reach is shown: as the API's routes do."""
+    """The roles of a key, user or team that an operator with this reach can see, as in the API."""
     if reach.everything:
         return Q()
     return held_in(sight_in(reach)) if model is User else grants_in_reach(reach)
 
 
 class RoleGrantInline(ConsoleInline):
-    """The roles of a key, a user or a team."""
+    """The roles of a key, user or team."""
 
     model = RoleGrant
     fields = ["role", "org", "project"]
@@ -57,7 +57,7 @@ class RoleGrantInline(ConsoleInline):
     hide_title = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Those the operator may see."""
+        """The roles that the operator can see."""
         reach = operator_of(request).reach()
         rows: QuerySet[Any] = super().get_queryset(request).select_related("org", "project")
         return rows.filter(roles_shown(reach, self.parent_model))
@@ -69,12 +69,12 @@ class WithRoles(ConsoleAdmin):
     inlines: Sequence[type[ConsoleInline]] = [RoleGrantInline]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """With the roles shown and their places, in a fixed number of queries."""
+        """Loads the visible roles and their scopes in a fixed number of queries."""
         shown = roles_shown(operator_of(request).reach(), self.model)
         grants = RoleGrant.objects.filter(shown).select_related("org", "project").order_by("id")
         return super().get_queryset(request).prefetch_related(Prefetch("grants", grants, to_attr=_SHOWN))
 
     @admin.display(description="roles")
     def roles(self, holder: ApiKey | User | Team) -> str | None:
-        """Each role with where it holds."""
+        """Each role with its scope."""
         return ", ".join(told(grant) for grant in getattr(holder, _SHOWN)) or None

@@ -1,4 +1,4 @@
-"""Second factors of users: who has one, and taking it from who lost theirs."""
+"""Second factors of users, and the action that resets a lost one."""
 
 from datetime import datetime
 from typing import Any
@@ -17,11 +17,13 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 def _reset(call: Call) -> Outcome:
     user: User = call.row
     second_factor_reset(user_id=user.id, by=call.operator.grants, actor=call.actor, now=call.now)
-    return Outcome(message=f"{user.username} logs in with the password alone until they set up another one.")
+    return Outcome(
+        message=f"{user.username} now logs in with the password only, and can set up a new second factor."
+    )
 
 
 def who_resets(user: User | None) -> Access:
-    """As the service decides."""
+    """Follows the rule of the service."""
     return in_installation(resetter_of(user.grants_held if user else ()))
 
 
@@ -31,20 +33,20 @@ def _has_one(user: Any, _: datetime) -> bool:
 
 RESET_SECOND_FACTOR = Action(
     label="Reset second factor",
-    text="For who lost their authenticator and their recovery codes: their sessions end, and the password "
-    "alone lets them in. Be sure that it is they who ask.",
+    text="For a user who lost their authenticator and their recovery codes. This ends their sessions; "
+    "they can then log in with the password only. Verify who is asking.",
     run=_reset,
     access=who_resets,
     offered=_has_one,
     icon="phonelink_erase",
     danger=True,
 )
-"""On a user's page."""
+"""The action on the page of a user."""
 
 
 @admin.register(SecondFactor)
 class SecondFactorAdmin(ConsoleAdmin):
-    """Who has a second factor, without its secret and its recovery codes."""
+    """Users with a second factor, without the secret and the recovery codes."""
 
     section = Section.ACCESS
     icon = "phonelink_lock"
@@ -54,9 +56,9 @@ class SecondFactorAdmin(ConsoleAdmin):
     search_fields = ["user__username"]
     ordering = ["created", "id"]
     fields = ["user", "created", "confirmed", "recovery_codes_left"]
-    empty_text = "Nobody has a second factor yet. Everybody sets up their own, on the page of their account."
+    empty_text = "No second factors yet. Users set up their own on their account page."
 
     @admin.display(description="recovery codes left")
     def recovery_codes_left(self, factor: SecondFactor) -> int:
-        """How many are left."""
+        """Number of unused recovery codes."""
         return len(factor.recovery_hashes)

@@ -67,8 +67,8 @@ class TeamAdmin(WithRoles):
     rank = 40
     add_action = Action(
         label="New team",
-        done="Made",
-        text="People who are given roles in projects together, and are told of alerts together.",
+        done="Created",
+        text="A team gives its members roles in projects and can receive alert notifications.",
         icon="group_add",
         run=_make,
         access=WRITE_ORG,
@@ -78,7 +78,8 @@ class TeamAdmin(WithRoles):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Who comes becomes a member of the organization; who goes stays one.",
+            text="Users you add become members of the organization. Users you remove from the team "
+            "remain members of the organization.",
             icon="edit",
             run=_change,
             access=WRITE_ORG,
@@ -87,7 +88,7 @@ class TeamAdmin(WithRoles):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Its roles in projects go with it; its members stay in the organization.",
+            text="Revokes the team's roles in projects. Its members stay in the organization.",
             icon="delete",
             danger=True,
             run=_delete,
@@ -100,24 +101,24 @@ class TeamAdmin(WithRoles):
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["created", "id"]
     fields = ["id", "name", "org", "people", "created"]
-    empty_text = "No team yet."
+    empty_text = "No teams yet."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those of organizations one is a member of, and those with roles where one may read."""
+        """Teams of the operator's organizations, and teams with roles that the operator can read."""
         if reach.everything:
             return rows
         return rows.filter(Q(org_id__in=reach.org_ids) | Q(id__in=holders(reach, "team_id")))
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """Every organization may have teams."""
+        """Any organization can have teams."""
         return bool(reach)
 
     def scope_of(self, row: Team) -> Scope:
-        """Its organization."""
+        """The organization of the team."""
         return Scope(org_id=row.org_id)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """With the pages of its members."""
+        """Adds links to the members."""
         team = super().get_object(request, object_id, from_field)
         if team is not None:
             names = list(team.members.order_by("username_key").values_list("username", flat=True))
@@ -128,5 +129,5 @@ class TeamAdmin(WithRoles):
 
     @admin.display(description="members")
     def people(self, team: Any) -> SafeString | None:
-        """Who is in it."""
+        """The members of the team."""
         return format_html_join(", ", "{}", ((one,) for one in team.people_shown)) or None

@@ -63,12 +63,12 @@ def _delete(call: Call) -> None:
 
 
 def _sees_guard(request: HttpRequest, user: User | None) -> bool:
-    """Who reads everything or administers the user, and the user."""
+    """The user, and operators who read everything or administer the user."""
     return user is None or operator_of(request).reach().everything or _administers(request, user)
 
 
 def _administers(request: HttpRequest, user: User) -> bool:
-    """Whether the operator is the user, or administers them somewhere."""
+    """Whether the operator is this user or administers the user in some scope."""
     operator = operator_of(request)
     if operator.actor().id == user.id or satisfies(operator.grants, Role.GLOBAL_USER_ADMIN, INSTALLATION):
         return True
@@ -78,15 +78,15 @@ def _administers(request: HttpRequest, user: User) -> bool:
 
 @admin.register(User)
 class UserAdmin(WithRoles):
-    """People, without their password hashes."""
+    """Users, without their password hashes."""
 
     section = Section.ACCESS
     icon = "person"
     rank = 30
     add_action = Action(
         label="New user",
-        done="Made",
-        text="Without a role they can neither log in nor be told of alerts.",
+        done="Created",
+        text="A user without roles cannot log in and gets no alert notifications.",
         icon="person_add",
         run=_make,
         access=WRITE_USERS,
@@ -96,7 +96,7 @@ class UserAdmin(WithRoles):
         "roles": Action(
             label="Change roles",
             done="Changed",
-            text="Roles where you administer no users are not shown, and stay.",
+            text="Roles that you do not administer are not shown and do not change.",
             icon="badge",
             run=_change_roles,
             access=Access(Where.SOMEWHERE, ADMINISTRATORS),
@@ -107,7 +107,7 @@ class UserAdmin(WithRoles):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="They leave every project, organization and team, and their sessions end.",
+            text="Removes the user from all projects, organizations and teams, and ends their sessions.",
             icon="person_remove",
             danger=True,
             run=_delete,
@@ -129,10 +129,10 @@ class UserAdmin(WithRoles):
         "registration",
         "created",
     ]
-    empty_text = "No user yet."
+    empty_text = "No users yet."
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """With the teams they are in."""
+        """Loads the teams of the users."""
         user = super().get_object(request, object_id, from_field)
         if user is not None:
             reach = operator_of(request).reach()
@@ -143,28 +143,28 @@ class UserAdmin(WithRoles):
 
     @admin.display(description="teams")
     def teams_shown(self, user: Any) -> SafeString | None:
-        """Those the operator may see."""
+        """The teams that the operator can see."""
         return format_html_join(", ", "{}", ((one,) for one in user.teams_seen)) or None
 
     @admin.display(description="registration")
     def registration(self, user: User) -> SafeString | None:
-        """A user who registered without a key may be somebody else than the name says."""
+        """A user who registered without a key may not be the person the name suggests."""
         return badge("Registered itself", Tone.WARNING) if user.self_registered else None
 
     def get_search_fields(self, request: HttpRequest) -> Sequence[str]:
-        """E-mail addresses find users for those who see every address."""
+        """Only operators who see all e-mail addresses can search by them."""
         fields: Sequence[str] = super().get_search_fields(request)
         if satisfies(operator_of(request).grants, Role.GLOBAL_USER_ADMIN, INSTALLATION):
             return fields
         return [name for name in fields if name not in _CONTACTS]
 
     def get_list_display(self, request: HttpRequest) -> list[str]:
-        """When somebody last logged in is shown to who reads everything."""
+        """Only operators who read everything see the last log-in."""
         everything = operator_of(request).reach().everything
         return [*super().get_list_display(request), *(["last_login"] if everything else [])]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Whoever only shares an organization sees neither contact data nor how the account is guarded."""
+        """Operators who only share an organization see no contact data and no security settings."""
         shown = list(super().get_fields(request, obj))
         if obj is not None and not _administers(request, obj):
             shown = [name for name in shown if name not in _CONTACTS]
@@ -172,11 +172,11 @@ class UserAdmin(WithRoles):
 
     @admin.display(description="second factor", boolean=True)
     def second_factor(self, user: User) -> bool:
-        """Whether they are asked for one."""
+        """Whether the user must enter a code of a second factor."""
         return has_second_factor(user.id)
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Every user where the operator reads everything, else users who share an organization."""
+        """All users if the operator reads everything, otherwise users of the operator's organizations."""
         if reach.everything:
             return rows
         return rows.filter(id__in=visible_users(sight_in(reach)).values("id"))

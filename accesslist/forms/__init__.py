@@ -1,4 +1,4 @@
-"""Forms of the console for what identity and access let be made and changed."""
+"""Console forms of identity and access."""
 
 from accesslist.forms.places import InProjectForm, PlacedForm, PlaceField
 

@@ -1,4 +1,4 @@
-"""Forms for access lists: whom a change would keep out is told before it is done."""
+"""Forms of access lists. They warn about blocked callers before a change is made."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -29,53 +29,53 @@ _MOST_TOLD = 20
 
 
 class GuardedForm(PlacedForm):
-    """A change of a list. Where it would keep out somebody who gets in now, it asks to be sent again."""
+    """A change of a list. If it would block current callers, it asks for confirmation."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST: "ranges",
         ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST: "ranges",
     }
 
-    anyway = forms.BooleanField(required=False, label="Do it all the same")
+    anyway = forms.BooleanField(required=False, label="Save anyway")
 
     template = "console/guarded_fields.html"
     told: Sequence[str] = ()
 
     def key_id(self) -> str | None:
-        """Whose list it is; None for the global one."""
+        """The key of the list; None for the global list."""
         raise NotImplementedError
 
     def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
-        """The ranges of the list as they would be."""
+        """The ranges of the list after the change."""
         raise NotImplementedError
 
     def clean(self) -> dict[str, Any]:
-        """Tell who would be kept out."""
+        """Warn about the callers that would be blocked."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         self.told = [] if self.errors else list(self.warnings())
         if self.told and not values.get("anyway"):
-            raise ValidationError("This would keep out what stands below. Tick the box if that is meant.")
+            raise ValidationError("This would block the callers below. Select “Save anyway” to go ahead.")
         return values
 
     def groups(self) -> Iterator[tuple[str, list[forms.BoundField]]]:
-        """Without the tick, until there is something to be said."""
+        """Hides the confirmation until there is a warning."""
         for title, fields in super().groups():
             yield title, [one for one in fields if one.name != "anyway" or self.told]
 
     def warnings(self) -> Iterator[str]:
-        """Whom the change would keep out."""
+        """The callers that the change would block."""
         before = blocks_of(self.key_id())
         after = self.blocks_after(before)
         refused = newly_refused(self._callers, before=before, after=after)
         if refused:
-            yield f"Of the keys seen in the last {RECENT.days} days this list would refuse {len(refused)}:"
+            yield f"{len(refused)} callers of the last {RECENT.days} days would be blocked:"
             told, left_out = cut(refused, _MOST_TOLD)
             yield from (_told(one) for one in told)
             if left_out:
                 yield more_words(left_out)
         own = self.operator.actor().remote_address
         if own and not is_exempt(own) and keeps_out(after, own) and not keeps_out(before, own):
-            yield f"Your own address {own} is not on it: a key of yours would be refused here."
+            yield f"Your own address, {own}, would be blocked: your keys would not work from here."
 
     @cached_property
     def _callers(self) -> list[SeenCaller]:
@@ -84,30 +84,30 @@ class GuardedForm(PlacedForm):
 
 
 class EntriesForm(GuardedForm):
-    """More ranges on the list of a key, which is the row; without one, on the list that is chosen."""
+    """Add ranges to the list of a key (the row), or to the selected list if there is no row."""
 
     field_order = ("api_key", "ranges", "description", "anyway")
 
     ranges = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 3}),
         label="Addresses and ranges",
-        help_text="One a line: 192.0.2.7, or 192.0.2.0/24.",
+        help_text="One per line, such as 192.0.2.7 or 192.0.2.0/24.",
     )
     description = forms.CharField(max_length=250, required=False, validators=[single_line])
 
     def clean_ranges(self) -> list[str]:
-        """In their canonical form, each once."""
+        """The ranges in canonical form, without duplicates."""
         typed = lines(self.cleaned_data["ranges"])
         if len(typed) > _MOST_RANGES:
             raise ValidationError(f"At most {_MOST_RANGES} at once.")
         return list(dict.fromkeys(_range(text) for text in typed))
 
     def key_id(self) -> str | None:
-        """The row's."""
+        """The key of the row."""
         return str(self.row.id)
 
     def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
-        """The list with them."""
+        """The list with the new ranges."""
         return [*before, *self.cleaned_data["ranges"]]
 
     @property
@@ -118,17 +118,17 @@ class EntriesForm(GuardedForm):
 
 
 class NewEntriesForm(EntriesForm):
-    """More ranges on the global list, or on that of a key."""
+    """Add ranges to the global list or to the list of a key."""
 
     api_key = PlaceField(
         "api_key",
         required=False,
         label="API key",
-        help_text="Left empty: the global list, which holds for every key with a global role.",
+        help_text="Leave blank for the global list, which applies to every key with a global role.",
     )
 
     def clean_api_key(self) -> ApiKey | None:
-        """Of a list that is not theirs to write nobody learns whom it would keep out."""
+        """Operators learn about blocked callers only for lists that they may write."""
         key: ApiKey | None = self.cleaned_data["api_key"]
         try:
             list_of(key, self.operator)
@@ -137,47 +137,47 @@ class NewEntriesForm(EntriesForm):
         return key
 
     def clean_description(self) -> str:
-        """The API asks for one on the global list."""
+        """As in the API, the global list needs a description."""
         description: str = self.cleaned_data["description"]
         if not description and not self.cleaned_data.get("api_key"):
-            raise ValidationError("An entry of the global list needs a description.")
+            raise ValidationError("Enter a description. Entries of the global list need one.")
         return description
 
     def key_id(self) -> str | None:
-        """That of the chosen one."""
+        """The key of the selected list."""
         key = self.cleaned_data.get("api_key")
         return key.id if key else None
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """Which key's list, if any, too."""
+        """Also the selected key, if any."""
         return {**super().values, "api_key": self.cleaned_data.get("api_key")}
 
 
 class RemovalForm(GuardedForm):
-    """An entry, which is the row, is to go."""
+    """Remove an entry (the row)."""
 
     row: AccessListEntry
 
     def key_id(self) -> str | None:
-        """Of its list."""
+        """The key of the entry's list."""
         return self.row.api_key_id
 
     def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
-        """The list without it."""
+        """The list without the entry."""
         return [block for block in before if block != self.row.cidr_block]
 
     def warnings(self) -> Iterator[str]:
-        """Also when it was used lately: who only reads leaves no event."""
+        """Also warns if the entry was used recently: requests that only read leave no event."""
         yield from super().warnings()
         used, block = self.row.last_used, self.row.cidr_block
         after = self.blocks_after(blocks_of(self.key_id()))
         if after and used and used > clock.now() - RECENT and not any(is_within(block, one) for one in after):
-            yield f"{block} was last used {time_words(used)}; keys that only read are not named above."
+            yield f"{block} was last used {time_words(used)}. Keys that only read are not listed above."
 
 
 class EntryForm(RemovalForm):
-    """Another range or description of an entry, which is the row."""
+    """Change the range or the description of an entry (the row)."""
 
     field_order = ("ranges", "description", "anyway")
 
@@ -185,15 +185,15 @@ class EntryForm(RemovalForm):
     description = forms.CharField(max_length=250, required=False, validators=[single_line])
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
+        """The stored values."""
         return {"ranges": self.row.cidr_block, "description": self.row.description} if self.row else {}
 
     def clean_ranges(self) -> str:
-        """In its canonical form."""
+        """The range in canonical form."""
         return _range(self.cleaned_data["ranges"].strip())
 
     def blocks_after(self, before: Sequence[str]) -> Sequence[str]:
-        """The list with the one in place of the other."""
+        """The list with the changed range."""
         return [*super().blocks_after(before), self.cleaned_data["ranges"]]
 
 

@@ -21,7 +21,7 @@ from opsapi.console.forms import ConsoleForm, single_line
 from opsapi.roles import Scope
 
 _LONGEST_DESC = 250
-_NO_DOOR = "The key holds no role there by which you could reach it."
+_NO_DOOR = "You can only change keys that have a role in a project or organization you administer."
 
 
 def _description() -> forms.CharField:
@@ -36,10 +36,10 @@ class ApiKeyForm(RolesForm):
     desc = _description()
 
     def clean(self) -> dict[str, Any]:
-        """A key has a role."""
+        """A key needs a role."""
         values = super().clean()
         if not self.errors and not self.given():
-            raise ValidationError("A key needs at least one role.")
+            raise ValidationError("Choose at least one role.")
         return values
 
     @property
@@ -49,37 +49,37 @@ class ApiKeyForm(RolesForm):
 
 
 class DescriptionForm(ConsoleForm):
-    """Another description."""
+    """Change the description."""
 
     desc = _description()
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
+        """The stored description."""
         return {"desc": self.row.desc} if self.row else {}
 
 
 class KeyRolesForm(HeldRolesForm):
-    """Other roles of a key: those behind the operator's doors to it (`accesslist.rules.doors`)."""
+    """Change the roles of a key that are behind the operator's doors (`accesslist.rules.doors`)."""
 
     @cached_property
     def _doors(self) -> list[Scope]:
         return doors(held_by(self.row), by=self.operator.grants)
 
     def may_take(self, grant: RoleGrant) -> bool:
-        """As the API's route for that project or organization."""
+        """As in the API route of the project or organization."""
         return any(is_behind(grant.scope, door) for door in self._doors)
 
     def clean(self) -> dict[str, Any]:
-        """A key keeps a role, and is given some where it can be reached."""
+        """The key keeps at least one role; new roles must be in reach of the operator."""
         values = super().clean()
         self._refuse_out_of_reach()
         left = self.row.grants.count() - len(self.taken()) + len(self.given())
         if not self.errors and left <= 0:
-            raise ValidationError("A key needs at least one role; to take all of them, delete it.")
+            raise ValidationError("A key needs at least one role. To revoke all roles, delete the key.")
         return values
 
     def _refuse_out_of_reach(self) -> None:
-        """As the API: a key is not found behind a door where it holds no role."""
+        """As in the API, a key is not found behind a door where it has no role."""
         given = self.given()
         orgs = orgs_of_groups(given)
         for asked, grant in zip(as_asked(given), given, strict=True):
@@ -92,12 +92,12 @@ class KeyRolesForm(HeldRolesForm):
 
 
 class AddressForm(PlacedForm):
-    """An address to be looked up in the lists that hold for a key."""
+    """Look up an address in the lists of a key."""
 
-    address = forms.CharField(max_length=50, help_text="An address, such as 192.0.2.7.")
+    address = forms.CharField(max_length=50, help_text="Such as 192.0.2.7.")
 
     def clean_address(self) -> str:
-        """In its canonical form."""
+        """The address in canonical form."""
         try:
             return read_address(self.cleaned_data["address"].strip())
         except ValueError as fault:

@@ -19,7 +19,7 @@ from opsapi.roles import Scope
 
 
 class UserForm(RolesForm, DocumentForm):
-    """A new user; without a role they cannot log in."""
+    """A new user. A user without roles cannot log in."""
 
     document = UserInput
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {ErrorCode.USER_ALREADY_EXISTS: "username"}
@@ -33,7 +33,7 @@ class UserForm(RolesForm, DocumentForm):
         max_length=1000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="A first one, to be handed over; they change it on their account page.",
+        help_text="An initial password. Give it to the user, who can change it on their account page.",
     )
     firstName = forms.CharField(max_length=100, label="First name", validators=[single_line])
     lastName = forms.CharField(max_length=100, label="Last name", validators=[single_line])
@@ -41,14 +41,14 @@ class UserForm(RolesForm, DocumentForm):
         required=False,
         max_length=254,
         label="E-mail address",
-        help_text="Left empty: the username, if it is one.",
+        help_text="Leave blank to use the username, if it is an e-mail address.",
     )
     mobileNumber = forms.CharField(
         required=False, max_length=40, label="Mobile number", help_text="Such as +12025550100."
     )
 
     def body(self) -> Mapping[str, Any]:
-        """The document with the roles chosen."""
+        """The request body with the selected roles."""
         typed = {
             name: value for name in _USER_FIELDS if (value := self.cleaned_data.get(name)) not in (None, "")
         }
@@ -60,10 +60,10 @@ _USER_FIELDS = ("username", "password", "firstName", "lastName", "emailAddress",
 
 
 class UserRolesForm(HeldRolesForm):
-    """Other roles of a user: those where the operator administers users."""
+    """Change the roles of a user in scopes where the operator administers users."""
 
     def may_take(self, grant: RoleGrant) -> bool:
-        """As the API's PATCH of users."""
+        """As PATCH of a user in the API."""
         scope = grant.scope
         orgs = {scope.group_id: scope.org_id} if scope.group_id and scope.org_id else {}
         return administers(self.operator.grants, grant.grant, orgs)
@@ -78,18 +78,18 @@ class _MembersForm(PlacedForm, DocumentForm):
         widget=forms.Textarea(attrs={"rows": 6}),
         required=False,
         label="Members",
-        help_text="A username a line.",
+        help_text="One username per line.",
     )
 
     def clean_usernames(self) -> list[str]:
-        """Each once."""
+        """The names without duplicates."""
         names = lines(self.cleaned_data["usernames"])
         if len(names) > MOST_MEMBERS:
-            raise ValidationError(f"At most {MOST_MEMBERS} users are in a team.")
+            raise ValidationError(f"A team can have at most {MOST_MEMBERS} members.")
         return names
 
     def body(self) -> Mapping[str, Any]:
-        """The document, its members also when there is none left."""
+        """The request body, including an empty list of members."""
         return {**super().body(), "usernames": self.cleaned_data["usernames"]}
 
 
@@ -98,29 +98,31 @@ class TeamForm(_MembersForm):
 
     document = TeamInput
 
-    org = PlaceField("org", label="Organization", help_text="Its members become members of it.")
+    org = PlaceField(
+        "org", label="Organization", help_text="Members of the team become members of this organization."
+    )
 
     def scope(self) -> Scope:
-        """The organization."""
+        """The organization of the new team."""
         return Scope(org_id=self.cleaned_data["org"].id)
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The document's values and where."""
+        """The request body and the organization."""
         return {**super().values, "org_id": self.cleaned_data["org"].id}
 
 
 class TeamChangeForm(_MembersForm):
-    """Another name, other members.
+    """Change the name and members of a team.
 
-    Only who was written in or struck out comes and goes: who joined since the page was read stays.
+    Only names that the operator added or removed change; members who joined since the page was loaded stay.
     """
 
     document = TeamChange
     members_then = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
+        """The stored values."""
         if not self.row:
             return {}
         names = "\n".join(self.row.members.order_by("username_key").values_list("username", flat=True))
@@ -128,12 +130,12 @@ class TeamChangeForm(_MembersForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The name, and the usernames that come and go."""
+        """The name, and the usernames to add and to remove."""
         then, typed = lines(self.cleaned_data["members_then"]), self.cleaned_data["usernames"]
         return {"name": super().values["name"], "come": _without(typed, then), "go": _without(then, typed)}
 
 
 def _without(names: Iterable[str], others: Iterable[str]) -> list[str]:
-    """Those that are none of the others, in whatever case they are written."""
+    """The names that are not among the others, case-insensitive."""
     left_out = {username_key(name) for name in others}
     return [name for name in names if username_key(name) not in left_out]

@@ -1,4 +1,4 @@
-"""Fields for what roles are held by and in, and where a refusal that names no field is told."""
+"""Fields that select role holders and scopes, and the mapping of refusals to fields."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
@@ -17,9 +17,9 @@ from opsapi.roles import Scope
 
 
 class PlaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one kind or another
-    """A `project`, `org`, `team` or `api_key`, found by typing: there may be thousands.
+    """A `project`, `org`, `team` or `api_key`, with search because there may be thousands.
 
-    It takes those the operator may read: `narrow` has to be told who that is.
+    It accepts rows that the operator can read: call `narrow` with the operator.
     """
 
     def __init__(self, kind: str, **options: Any) -> None:
@@ -29,7 +29,7 @@ class PlaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one ki
         super().__init__(self._model._default_manager.none(), widget=widget, **options)
 
     def narrow(self, operator: Operator) -> None:
-        """Take those that the operator may read: the rows of their page."""
+        """Accept the rows that the operator can read, as on their page."""
         pages = cast(ConsoleAdmin, admin.site.get_model_admin(self._model))
         self.queryset = pages.visible(self._model._default_manager.all(), operator.reach())
 
@@ -37,7 +37,7 @@ class PlaceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one ki
 class PlacedForm(ConsoleForm):
     """A form with such fields.
 
-    `refusal_fields` says beside which field a refusal is told that names none itself.
+    `refusal_fields` maps refusals that name no field to a field.
     """
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {}
@@ -49,7 +49,7 @@ class PlacedForm(ConsoleForm):
                 field.narrow(self.operator)
 
     def tell(self, refusal: ApiError) -> None:
-        """As other forms do, beside the field where that is known."""
+        """As in other forms, next to the field if it is known."""
         name = self.field_about(refusal)
         if name in self.fields:
             self.add_error(name, refusal.document()["detail"])
@@ -57,12 +57,12 @@ class PlacedForm(ConsoleForm):
             super().tell(refusal)
 
     def field_about(self, refusal: ApiError) -> str | None:
-        """The field that a refusal is about which names none."""
+        """The field for a refusal that names no field."""
         return self.refusal_fields.get(refusal.code)
 
 
 class InProjectForm(PlacedForm):
-    """A form for what is made in a project, which is chosen first."""
+    """A form for a new row in a project, which is selected first."""
 
     from_address = frozenset({"group"})
 
@@ -74,6 +74,6 @@ class InProjectForm(PlacedForm):
 
 
 def lines(text: str) -> list[str]:
-    """What was typed, a line each, once, without the spaces around it."""
+    """The lines of the input, stripped and without duplicates."""
     typed = (line.strip() for line in text.splitlines())
     return list(dict.fromkeys(line for line in typed if line))

@@ -22,12 +22,12 @@ class OrganizationForm(DocumentForm):
     document = OrganizationDocument
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is."""
+        """The stored values."""
         return {"name": self.row.name} if self.row else {}
 
 
 class _TaggedForm(PlacedForm, DocumentForm):
-    """Name and tags."""
+    """Name and tags of a project."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.GROUP_ALREADY_EXISTS: "name",
@@ -37,7 +37,7 @@ class _TaggedForm(PlacedForm, DocumentForm):
     tags = forms.CharField(required=False, help_text="Separated by commas.")
 
     def clean_tags(self) -> list[str]:
-        """Each once."""
+        """The tags without duplicates."""
         typed = (tag.strip() for tag in self.cleaned_data["tags"].split(","))
         return list(dict.fromkeys(tag for tag in typed if tag))
 
@@ -52,36 +52,36 @@ class ProjectForm(_TaggedForm):
         "org",
         required=False,
         label="Organization",
-        help_text="Left empty: an organization of the project's name is made too.",
+        help_text="Leave blank to create an organization with the same name.",
     )
 
     def clean_orgId(self) -> str | None:  # noqa: N802 - named as in the document
-        """Its id."""
+        """The ID of the organization."""
         org = self.cleaned_data["orgId"]
         return org.id if org else None
 
     def scope(self) -> Scope:
-        """The organization it is made in."""
+        """The organization of the new project."""
         org_id = self.values.get("org_id")
         return Scope(org_id=org_id) if org_id else INSTALLATION
 
 
 class ProjectChangeForm(_TaggedForm):
-    """Another name or other tags."""
+    """Change the name or tags."""
 
     document = ProjectChange
 
     def stored(self) -> Mapping[str, Any]:
-        """As it is, with a comma between tags."""
+        """The stored values, with a comma between tags."""
         return {**super().stored(), "tags": ", ".join(self.row.tags)} if self.row else {}
 
     def body(self) -> Mapping[str, Any]:
-        """Tags also when there is none left."""
+        """The request body, including empty tags."""
         return {**super().body(), "tags": self.cleaned_data["tags"]}
 
 
 class DeletionForm(ConsoleForm):
-    """The name has to be typed: what goes with it does not come back."""
+    """Requires the name of the project, because deletion cannot be undone."""
 
     name = forms.CharField(
         required=False,
@@ -90,15 +90,15 @@ class DeletionForm(ConsoleForm):
     )
 
     def clean_name(self) -> str:
-        """That of the row."""
+        """The name of the row."""
         name: str = self.cleaned_data["name"]
         if name != self.row.name:
-            raise ValidationError(f"To delete it, type its name: {self.row.name}")
+            raise ValidationError(f"Type the name of the project to confirm: {self.row.name}")
         return name
 
 
 class TeamRolesForm(PlacedForm):
-    """The roles of a team in the project, which is the row; none takes all of them."""
+    """The roles of a team in the project (the row); an empty selection revokes all of them."""
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.ROLE_NOT_HELD: "roles",
@@ -110,5 +110,6 @@ class TeamRolesForm(PlacedForm):
         choices=_GROUP_ROLES,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="In place of those it has in the project; without any its roles there are taken.",
+        help_text="These roles replace the team's current roles in the project. Select none to remove "
+        "the team from the project.",
     )

@@ -1,4 +1,4 @@
-"""Choosing roles: to be given, with where they hold, and to be taken from those that are held."""
+"""Forms that grant roles in a scope and revoke current roles."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -14,8 +14,8 @@ from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role
 
 MOST_HELD = 500
-"""So many roles are offered to be taken at once; what is held beyond stays."""
-_PLACES = (("project", "A project"), ("org", "An organization"))
+"""Maximum number of roles that the form offers to revoke; others stay."""
+_PLACES = (("project", "a project"), ("org", "an organization"))
 
 
 def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
@@ -26,33 +26,33 @@ def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
 
 
 class RolesForm(PlacedForm):
-    """Roles in a project, in an organization, over the installation."""
+    """Roles in a project, in an organization and global roles."""
 
     role_fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = (
         ("In a project", ("project", "project_roles")),
         ("In an organization", ("org", "org_roles")),
-        ("Over the installation", ("global_roles",)),
+        ("In the whole installation", ("global_roles",)),
     )
 
     project = PlaceField("project", required=False)
     project_roles = _roles("GROUP_", "Roles in the project")
     org = PlaceField("org", required=False, label="Organization")
     org_roles = _roles("ORG_", "Roles in the organization")
-    global_roles = _roles("GLOBAL_", "Roles over the installation")
+    global_roles = _roles("GLOBAL_", "Global roles")
 
     def clean(self) -> dict[str, Any]:
-        """A role needs its place, and a place its role."""
+        """A role needs its scope, and a scope needs a role."""
         values = self.cleaned_data
         for place, label in _PLACES:
             chosen, roles = values.get(place), values.get(f"{place}_roles")
             if bool(chosen) != bool(roles) and not {place, f"{place}_roles"} & self.errors.keys():
                 missing = place if roles else f"{place}_roles"
-                self.add_error(missing, f"{label} and roles in it go together.")
+                self.add_error(missing, f"Choose {label}." if roles else "Choose at least one role.")
         super().clean()
         return values
 
     def given(self) -> list[Grant]:
-        """The roles chosen, with where they hold."""
+        """The selected roles with their scopes."""
         values = self.cleaned_data
         project, org = values.get("project"), values.get("org")
         return [
@@ -62,14 +62,14 @@ class RolesForm(PlacedForm):
         ]
 
     def field_about(self, refusal: ApiError) -> str | None:
-        """A role that may not be given is told beside its box."""
+        """Shows the refusal of a role next to its field."""
         if refusal.code in {ErrorCode.ROLE_NOT_HELD, ErrorCode.CANNOT_ADD_GLOBAL_ROLE}:
             return _field(Role(refusal.parameters[0]))
         return super().field_about(refusal)
 
 
 class HeldRolesForm(RolesForm):
-    """Roles that a key or user holds, each of which stays or goes, and more to be given."""
+    """The current roles of a key or user, each of which can be revoked, and new roles."""
 
     fieldsets = (("Held", ("held", "offered_then")), *RolesForm.role_fieldsets)
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
@@ -79,12 +79,15 @@ class HeldRolesForm(RolesForm):
 
     held = forms.MultipleChoiceField(
         required=False,
-        label="Roles held",
-        help_text="Without its tick a role is taken.",
+        label="Current roles",
+        help_text="Clear the checkbox to revoke a role.",
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"invalid_choice": "One of them was taken in the meantime: look again."},
+        error_messages={
+            "invalid_choice": "One of these roles was revoked in the meantime. Check the list again."
+        },
     )
-    # What was offered: a role that came since then was not, and has no tick to lose.
+    # The roles that were offered. A role granted since then was not offered, so a missing tick does not
+    # revoke it.
     offered_then = forms.Field(required=False, widget=forms.MultipleHiddenInput)
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -96,7 +99,7 @@ class HeldRolesForm(RolesForm):
         self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
 
     def may_take(self, grant: RoleGrant) -> bool:
-        """Whether the operator may take it."""
+        """Whether the operator may revoke the role."""
         raise NotImplementedError
 
     def _offered(self, holder: ApiKey | User) -> dict[int, RoleGrant]:
@@ -105,23 +108,23 @@ class HeldRolesForm(RolesForm):
         return {one.pk: one for one in islice(takable, MOST_HELD)}
 
     def taken(self) -> list[Grant]:
-        """Those that were offered and came back without their tick."""
+        """The offered roles whose checkbox was cleared."""
         gone = set(self.cleaned_data["offered_then"] or ()) - set(self.cleaned_data.get("held", ()))
         return [one.grant for number, one in self.offered.items() if str(number) in gone]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """`taken` and `given`: the grants to go and to come."""
+        """`taken` and `given`: the roles to revoke and to grant."""
         return {"taken": self.taken(), "given": self.given()}
 
 
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
-    """As services take roles; what is wrong with one is told beside its box."""
+    """The roles as services accept them; refusals name the form field."""
     return [AskedRole(_field(one.role), one.role, one.org_id, one.group_id) for one in grants]
 
 
 def told(row: RoleGrant) -> str:
-    """The role with where it holds."""
+    """The role with its scope."""
     place = row.org or row.project
     return f"{row.role} in {place}" if place else row.role
 

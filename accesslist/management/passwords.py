@@ -1,4 +1,4 @@
-"""Passwords that commands are given."""
+"""Passwords for commands."""
 
 import getpass
 import secrets
@@ -6,6 +6,6 @@ import sys
 
 
 def password_asked() -> tuple[str, bool]:
-    """Asked for at a terminal (empty: drawn), drawn elsewhere; and whether it was drawn."""
-    typed = getpass.getpass("Password (empty: one is made): ") if sys.stdin.isatty() else ""
+    """The password, and whether it was generated, as it is if nothing is typed at a terminal."""
+    typed = getpass.getpass("New password (leave blank to generate one): ") if sys.stdin.isatty() else ""
     return (typed, False) if typed else (secrets.token_urlsafe(16), True)

@@ -1,4 +1,4 @@
-"""Who holds which roles where, and what authentication remembers of calls."""
+"""Role holders, and the short-term memory of authentication."""
 
 from accesslist.models.holders import (
     AccessListEntry,

@@ -17,7 +17,7 @@ from opsapi.roles import IMPLIED, READING, Grant, Role, Scope
 
 
 class Organization(models.Model):
-    """A customer or department; projects belong to it. Names need not be unique."""
+    """A customer or department that owns projects. Names need not be unique."""
 
     id = PrimaryIdField()
     name = models.CharField(max_length=200)
@@ -28,25 +28,27 @@ class Organization(models.Model):
 
 
 class LiveProjectManager(models.Manager["Project"]):
-    """Projects that were not deleted: what everybody but the purge sees."""
+    """Projects that are not deleted. Only the purge sees deleted projects."""
 
     def get_queryset(self) -> models.QuerySet["Project"]:
-        """Without those the worker is still taking away."""
+        """Excludes projects that the worker is still purging."""
         return super().get_queryset().filter(deleted=None)
 
 
 class Project(models.Model):
-    """A project, which the API calls a group: what hosts, alerts and configurations belong to.
+    """A project, which the API calls a group. Hosts, alerts and configurations belong to it.
 
-    A deleted one is gone for everybody at once, gives its name and organization free, and its row
-    stays until the worker has taken away what belonged to it.
+    A deleted project disappears at once and frees its name and organization. Its row stays until the worker
+    has purged its contents.
     """
 
     id = PrimaryIdField()
     name = models.CharField(max_length=200)
     org = models.ForeignKey(Organization, null=True, on_delete=models.PROTECT, related_name="projects")
     tags = ArrayField(models.CharField(max_length=100), default=list)
-    host_count = models.PositiveIntegerField(default=0, help_text="Kept by the fleet when hosts come and go.")
+    host_count = models.PositiveIntegerField(
+        default=0, help_text="Number of hosts. Updated when hosts are added and deleted."
+    )
     created = models.DateTimeField()
     deleted = models.DateTimeField(null=True)
 
@@ -63,9 +65,9 @@ class Project(models.Model):
             ),
         ]
         indexes = [
-            # Projects are listed in the order they were made.
+            # Projects are listed in the order of creation.
             models.Index(fields=["created", "id"], name="project_created"),
-            # What the worker has to take away.
+            # Projects that the worker must purge.
             models.Index(fields=["deleted"], name="project_deleted", condition=Q(deleted__isnull=False)),
         ]
 
@@ -74,7 +76,7 @@ class Project(models.Model):
 
 
 def username_forms(username: str) -> dict[str, str]:
-    """The columns that no two users share: the name's key, and what it and its key look like."""
+    """The unique columns of a user: the key of the name, and the skeletons of the name and its key."""
     key = username_key(username)
     return {
         "username_key": key,
@@ -84,20 +86,20 @@ def username_forms(username: str) -> dict[str, str]:
 
 
 class UserManager(BaseUserManager["User"]):
-    """Finds users as they log in."""
+    """Finds users at log-in."""
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """The user of that name, in whatever case it was typed."""
+        """The user with this name, case-insensitive."""
         return self.get(username_key=username_key(username or ""))
 
 
 class User(AbstractBaseUser):
-    """A person. Logs in to the console; scripts use API keys."""
+    """A person who logs in to the console. Scripts use API keys."""
 
     id = PrimaryIdField()
     username = models.CharField(max_length=254)
     username_key = models.CharField(max_length=1000, unique=True, editable=False)
-    # Absent where a user from before migration 0008 has a name that looks like an older one.
+    # Empty for a user from before migration 0008 whose name looks like an older name.
     username_skeleton = models.CharField(
         max_length=LONGEST_SKELETON, unique=True, null=True, editable=False, db_collation="C"
     )
@@ -110,7 +112,10 @@ class User(AbstractBaseUser):
     mobile_number = models.CharField(max_length=40, null=True)
     created = models.DateTimeField()
     self_registered = models.BooleanField(
-        "registered itself", default=False, db_default=False, help_text="Made without a key (endpoint 5)."
+        "registered itself",
+        default=False,
+        db_default=False,
+        help_text="Created without an API key (endpoint 5).",
     )
     sessions_ended = models.DateTimeField(null=True, editable=False)
     revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
@@ -123,7 +128,10 @@ class User(AbstractBaseUser):
         return self.username
 
     def get_session_auth_hash(self) -> str:
-        """What a session has to bear: another after a change of password, or when all others were ended."""
+        """The value that sessions must contain.
+
+        It changes with the password and when all sessions are ended.
+        """
         inherited = super().get_session_auth_hash()
         if self.sessions_ended is None:
             return inherited
@@ -132,17 +140,17 @@ class User(AbstractBaseUser):
 
     @cached_property
     def grants_held(self) -> tuple[Grant, ...]:
-        """The user's roles, their own and those of their teams."""
+        """The roles of the user, including those of their teams."""
         mine = RoleGrant.objects.filter(Q(user=self) | Q(team__members=self)).distinct()
         return tuple(dict.fromkeys(row.grant for row in mine))
 
     @cached_property
     def is_staff(self) -> bool:
-        """Whether the user may enter the console: a user with any role that reads something may."""
+        """Whether the user may enter the console: users with any role that can read may."""
         return any(not IMPLIED[grant.role].isdisjoint(READING) for grant in self.grants_held)
 
     def has_perm(self, perm: str, obj: object | None = None) -> bool:
-        """Django's permissions mean nothing here: what is offered the console asks the principal."""
+        """Django permissions are not used: the console asks the principal."""
         return False
 
     def has_module_perms(self, app_label: str) -> bool:
@@ -151,9 +159,9 @@ class User(AbstractBaseUser):
 
 
 class SecondFactor(models.Model):
-    """What a user proves beside the password: codes by time (RFC 6238), or once each a recovery code.
+    """The second factor of a user: time-based codes (RFC 6238) or single-use recovery codes.
 
-    While `confirmed` is absent it is being set up, and asked for nowhere.
+    Without `confirmed` the setup is not complete, and no code is required.
     """
 
     id = PrimaryIdField()
@@ -169,7 +177,7 @@ class SecondFactor(models.Model):
 
 
 class Team(models.Model):
-    """People of an organization, who together are given roles in projects and are told of alerts."""
+    """Users of an organization who get roles in projects and alert notifications together."""
 
     id = PrimaryIdField()
     org = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="teams")
@@ -178,7 +186,7 @@ class Team(models.Model):
     created = models.DateTimeField()
 
     class Meta:
-        # The teams of an organization are listed in the order they were made.
+        # The teams of an organization are listed in the order of creation.
         indexes = [models.Index(fields=["org", "created", "id"], name="team_org_created")]
 
     def __str__(self) -> str:
@@ -186,7 +194,7 @@ class Team(models.Model):
 
 
 class ApiKey(models.Model):
-    """A key for scripts. Of the private key it stores only what digest needs, encrypted."""
+    """An API key for scripts. Of the private key, only the encrypted HA1 for digest is stored."""
 
     id = PrimaryIdField()
     desc = models.CharField(max_length=250)
@@ -204,7 +212,7 @@ class ApiKey(models.Model):
 
 
 class RoleGrant(models.Model):
-    """One role held by one key, user or team: over the installation, in an organization, or in a project."""
+    """A role of a key, user or team: global, in an organization, or in a project."""
 
     id = models.BigAutoField(primary_key=True)
     role = models.CharField(max_length=40, choices=[(role.value, role.value) for role in Role])
@@ -228,7 +236,7 @@ class RoleGrant(models.Model):
                 | Q(role__startswith="ORG_", org__isnull=False, project=None)
                 | Q(role__startswith="GROUP_", org=None, project__isnull=False),
             ),
-            # Absent ones count as equal; NULLS NOT DISTINCT came with PostgreSQL 15.
+            # Absent values count as equal. NULLS NOT DISTINCT needs PostgreSQL 15.
             models.UniqueConstraint(
                 "role",
                 *[Coalesce(name, Value("")) for name in ("api_key", "user", "team", "org", "project")],
@@ -241,17 +249,17 @@ class RoleGrant(models.Model):
 
     @property
     def grant(self) -> Grant:
-        """The role, and where it holds."""
+        """The role with its scope."""
         return Grant(Role(self.role), self.org_id, self.project_id)
 
     @property
     def scope(self) -> Scope:
-        """Where it holds, with the project's organization."""
+        """The scope, with the organization of the project."""
         return Scope(self.project.org_id if self.project else self.org_id, self.project_id)
 
 
 class AccessListEntry(models.Model):
-    """A range of addresses from which callers may call: any key with a global role, or one key."""
+    """A range of addresses that keys can call from: a single key, or all keys with a global role."""
 
     id = PrimaryIdField()
     api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.CASCADE, related_name="access_list")

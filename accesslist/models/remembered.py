@@ -1,4 +1,4 @@
-"""What authentication remembers for minutes: used nonces and counted attempts. All of it is UNLOGGED."""
+"""Short-term memory of authentication: used nonces and counted attempts, in UNLOGGED tables."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from opsapi.clock import time_words
 
 
 class DigestUse(models.Model):
-    """A (nonce, nc) that was used: a second use is a replay. UNLOGGED (migration 0002); rows live minutes."""
+    """A used (nonce, nc): a second use is a replay. UNLOGGED (migration 0002); rows live for minutes."""
 
     id = models.BigAutoField(primary_key=True)
     nonce = models.CharField(max_length=32, db_collation="C")
@@ -21,9 +21,9 @@ class DigestUse(models.Model):
 
 
 class DigestEpoch(models.Model):
-    """Since when used nonces are remembered. UNLOGGED like them (migration 0003).
+    """Start of the memory of used nonces. UNLOGGED (migration 0003).
 
-    A crash empties both tables, and so does a failover: nonces from before the row are stale.
+    A crash or a failover empties both tables; nonces from before this row are stale.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -34,7 +34,7 @@ class DigestEpoch(models.Model):
 
 
 class RateWindow(models.Model):
-    """How often something was done in the running window. UNLOGGED (migration 0002)."""
+    """Number of attempts in the current window. UNLOGGED (migration 0002)."""
 
     bucket = models.CharField(max_length=200, primary_key=True, db_collation="C")
     started = models.DateTimeField()

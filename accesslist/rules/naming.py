@@ -7,7 +7,7 @@ from opsapi.api.errors import ApiError, BadField
 
 
 def refuse_unknown_and_repeated(
-    named: Iterable[tuple[str, Hashable | None]], *, unknown: str = "names nothing"
+    named: Iterable[tuple[str, Hashable | None]], *, unknown: str = "does not exist"
 ) -> None:
     """Refuse items that name nothing (None), with the message `unknown`, or what one before them names.
 
@@ -19,7 +19,7 @@ def refuse_unknown_and_repeated(
     bad, seen = [], set[Hashable]()
     for path, one in named:
         if one is None or one in seen:
-            message = unknown if one is None else "stands there twice"
+            message = unknown if one is None else "is given twice"
             bad.append(BadField(path, ErrorCode.INVALID_ATTRIBUTE, message))
         seen.add(one)
     if bad:

@@ -11,8 +11,8 @@ from accesslist.rules.ranges import covers
 class ListVerdict(StrEnum):
     """Whether lists let a caller in; the value is how it is told."""
 
-    ADMITTED = "no access list keeps it out"
-    EXEMPT = "no access list applies there"
+    ADMITTED = "no access list blocks it"
+    EXEMPT = "no access list applies to this address"
     GLOBAL_LIST = "the global access list"
     OWN_LIST = "the access list of the API key"
 

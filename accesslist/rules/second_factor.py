@@ -29,9 +29,12 @@ _GROUPS, _GROUP_LENGTH = 4, 4
 class CodeFault(StrEnum):
     """Why a code does not count; the value is how it is told."""
 
-    WRONG = "This is not right. Codes change every 30 seconds."
-    USED = "This was used already. Wait for the next one."
-    UNREADABLE = "Codes by time cannot be checked here any more. Use a recovery code, or have it reset."
+    WRONG = "Incorrect code. Codes change every 30 seconds."
+    USED = "This code has already been used. Wait for the next code."
+    UNREADABLE = (
+        "The server can no longer check authenticator codes. Use a recovery code, or ask an "
+        "administrator to reset your second factor."
+    )
 
 
 def new_secret() -> str:

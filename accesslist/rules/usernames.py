@@ -34,11 +34,11 @@ def character_fault(username: str) -> str | None:
     RFC 8265 refuses symbols as well. They are allowed here, because they can be seen.
     """
     if username != username.strip():
-        return "it must not begin or end with a blank"
+        return "it must not begin or end with a space"
     for char in username:
         if char != " " and (unicodedata.category(char) in _UNSEEN_CATEGORIES or _UNSEEN.match(char)):
             name = unicodedata.name(char, "no name")
-            return f"it must not hold U+{ord(char):04X} ({name}): it cannot be seen or told from a space"
+            return f"it must not contain U+{ord(char):04X} ({name}), which is invisible or looks like a space"
     return None
 
 

@@ -75,7 +75,7 @@ class AccessListEntryDocument(Resource):
         source="last_used",
         read_only=True,
         allow_null=True,
-        help_text="When a caller came from it, to the minute.",
+        help_text="When a key last called from the range, to the minute.",
     )
     links = LinkDocument(many=True, read_only=True)
 
@@ -115,7 +115,7 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
         "type": KEY_TYPE,
     }
 
-    ipAddress = serializers.CharField(required=False, help_text="Where the range is one address.")
+    ipAddress = serializers.CharField(required=False, help_text="If the range is a single address.")
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -131,8 +131,10 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
     request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
 
-    ipAddress = AddressField(required=False, help_text="This or cidrBlock.")
-    cidrBlock = RangeField(source="cidr_block", required=False, help_text="This or ipAddress.")
+    ipAddress = AddressField(required=False, help_text="Either ipAddress or cidrBlock is required.")
+    cidrBlock = RangeField(
+        source="cidr_block", required=False, help_text="Either cidrBlock or ipAddress is required."
+    )
     description = VisibleText(max_length=250, required=False)
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -142,7 +144,9 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
         if not given:
             yield BadField("ipAddress", ErrorCode.MISSING_ATTRIBUTE, "or cidrBlock is required")
         if len(given) == 2:
-            yield BadField("cidrBlock", ErrorCode.INVALID_ATTRIBUTE, "must not stand beside ipAddress")
+            yield BadField(
+                "cidrBlock", ErrorCode.INVALID_ATTRIBUTE, "must not be sent together with ipAddress"
+            )
 
 
 def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:

@@ -61,5 +61,5 @@ class ApiKeyChange(ApiKeyDocument):
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """A key keeps a role where it is changed."""
         if values.get("roles") == []:
-            message = "must hold a role; DELETE takes all of them"
+            message = "must contain a role; use DELETE to revoke all roles"
             yield BadField("roles", ErrorCode.MISSING_ATTRIBUTE, message)

@@ -41,7 +41,7 @@ class ProjectDocument(Resource):
     orgId = Identifier(
         source="org_id",
         required=False,
-        help_text="Left out: an organization of the same name is made too.",
+        help_text="If left out, an organization with the same name is created.",
         example=ANOTHER_ID,
     )
     tags = ListOf(

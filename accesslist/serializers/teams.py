@@ -88,7 +88,7 @@ class TeamMemberInput(Document):
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
         """One of both, whichever."""
         if len(values) == 2:
-            yield BadField("username", ErrorCode.INVALID_ATTRIBUTE, "and id exclude each other")
+            yield BadField("username", ErrorCode.INVALID_ATTRIBUTE, "and id cannot be sent together")
         if not values and not bad & {"id", "username"}:
             yield BadField("username", ErrorCode.MISSING_ATTRIBUTE, "or id is required")
 

@@ -45,7 +45,8 @@ class UserDocument(Resource):
     roles = serializers.ListField(child=RoleDocument())
     teamIds = ShownList(source="team_ids", child=serializers.CharField(), example=[ANOTHER_ID])
     selfRegistered = serializers.BooleanField(
-        required=False, help_text="true for a user made without a key after the first; absent for others."
+        required=False,
+        help_text="true for a user created without a key after the first user; otherwise absent.",
     )
     links = LinkDocument(many=True)
 

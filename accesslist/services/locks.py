@@ -77,7 +77,7 @@ def actor_hold(actor: Actor) -> None:
         if cursor.rowcount:
             return
     this_connection().repeats = _MOST_REPEATS
-    raise unavailable("what you may do has changed meanwhile: send the request again")
+    raise unavailable("your permissions have just changed: send the request again")
 
 
 def actor_in_line(actor: Actor) -> None:

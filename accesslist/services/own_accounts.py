@@ -64,7 +64,7 @@ def own_password_check(user: User, typed: str, *, field: str = "password") -> No
         ApiError: INVALID_ATTRIBUTE.
     """
     if not user.check_password(typed):
-        raise refused(field, "This is not your password.")
+        raise refused(field, "Incorrect password.")
 
 
 def user_event_record(

@@ -32,7 +32,7 @@ def user_password_reset(
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:
-        raise refused("user", "one changes one's own password on the page of one's account")
+        raise refused("user", "change your own password on your account page")
     check_password(password, user)
     user.set_password(password)
     user.save(update_fields=["password"])

@@ -29,7 +29,7 @@ def second_factor_use(*, user_id: str, code: str, actor: Actor, now: datetime) -
     rows = SecondFactor.objects.select_related("user")
     factor = rows.filter(user_id=user_id, confirmed__isnull=False).first()
     if factor is None:
-        raise refused("code", "There is no second factor.")
+        raise refused("code", "You have no second factor.")
     if is_timed(code):
         timed_code_use(factor=factor, code=code, now=now)
     else:

@@ -43,7 +43,7 @@ def second_factor_begin(*, password: str, actor: Actor, now: datetime) -> Second
     user = own_user_lock(actor)
     own_password_check(user, password)
     if has_second_factor(user.id):
-        raise refused("password", "There is a second factor already. Remove it first.")
+        raise refused("password", "You already have a second factor. Remove it first.")
     SecondFactor.objects.filter(user=user).delete()
     factor_id = new_id()
     sealed = encrypt(new_secret(), owner=factor_id)
@@ -64,9 +64,9 @@ def second_factor_confirm(*, code: str, actor: Actor, now: datetime) -> list[str
     user = own_user_lock(actor)
     factor = SecondFactor.objects.filter(user=user, confirmed=None).first()
     if factor is None:
-        raise refused("code", "No second factor is being set up.")
+        raise refused("code", "You have not started to set up a second factor.")
     if factor.created + SETUP_LASTS <= now:
-        raise refused("code", "This was begun too long ago. Go back, and begin anew with your password.")
+        raise refused("code", "The setup has expired. Go back and start again.")
     timed_code_use(factor=factor, code=code, now=now)
     codes = _keep_recovery_codes(factor, confirmed=now)
     sessions_end(user=user, now=now)
@@ -120,7 +120,7 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:
-        raise refused("user", "one removes one's own second factor on the page of one's account")
+        raise refused("user", "remove your own second factor on your account page")
     if not has_second_factor(user.id):
         raise refused("user", f"{user.username} has no second factor")
     sessions_end(user=user, now=now)

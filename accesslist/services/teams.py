@@ -214,7 +214,9 @@ def _joining(
     joining = [(one, user) for one, user in zip(asked, users, strict=True) if user not in staying]
     room = max(0, min(MOST_JOINING, MOST_MEMBERS - len(staying)))
     if joining[room:]:
-        message = f"is one too many: {MOST_JOINING} users join a team at once, {MOST_MEMBERS} are in it"
+        message = (
+            f"exceeds a limit: a request adds at most {MOST_JOINING} users, a team has at most {MOST_MEMBERS}"
+        )
         bad = [BadField(one.path, ErrorCode.INVALID_ATTRIBUTE, message) for one, _ in joining[room:]]
         raise ApiError.of_fields(bad)
     return [user for _, user in joining]

@@ -26,7 +26,7 @@ ACCESS_LIST = Parameter(
     "accessList",
     read_asked_range,
     schema={"type": "string"},
-    description="Address or range for the global access list; may be repeated; first user only.",
+    description="Address or range for the global access list. Repeatable. First user only.",
     repeatable=True,
 )
 OLDER_ACCESS_LIST = Parameter(

@@ -50,7 +50,7 @@ def _make_window(call: Call) -> Outcome:
         not_only=named_target(call.row.facts),
     )
     until = time_words(call.values["end"])
-    return Outcome(message=f"Maintenance window made until {until}.", warnings=[muted_words(extent)])
+    return Outcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
 
 
 def is_active(alert: Alert, _now: datetime) -> bool:
@@ -67,7 +67,7 @@ OF_ALERT: Mapping[str, Action] = {
     "acknowledge": Action(
         label="Acknowledge",
         done="Acknowledged",
-        text="It is not repeated until then; its end is told all the same.",
+        text="Reminders stop until then. You'll still be notified when it closes.",
         run=_acknowledge,
         access=WRITE,
         form=AcknowledgeForm,
@@ -76,17 +76,18 @@ OF_ALERT: Mapping[str, Action] = {
         offered=is_active,
     ),
     "unacknowledge": Action(
-        label="Take back the acknowledgement",
-        done="Acknowledgement taken back",
-        text="It is repeated again; a repeat whose time has passed comes at once.",
+        label="Remove acknowledgement",
+        done="Acknowledgement removed",
+        text="Reminders start again. An overdue reminder is sent immediately.",
         run=_unacknowledge,
         access=WRITE,
         icon="undo",
         offered=is_acknowledged,
     ),
     "window": Action(
-        label="Make a maintenance window",
-        text="Notifications of the chosen alert types are muted in the whole project.",
+        label="Create maintenance window",
+        text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
+        "and close.",
         run=_make_window,
         access=WRITE,
         form=AlertWindowForm,

@@ -13,11 +13,11 @@ from opsapi.console.filters import ChoiceFilter
 Rows = QuerySet[Alert]
 _ACTIVE = "active"
 _AGES = {
-    Age.HOUR: "Began within an hour",
-    Age.DAY: "Began within a day",
-    Age.WEEK: "Began within 7 days",
-    Age.OLDER_THAN_HOUR: "Older than an hour",
-    Age.OLDER_THAN_DAY: "Older than a day",
+    Age.HOUR: "Started in the last hour",
+    Age.DAY: "Started in the last 24 hours",
+    Age.WEEK: "Started in the last 7 days",
+    Age.OLDER_THAN_HOUR: "Older than 1 hour",
+    Age.OLDER_THAN_DAY: "Older than 1 day",
     Age.OLDER_THAN_WEEK: "Older than 7 days",
 }
 
@@ -28,7 +28,7 @@ class StatusFilter(ChoiceFilter):
     title = "state"
     parameter_name = "status"
     offered = (
-        (_ACTIVE, "Not over"),
+        (_ACTIVE, "Active"),
         *((one.value, alert_state(one, is_acknowledged=False, is_muted=False).value) for one in AlertStatus),
     )
 
@@ -68,7 +68,7 @@ class AcknowledgedFilter(ChoiceFilter):
 
     title = "acknowledged"
     parameter_name = "acknowledged"
-    offered = (("yes", "Yes"), ("no", "No, and not over"))
+    offered = (("yes", "Yes"), ("no", "No (active alerts)"))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Those not over, with or without somebody."""

@@ -70,8 +70,8 @@ class AlertAdmin(ConsoleAdmin):
     # What a search means is decided in get_search_results; without a field there is no place to type it.
     search_fields = ["id__exact"]
     search_help_text = (
-        "The beginning of a host's, replica set's or cluster's name, part of an event type, "
-        "or a whole id of an alert, an alert configuration or a project."
+        "Start of a host, replica set or cluster name, part of an event type, or the full ID of an "
+        "alert, alert configuration or project."
     )
     paginator = AlertPaginator
     ordering = ["-created", "-id"]
@@ -100,8 +100,7 @@ class AlertAdmin(ConsoleAdmin):
         "events",
     ]
     empty_text = (
-        "No alert so far. Alerts stand here once agents report hosts and the condition of an alert "
-        "configuration holds."
+        "No alerts yet. Alerts appear here when the condition of an enabled alert configuration is met."
     )
 
     class Media:
@@ -163,7 +162,7 @@ class AlertAdmin(ConsoleAdmin):
         name = short(alert.acknowledging_username)
         return link(alert.user_url, name) if alert.user_url else name
 
-    @admin.display(description="who was told")
+    @admin.display(description="notifications")
     def notifications(self, alert: Alert) -> SafeString:
         """Its notifications."""
         return link(list_url(Notification, q=alert.id), "Notifications")
@@ -171,4 +170,4 @@ class AlertAdmin(ConsoleAdmin):
     @admin.display(description="events")
     def events(self, alert: Alert) -> SafeString:
         """Its log."""
-        return link(list_url(Event, q=alert.id), "What happened")
+        return link(list_url(Event, q=alert.id), "All events")

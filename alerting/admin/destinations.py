@@ -49,9 +49,9 @@ def _has_what_to_send(destination: Any, _now: datetime) -> bool:
 SEND_NOW = Action(
     label="Send now",
     done="Sending now",
-    text="What waits is due now, and the pause ends. While the destination fails, one message goes first and "
-    "the rest follows in order as soon as it was accepted. Maintenance windows and acknowledgements still "
-    "hold back their notifications.",
+    text="Ends the pause and sends the waiting notifications now. While the destination fails, one "
+    "message is sent first; the others follow when the destination accepts it. Maintenance windows and "
+    "acknowledgements still hold back notifications.",
     run=_send_now,
     access=_may_send,
     icon="send",
@@ -88,7 +88,7 @@ class DestinationAdmin(ConsoleAdmin):
     list_filter = [StateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["recipient", "host"]
-    search_help_text = "Part of a recipient or of a host's name."
+    search_help_text = "Part of a recipient or of a host name."
     sortable_by = ()
     fields = [
         "recipient",
@@ -105,7 +105,7 @@ class DestinationAdmin(ConsoleAdmin):
         "tried",
         "id",
     ]
-    empty_text = "No notification was sent yet. A destination is listed here from its first notification on."
+    empty_text = "No destinations yet. A destination appears with its first notification."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Show recipients of global configurations only to operators who may read these."""

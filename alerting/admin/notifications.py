@@ -58,8 +58,8 @@ def _can_be_resent(notification: Notification, _now: datetime) -> bool:
 
 RESEND = Action(
     label="Send again",
-    done="Due again",
-    text="It is due again at once, under the same delivery id and with a new hour of retries.",
+    done="Queued again",
+    text="Sends the notification again now, with the same delivery ID. Retries go on for up to an hour.",
     run=_resend,
     access=WRITE,
     icon="replay",
@@ -115,7 +115,7 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         if not chosen:
             return []
         known = model_admin.admin_site.get_model_admin(Destination).get_queryset(request)
-        return [(chosen, str(known.filter(id=chosen).first() or "an unknown destination"))]
+        return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """All, or what waits for the chosen one."""
@@ -143,7 +143,7 @@ class NotificationAdmin(ConsoleAdmin):
     ]
     list_select_related = ["group", "alert"]
     search_fields = ["id__exact", "alert__id__exact", "group__id__exact"]
-    search_help_text = "A whole id of a notification, an alert or a project."
+    search_help_text = "Full ID of a notification, an alert or a project."
     ordering = ["-created", "-sequence"]
     sortable_by = ()
     fields = [
@@ -168,7 +168,7 @@ class NotificationAdmin(ConsoleAdmin):
         "latency_ms",
         "id",
     ]
-    empty_text = "No notifications yet. Alert configurations say who is notified of what."
+    empty_text = "No notifications yet. Alert configurations define who is notified."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """Show recipients of global configurations only to operators who may read these."""
@@ -250,11 +250,11 @@ class NotificationAdmin(ConsoleAdmin):
             return None
         return link(notification.config_url, config) if notification.config_url else str(config)
 
-    @admin.display(description="each attempt")
+    @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
         """Its attempts."""
         attempts = list_url(NotificationAttempt, q=notification.id)
-        return link(attempts, "Its attempts, with outcome and reason")
+        return link(attempts, "All attempts, with outcome and reason")
 
 
 @admin.register(NotificationAttempt)
@@ -267,11 +267,11 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     list_filter = [("status", ChoicesDropdownFilter)]
     list_select_related = ["notification"]
     search_fields = ["notification__id__exact"]
-    search_help_text = "A whole id of a notification."
+    search_help_text = "Full ID of a notification."
     ordering = ["-id"]
     sortable_by = ()
     fields = ["notification", "number", "ended", "outcome", "reason", "latency_ms"]
-    empty_text = "Nothing was sent yet."
+    empty_text = "No attempts yet."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
         """As the notifications."""

@@ -30,7 +30,7 @@ Rows = QuerySet[MaintenanceWindow]
 _VERBS = {
     WindowState.PENDING: ("This window will mute", Tone.WARNING),
     WindowState.ACTIVE: ("This window mutes", Tone.BAD),
-    WindowState.EXPIRED: ("This window is over. It muted", Tone.PLAIN),
+    WindowState.EXPIRED: ("This window has ended. It muted", Tone.PLAIN),
 }
 """What a window does, and how strongly the console says so."""
 
@@ -90,8 +90,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     group_path = "group_id"
     add_action = Action(
         label="New maintenance window",
-        done="Made",
-        text="Notifications of the chosen alert types are muted in the whole project.",
+        done="Created",
+        text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
+        "and close.",
         run=_make,
         access=WRITE,
         form=NewWindowForm,
@@ -122,7 +123,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     list_filter = [StateFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
-    search_help_text = "Part of a description or of a project's name, or a whole id of a window or a project."
+    search_help_text = "Part of a description or project name, or the full ID of a window or project."
     ordering = ["-end", "-id"]
     fields = ["description", "state", "start", "end", "types", "group", "alerts", "id", "created", "updated"]
     empty_text = "No maintenance windows. A window mutes all alerts of its types in one project."

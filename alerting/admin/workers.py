@@ -5,6 +5,7 @@ from django.contrib import admin
 from alerting.models import EvaluationTurn, UnreachableHost, WorkerHeartbeat
 from opsapi.console.display import short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.program import COMMAND
 
 
 @admin.register(UnreachableHost)
@@ -18,7 +19,7 @@ class UnreachableHostAdmin(ConsoleAdmin):
     search_fields = ["host"]
     ordering = ["-since"]
     fields = ["host", "failures", "since", "next_try"]
-    empty_text = "Every host could be connected to when a message was last sent there."
+    empty_text = "All hosts are reachable. A host is listed here when a message cannot connect to it."
 
 
 @admin.register(EvaluationTurn)
@@ -28,7 +29,7 @@ class EvaluationTurnAdmin(ConsoleAdmin):
     list_display = ["group_id", "served"]
     ordering = ["served"]
     fields = ["group_id", "served"]
-    empty_text = "No signal was evaluated yet."
+    empty_text = "No signals have been evaluated yet."
 
 
 @admin.register(WorkerHeartbeat)
@@ -41,4 +42,6 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     list_display = [short_field("name"), "seen"]
     ordering = ["-seen"]
     fields = ["name", "seen"]
-    empty_text = "No worker was ever seen: alerts are not evaluated. Start one with manage.py run_worker."
+    empty_text = (
+        f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
+    )

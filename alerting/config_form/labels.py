@@ -9,7 +9,7 @@ LABELS: Mapping[str, str] = {
     "enabled": "Enabled",
     "forAllGroups": "All projects",
     "groupIds": "Projects",
-    "tags": "Only projects with one of these tags, one a line",
+    "tags": "Only projects with one of these tags, one per line",
     "matchers": "Matchers",
     "fieldName": "Field",
     "operator": "Operator",
@@ -22,7 +22,7 @@ LABELS: Mapping[str, str] = {
     "notifications": "Notifications",
     "typeName": "Type",
     "delayMin": "Delay in minutes",
-    "intervalMin": "Minutes between repeats",
+    "intervalMin": "Minutes between reminders",
     **{field.name: field.label for kind in NOTIFICATION_TYPES.values() for field in kind.fields},
 }
 

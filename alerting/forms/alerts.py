@@ -22,7 +22,7 @@ _PRESETS = [
     (Preset.HOUR.value, "1 hour"),
     (Preset.FOUR_HOURS.value, "4 hours"),
     (Preset.TOMORROW.value, f"Tomorrow, {MORNING:02}:00 UTC"),
-    (Preset.OWN.value, "A time of your own"),
+    (Preset.OWN.value, "Custom time"),
 ]
 _USUAL_WINDOW = timedelta(hours=2)
 
@@ -35,11 +35,11 @@ class AcknowledgeForm(DocumentForm):
     until = forms.ChoiceField(
         label="For", choices=_PRESETS, initial=Preset.HOUR.value, widget=forms.RadioSelect
     )
-    acknowledgedUntil = MomentField(required=False, max_length=40, label="Time of your own (UTC)")
+    acknowledgedUntil = MomentField(required=False, max_length=40, label="Custom time (UTC)")
     acknowledgementComment = LinesField(
         required=False,
         label="Comment",
-        help_text="At most 500 characters. Left empty, one that is there stays.",
+        help_text="Up to 500 characters. Leave blank to keep the current comment.",
         widget=forms.Textarea({"maxlength": 500}),
     )
 
@@ -62,9 +62,9 @@ class AcknowledgeForm(DocumentForm):
         """A time that has come would take an acknowledgement back; one that does not count misleads."""
         typed = super().clean()
         if typed.get("acknowledgedUntil") and typed.get("until") != Preset.OWN:
-            self.add_error("until", "Choose “A time of your own”, or leave that empty.")
+            self.add_error("until", "Select “Custom time”, or leave this field blank.")
         if not self.errors and self.values["acknowledgedUntil"] <= clock.now():
-            self.add_error("acknowledgedUntil", "This time has come already.")
+            self.add_error("acknowledgedUntil", "This time is in the past.")
         return typed
 
 

@@ -26,13 +26,13 @@ class WindowFields(DocumentForm):
     preview_name = "preview"
     """The button that shows what the window mutes, and saves nothing."""
 
-    startDate = MomentField(label="Start (UTC)", help_text="Notifications are muted from this second on.")
-    endDate = MomentField(label="End (UTC)", help_text="Notifications are sent again from this second on.")
+    startDate = MomentField(label="Start (UTC)", help_text="Notifications are muted from this time.")
+    endDate = MomentField(label="End (UTC)", help_text="Notifications are sent again from this time.")
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
         choices=_CATEGORIES,
         widget=forms.CheckboxSelectMultiple,
-        help_text="The window mutes these in the whole project.",
+        help_text="The window mutes these types in the whole project.",
     )
 
     def is_valid(self) -> bool:

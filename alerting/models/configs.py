@@ -30,7 +30,7 @@ class AlertConfig(models.Model):
         on_delete=models.CASCADE,
         related_name="alert_configs",
         verbose_name="project",
-        help_text="None: global.",
+        help_text="Empty for a global configuration.",
     )
     for_all_groups = models.BooleanField(default=False)
     group_ids = ArrayField(IdField(), default=list)
@@ -107,7 +107,7 @@ class NotificationSetting(models.Model):
     position = models.PositiveSmallIntegerField()
     type_name = models.CharField("type", max_length=30)
     delay_min = models.PositiveIntegerField(default=0)
-    interval_min = models.PositiveIntegerField(null=True, help_text="None: told once per change of state.")
+    interval_min = models.PositiveIntegerField(null=True, help_text="Empty: notify once per change of state.")
     fields = models.JSONField(default=dict)
     secrets = SealedField(null=True)
     removed = models.BooleanField(default=False)

@@ -21,21 +21,23 @@ class Destination(models.Model):
         on_delete=models.CASCADE,
         related_name="destinations",
         verbose_name="project",
-        help_text="None: what happened without a project.",
+        help_text="Empty for events without a project.",
     )
-    is_global = models.BooleanField(default=False, help_text="Named by a global configuration.")
+    is_global = models.BooleanField(default=False, help_text="A destination of a global configuration.")
     channel = models.CharField(max_length=30)
-    recipient = models.CharField(max_length=300, default="", help_text="Redacted where it is a secret.")
+    recipient = models.CharField(max_length=300, default="", help_text="Redacted if it is a secret.")
     host = models.CharField(max_length=300, default="", db_collation="C", help_text="Scheme, name and port.")
     config = SealedField(null=True)
-    failures = models.PositiveIntegerField(default=0, help_text="Attempts in a row that failed.")
+    failures = models.PositiveIntegerField(default=0, help_text="Consecutive failed attempts.")
     failing_since = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=300, null=True)
-    answered = models.DateTimeField(null=True, help_text="When it last took a message.")
-    tried = models.DateTimeField(null=True, help_text="When an attempt last began.")
-    next_try = models.DateTimeField(null=True, help_text="No attempt begins before.")
-    paused_until = models.DateTimeField(null=True, help_text="The receiver asked not to be tried before.")
-    pace_ms = models.PositiveIntegerField(default=0, help_text="Least time between two attempts.")
+    answered = models.DateTimeField(null=True, help_text="When it last accepted a message.")
+    tried = models.DateTimeField(null=True, help_text="Start of the last attempt.")
+    next_try = models.DateTimeField(null=True, help_text="No attempt starts before this time.")
+    paused_until = models.DateTimeField(
+        null=True, help_text="The receiver asked for no attempts before this time."
+    )
+    pace_ms = models.PositiveIntegerField(default=0, help_text="Minimum time between two attempts.")
     updated = models.DateTimeField()
 
     class Meta:
@@ -59,9 +61,9 @@ class UnreachableHost(models.Model):
     """A host that no connection can be made to; the first connection takes the row away."""
 
     host = models.CharField(max_length=300, primary_key=True, db_collation="C")
-    failures = models.PositiveIntegerField(help_text="Connections in a row that could not be made.")
+    failures = models.PositiveIntegerField(help_text="Consecutive failed connections.")
     since = models.DateTimeField()
-    next_try = models.DateTimeField(help_text="No connection is tried before.")
+    next_try = models.DateTimeField(help_text="No connection is tried before this time.")
 
     def __str__(self) -> str:
         return self.host

@@ -37,16 +37,16 @@ class Notification(models.Model):
         on_delete=models.CASCADE,
         related_name="notifications",
         verbose_name="project",
-        help_text="None: a global configuration tells of what happened without a project.",
+        help_text="Empty for an event without a project, notified by a global configuration.",
     )
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
-    event_id = OptionalIdField(help_text="What a notification told once is about.")
+    event_id = OptionalIdField(help_text="The event of a one-shot notification.")
     setting_id = IdField()
     type_name = models.CharField("type", max_length=30)
     channel = models.CharField(
         max_length=30,
         null=True,
-        help_text="How it goes out; none yet while it stands for people.",
+        help_text="The channel. Empty until the addresses of the recipients are known.",
     )
     kind = models.CharField(max_length=20, choices=[(one.value, one.value) for one in MessageKind])
     status = models.CharField(
@@ -56,22 +56,22 @@ class Notification(models.Model):
     )
     reason = models.CharField(max_length=300, null=True)
     recipient = models.CharField(max_length=LONGEST_RECIPIENT, default="")
-    destination = IdField(default="", help_text="Where it goes; empty until it is due.")
-    subject = models.TextField(default="", db_collation="C", help_text="The target of its alert.")
-    sequence = models.BigIntegerField(db_default=_NEXT, help_text="The order in which it was said.")
+    destination = IdField(default="", help_text="The destination. Empty until the notification is due.")
+    subject = models.TextField(default="", db_collation="C", help_text="The target of the alert.")
+    sequence = models.BigIntegerField(db_default=_NEXT, help_text="Order of creation.")
     created = models.DateTimeField()
     due = models.DateTimeField()
     attempts = models.PositiveIntegerField(default=0)
     first_attempt = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
-    worker = models.IntegerField(null=True, help_text="The presence of the worker that has it in hand.")
+    worker = models.IntegerField(null=True, help_text="The worker that is sending the notification.")
     perhaps_received = models.BooleanField(
-        default=False, help_text="It was sent, and no definite refusal came back."
+        default=False, help_text="The receiver may have got the message: it was sent and not clearly refused."
     )
     delivered = models.DateTimeField(null=True)
     latency_ms = models.PositiveIntegerField(null=True)
-    silenced_by = OptionalIdField(help_text="The maintenance window that holds it back.")
+    silenced_by = OptionalIdField(help_text="The maintenance window that mutes the notification.")
 
     class Meta:
         indexes = [
@@ -134,7 +134,7 @@ class NotificationAttempt(models.Model):
     id = models.BigAutoField(primary_key=True)
     notification = models.ForeignKey(Notification, on_delete=models.CASCADE, related_name="tries")
     number = models.PositiveIntegerField()
-    ended = models.DateTimeField("time", help_text="When it ended; without a latency, when it began.")
+    ended = models.DateTimeField("time", help_text="End of the attempt, or its start if there is no latency.")
     status = models.CharField(max_length=10, choices=[(one.value, one.value) for one in DeliveryStatus])
     reason = models.CharField(max_length=300, null=True)
     latency_ms = models.PositiveIntegerField("latency (ms)", null=True)

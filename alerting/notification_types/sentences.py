@@ -1,12 +1,14 @@
 """Whom a notification notifies, and when, in words."""
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from alerting.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.sms import SMS
 from integrations.choices import ChannelType, SecretKind
+from opsapi.clock import age_words
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 
@@ -41,7 +43,7 @@ def receiver_sentence(notification: Part) -> str:
         ", ".join(value) if isinstance(value, list) else str(value) for value in _named(notification, plain)
     ]
     ways = [way for flag, way in _WAYS.items() if kind.for_people and notification.get(flag)]
-    own = [] if kind.has_credentials(notification) else ["with the project's integration"]
+    own = [] if kind.has_credentials(notification) else ["with the integration of the project"]
     by = [f"by {' and '.join(ways)}"] if ways else []
     return " ".join([kind.label, *named, *by, *own])
 
@@ -49,9 +51,13 @@ def receiver_sentence(notification: Part) -> str:
 def rhythm_sentence(notification: Part) -> str:
     """When it notifies: after which delay, and how often again; in minutes."""
     delay, interval = notification["delayMin"], notification.get("intervalMin")
-    first = f"after {delay} min" if delay else "at once"
-    again = f"again every {interval} min" if interval else "not again"
+    first = f"after {_minutes(delay)}" if delay else "immediately"
+    again = f"reminder every {_minutes(interval)}" if interval else "no reminders"
     return f"{first}, {again}"
+
+
+def _minutes(number: int) -> str:
+    return age_words(timedelta(minutes=number))
 
 
 def _named(notification: Part, names: Iterable[str]) -> Iterable[Any]:

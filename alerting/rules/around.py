@@ -50,7 +50,7 @@ class Measured:
     def words(self) -> str:
         """What the plot shows, for those who do not see it."""
         if not self.points:
-            return f"{self.metric.value}: nothing was measured in this time."
+            return f"{self.metric.value}: no measurements in this time."
         numbers = [number for _, number in self.points]
         lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
         limit = ""

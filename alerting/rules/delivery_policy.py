@@ -9,8 +9,8 @@ from integrations.choices import ENDS, TELLING, MessageKind
 from opsapi.outbound.errors import NO_ANSWER
 
 _OF_A_RUNNING_ALERT = TELLING | {MessageKind.ACKNOWLEDGE}
-NO_OUTCOME = "no attempt came to an end"
-SECRETS_SEALED = "its secrets cannot be read: the key that sealed them is not in OPSAPI_ENCRYPTION_KEYS"
+NO_OUTCOME = "no attempt was completed"
+SECRETS_SEALED = "its secrets cannot be decrypted: their key is not in OPSAPI_ENCRYPTION_KEYS"
 
 
 class Step(StrEnum):

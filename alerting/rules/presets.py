@@ -82,16 +82,16 @@ class Preset(StrEnum):
         member.spec = row
         return member
 
-    HOST_DOWN = PresetSpec("HOST_DOWN", BOTH, EventType.HOST_DOWN, "A host does not answer its agent.")
+    HOST_DOWN = PresetSpec("HOST_DOWN", BOTH, EventType.HOST_DOWN, "An agent cannot reach a host.")
     MONITORING_AGENT_DOWN = PresetSpec(
         "MONITORING_AGENT_DOWN",
         BOTH,
         EventType.MONITORING_AGENT_DOWN,
-        "A monitoring agent is silent: nothing else of this list is noticed while no agent reports.",
+        "A monitoring agent is silent. Without its reports, none of the other alerts can open.",
     )
     """A new project has it already."""
     NO_PRIMARY = PresetSpec(
-        "NO_PRIMARY", MONGODB, EventType.NO_PRIMARY, "A replica set has no primary and takes no writes."
+        "NO_PRIMARY", MONGODB, EventType.NO_PRIMARY, "A replica set has no primary and accepts no writes."
     )
     REPLICATION_LAG = PresetSpec(
         "REPLICATION_LAG",
@@ -107,7 +107,7 @@ class Preset(StrEnum):
         "OPLOG_WINDOW",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "The oplog reaches back less than 1 hour: a member away for longer has to be copied anew.",
+        "The oplog covers less than 1 hour. A member that is down for longer needs an initial sync.",
         _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
     )
     """The window has to outlast maintenance of a member, which is seldom over in less than an hour:
@@ -116,7 +116,7 @@ class Preset(StrEnum):
         "DISK_SPACE",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "Less than 10 % of the disk that holds the data is free.",
+        "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
     )
     """A server stops when it cannot write its journal, and mending takes space itself:
@@ -126,18 +126,21 @@ class Preset(StrEnum):
         "CONNECTIONS",
         BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "More than 80 % of the connections that a server allows have been open for 5 minutes.",
+        "More than 80 % of the allowed connections have been open for 5 minutes.",
         _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
         delay_min=_LASTING,
     )
-    """At 100 % clients are refused. A fifth leaves room for another of a few application servers, and time:
+    """At 100 % clients are refused.
+
+    A fifth leaves room for another of a few application servers, and time:
     https://www.mongodb.com/docs/atlas/reference/alert-resolutions/connections-used/,
-    https://www.postgresql.org/docs/current/runtime-config-connection.html (max_connections)"""
+    https://www.postgresql.org/docs/current/runtime-config-connection.html (max_connections)
+    """
     READ_TICKETS = PresetSpec(
         "READ_TICKETS",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A server has had no ticket left for reads for 5 minutes: they queue.",
+        "A server has had no read tickets left for 5 minutes, so reads queue.",
         _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
         delay_min=_LASTING,
     )
@@ -148,7 +151,7 @@ class Preset(StrEnum):
         "WRITE_TICKETS",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A server has had no ticket left for writes for 5 minutes: they queue.",
+        "A server has had no write tickets left for 5 minutes, so writes queue.",
         _below(Metric.TICKETS_AVAILABLE_WRITES, 1, Unit.RAW),
         delay_min=_LASTING,
     )
@@ -157,7 +160,7 @@ class Preset(StrEnum):
         "DIRTY_CACHE",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "More than 20 % of the cache has been dirty for 5 minutes: clients' operations have to evict it.",
+        "More than 20 % of the cache has been dirty for 5 minutes, which slows down clients.",
         _above(Metric.DIRTY_FILL_RATIO, 20, Unit.PERCENT),
         delay_min=_LASTING,
     )
@@ -177,7 +180,8 @@ class Preset(StrEnum):
         "TRANSACTION_ID_AGE",
         POSTGRESQL,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "The oldest transaction ID is more than 1.2 billion old: short of 2.1 billion writes are refused.",
+        "The oldest transaction ID is more than 1.2 billion transactions old. Close to 2.1 billion, "
+        "the server refuses writes.",
         _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
     )
     """Vacuum that works begins at 200 million (`autovacuum_freeze_max_age`) and drops all regard for others
@@ -197,7 +201,7 @@ class Preset(StrEnum):
         "ARCHIVE_FAILURES",
         POSTGRESQL,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "Write-ahead log could not be archived: backups have a gap, and the log stays on the disk.",
+        "The server cannot archive write-ahead log, which breaks backups and fills the disk.",
         _above(Metric.PG_ARCHIVE_FAILURES, 0, Unit.RAW),
     )
     """The server tries again for ever and keeps every file until it succeeds:
@@ -206,7 +210,7 @@ class Preset(StrEnum):
         "LONG_TRANSACTION",
         POSTGRESQL,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A transaction has been open for more than 1 hour: vacuum cannot remove what it may still see.",
+        "A transaction has been open for more than 1 hour, so vacuum cannot remove dead rows.",
         _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
     )
     """Whether anything runs in it or not, it holds back vacuum (`idle_in_transaction_session_timeout`):
@@ -215,7 +219,7 @@ class Preset(StrEnum):
         "DEADLOCKS",
         POSTGRESQL,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A deadlock made the server end a transaction.",
+        "The server ended a transaction because of a deadlock.",
         _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
     )
     """One is a fault in the order in which an application locks, whatever the load:

@@ -78,7 +78,7 @@ def lapses(acknowledgings: Sequence[Acknowledging], end: datetime) -> Iterator[M
     followed_by = [one.at for one in acknowledgings[1:]] + [end]
     for one, following in zip(acknowledgings, followed_by, strict=False):
         if one.until is not None and one.until < following:
-            yield Moment(at=one.until, kind=MomentKind.LAPSED, text="The acknowledgement lapsed.")
+            yield Moment(at=one.until, kind=MomentKind.LAPSED, text="The acknowledgement expired.")
 
 
 def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: datetime) -> Iterator[Moment]:
@@ -86,7 +86,7 @@ def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: dat
     for one in windows:
         if one.end <= since or one.start > until:
             continue
-        began = f"Maintenance window {one.name} holds notifications back."
+        began = f"Maintenance window {one.name} started to mute notifications."
         yield Moment(at=max(one.start, since), kind=MomentKind.SILENCED, text=began, window_id=one.id)
         if one.end <= until:
             ended = f"Maintenance window {one.name} ended."

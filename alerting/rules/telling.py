@@ -12,11 +12,11 @@ from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.clock import time_words
 
 THAT: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "that it opened",
-    MessageKind.UPDATE: "that it is still open",
-    MessageKind.ACKNOWLEDGE: "that it was acknowledged",
-    MessageKind.CLOSE: "that it is closed",
-    MessageKind.CANCEL: "that it is cancelled",
+    MessageKind.OPEN: "that the alert opened",
+    MessageKind.UPDATE: "that the alert is still open",
+    MessageKind.ACKNOWLEDGE: "that the alert was acknowledged",
+    MessageKind.CLOSE: "that the alert closed",
+    MessageKind.CANCEL: "that the alert was cancelled",
     MessageKind.INFORM: "of the event",
 }
 _ENDED: Mapping[DeliveryStatus, MomentKind] = {
@@ -24,10 +24,18 @@ _ENDED: Mapping[DeliveryStatus, MomentKind] = {
     DeliveryStatus.RETRY: MomentKind.NOT_YET,
     DeliveryStatus.FAILED: MomentKind.NOT_TOLD,
 }
+_MESSAGES: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "Alert opened",
+    MessageKind.UPDATE: "Alert still open",
+    MessageKind.ACKNOWLEDGE: "Alert acknowledged",
+    MessageKind.CLOSE: "Alert closed",
+    MessageKind.CANCEL: "Alert cancelled",
+    MessageKind.INFORM: "Event",
+}
 _TOLD: Mapping[MomentKind, str] = {
-    MomentKind.TOLD: "was told",
-    MomentKind.NOT_YET: "was not told yet",
-    MomentKind.NOT_TOLD: "was not told",
+    MomentKind.TOLD: "was notified",
+    MomentKind.NOT_YET: "was not notified yet",
+    MomentKind.NOT_TOLD: "was not notified",
 }
 
 
@@ -69,8 +77,13 @@ class Telling:
 
     @property
     def that(self) -> str:
-        """What it tells: `that it opened`."""
+        """The message as a clause: `that the alert opened`."""
         return THAT[self.kind]
+
+    @property
+    def message(self) -> str:
+        """The message as a title: `Alert opened`."""
+        return _MESSAGES[self.kind]
 
     @property
     def failed(self) -> bool:
@@ -89,7 +102,7 @@ def telling_moments(telling: Telling, *, resolved: datetime | None, now: datetim
         yield Moment(
             at=at,
             kind=MomentKind.NOT_TOLD,
-            text=f"{telling.whom} was not told {telling.that}.",
+            text=f"{telling.whom} was not notified {telling.that}.",
             reason=telling.reason,
             notification_id=telling.id,
         )
@@ -141,8 +154,10 @@ def _which(alike: Sequence[Attempt]) -> str:
     told = [attempt.latency_ms for attempt in alike if attempt.latency_ms is not None]
     if not told:
         return one
-    longest = f"{one}, {duration_words(max(told))}"
-    return longest if len(alike) == 1 else f"{longest} at most, until {time_words(last.at)}"
+    longest = duration_words(max(told))
+    if len(alike) == 1:
+        return f"{one}, {longest}"
+    return f"{one}, up to {longest} each, last at {time_words(last.at)}"
 
 
 def duration_words(milliseconds: int) -> str:
@@ -151,14 +166,14 @@ def duration_words(milliseconds: int) -> str:
 
 
 def _to_come(telling: Telling, verdict: Verdict, now: datetime) -> tuple[MomentKind, str, str | None]:
-    told = f"{telling.whom} is told {telling.that}"
+    told = f"{telling.whom} will be notified {telling.that}"
     if telling.being_sent:
-        return MomentKind.TOLD, f"{told}: it is being sent.", None
+        return MomentKind.TOLD, f"{told}: sending now.", None
     if verdict.step is Step.DROP:
-        return MomentKind.NOT_TOLD, f"{telling.whom} will not be told {telling.that}.", verdict.reason
+        return MomentKind.NOT_TOLD, f"{telling.whom} will not be notified {telling.that}.", verdict.reason
     if verdict.step is Step.PUT_OFF:
-        return MomentKind.TOLD, f"{told}, not before this.", verdict.reason
+        return MomentKind.TOLD, f"{told}, at this time at the earliest.", verdict.reason
     if telling.tries and telling.reason:
         return MomentKind.TOLD, f"{told}: attempt {telling.attempts + 1}.", telling.reason
-    late = "it is due, and waits for a worker" if telling.due <= now else None
+    late = "due, waiting for a worker" if telling.due <= now else None
     return MomentKind.TOLD, f"{told}.", late

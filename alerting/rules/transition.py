@@ -65,17 +65,17 @@ class Action(StrEnum):
 class Reason(StrEnum):
     """Why: what tests and the debug log read."""
 
-    NOT_MATCHED = "a matcher does not hold"
-    NOT_MEASURED = "the report did not hold that metric"
-    GONE = "its target is gone"
+    NOT_MATCHED = "a matcher does not match"
+    NOT_MEASURED = "the report did not contain the metric"
+    GONE = "its target was deleted"
     INSIDE = "the value is inside the threshold"
     OUTSIDE = "the value is outside the threshold"
-    HOLDS = "the condition holds"
-    STILL_HOLDS = "the condition goes on"
+    HOLDS = "the condition is met"
+    STILL_HOLDS = "the condition is still met"
     ENDED = "the condition ended"
-    ENDED_BEFORE = "what ended is from before the alert"
+    ENDED_BEFORE = "the condition ended before the alert began"
     NO_ALERT = "there is no alert to close"
-    HAPPENED = "it happened"
+    HAPPENED = "the event happened"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from alerting.selectors.story_of_telling import Tellings, tellings_of
 from events.types import EVENT_TYPES, EventType
 
 MOST_WINDOWS = 50
-NOT_SHOWN = "a global alert configuration, which only those see who may read global configurations"
+NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _story_config(read: _Read, *, sees_config: bool) -> StoryConfig:
     if not sees_config:
         return StoryConfig(id=alert.config_id, is_global=alert.is_global, words=NOT_SHOWN)
     if config is None or read.view is None:
-        gone = f"{alert.event_type}, by an alert configuration that is gone"
+        gone = f"{alert.event_type}, by a deleted alert configuration"
         return StoryConfig(id=alert.config_id, is_global=alert.is_global, words=gone)
     return StoryConfig(
         id=config.id,
@@ -156,11 +156,11 @@ def _coming(read: _Read) -> Iterator[Moment]:
     """What the alert itself comes to, as things stand."""
     alert, now = read.alert, read.now
     if alert.status == AlertStatus.TRACKING:
-        text = "It opens, unless the condition ends before: then nobody is told."
+        text = "The alert opens, unless the condition ends first. Until then nobody is notified."
         yield Moment(at=max(alert.opens, now), kind=MomentKind.OPENED, text=text)
     acknowledgement = alert_acknowledgement(alert, now)
     if acknowledgement and alert.status in ACTIVE:
-        text = "The acknowledgement lapses, and repeats go on."
+        text = "The acknowledgement expires and reminders start again."
         yield Moment(at=acknowledgement.until, kind=MomentKind.LAPSED, text=text)
 
 
@@ -200,10 +200,10 @@ def _nobody(read: _Read) -> str | None:
     if read.told.shown:
         return None
     if alert.status == AlertStatus.TRACKING:
-        return "Nobody was told yet: the alert has not opened."
+        return "Nobody was notified yet: the alert has not opened."
     if alert.status == AlertStatus.OPEN:
-        return "Nobody was told: its configuration had no notifications when it opened."
-    return "Nobody was told: it ended before it opened, or its log has been taken away with age."
+        return "Nobody was notified: the configuration had no notifications when the alert opened."
+    return "No notifications: the alert ended before it opened, or its notification log has expired."
 
 
 def _untold(read: _Read) -> Iterator[str]:

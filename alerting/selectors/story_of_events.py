@@ -24,18 +24,18 @@ _LOOKED_THROUGH = 200
 _BEFORE = timedelta(hours=1)
 
 _AUDITS: Mapping[str, tuple[MomentKind, str]] = {
-    EventType.ALERT_ACKNOWLEDGED_AUDIT: (MomentKind.ACKNOWLEDGED, "It was acknowledged"),
+    EventType.ALERT_ACKNOWLEDGED_AUDIT: (MomentKind.ACKNOWLEDGED, "The alert was acknowledged"),
     EventType.ALERT_UNACKNOWLEDGED_AUDIT: (
         MomentKind.UNACKNOWLEDGED,
-        "The acknowledgement was taken back.",
+        "The acknowledgement was removed.",
     ),
     EventType.NOTIFICATION_RESENT_AUDIT: (
         MomentKind.RESENT,
-        "A notification that had failed was sent again.",
+        "A failed notification was sent again.",
     ),
     EventType.ALERT_CANCELLED_AUDIT: (
         MomentKind.CANCELLED,
-        "It was cancelled: its configuration or its target was gone.",
+        "The alert was cancelled: its configuration or its target was deleted.",
     ),
 }
 
@@ -63,7 +63,9 @@ def began(alert: Alert, view: ConfigView | None) -> Moment:
     where = target_words(alert.facts)
     event = None if alert.metric_name else _opening_event(alert)
     text = (
-        f"{alert.event_type} of {where} was recorded." if event else f"{alert.event_type} holds for {where}."
+        f"{alert.event_type} of {where} was recorded."
+        if event
+        else f"{alert.event_type} is true for {where}."
     )
     reason = None
     if alert.metric_name is not None:
@@ -100,9 +102,9 @@ def _value_words(alert: Alert, view: ConfigView | None) -> str:
         limit = limit_words(threshold.operator, threshold.threshold, threshold.units)
     first = first_value(alert)
     if first is None:
-        return f"{metric.value} was {limit}; the value is not kept any more"
+        return f"{metric.value} was {limit}; the value is no longer stored"
     value, reported = first
-    since = "" if reported == alert.created else f", as reported at {time_words(reported)}"
+    since = "" if reported == alert.created else f" (reported at {time_words(reported)})"
     return f"{metric.value} was {value_words(metric, value, threshold)}: {limit}{since}"
 
 
@@ -123,11 +125,11 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[MomentKind, str]:
     if event.event_type == alert.event_type:
         return MomentKind.OPENED, "The alert opened."
     if event.event_type == closing_type(EventType(alert.event_type)):
-        return MomentKind.CLOSED, "The condition ended, and the alert closed."
+        return MomentKind.CLOSED, "The condition ended and the alert closed."
     kind, text = _AUDITS.get(event.event_type, (MomentKind.OTHER, f"{event.event_type} was recorded."))
     if kind is MomentKind.ACKNOWLEDGED:
         until = _changed(event, "acknowledgedUntil")
-        text += f" until {time_words(parse_time(until))}." if until else ": another comment."
+        text += f" until {time_words(parse_time(until))}." if until else ": the comment was changed."
     return kind, text
 
 
@@ -159,8 +161,12 @@ def _untold(alert: Alert, told: Sequence[Moment]) -> Iterator[Moment]:
         return
     closed = alert.status == AlertStatus.CLOSED
     kind = MomentKind.CLOSED if closed else MomentKind.CANCELLED
-    text = "The condition ended" if closed else "It was cancelled: its configuration or its target was gone"
-    before = ", before it had opened" if alert.resolved < alert.opens else ""
+    text = (
+        "The condition ended"
+        if closed
+        else ("The alert was cancelled: its configuration or its target was deleted")
+    )
+    before = " before it opened" if alert.resolved < alert.opens else ""
     yield Moment(at=alert.resolved, kind=kind, text=f"{text}{before}.")
 
 

@@ -29,8 +29,8 @@ class Comment(Text):
 class AcknowledgementDocument(AlertDocument):
     """What acknowledges an alert; the rest of its document may stand there as it is."""
 
-    request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "The disks are on their way."}
+    request_example = {"acknowledgedUntil": A_TIME, "acknowledgementComment": "New disks have been ordered."}
     writable = frozenset({"acknowledgedUntil", "acknowledgementComment"})
 
-    acknowledgedUntil = Moment(help_text="A time that has come takes the acknowledgement back.")
+    acknowledgedUntil = Moment(help_text="A time in the past removes the acknowledgement.")
     acknowledgementComment = Comment(required=False)

@@ -39,9 +39,9 @@ class MatcherDocument(Document):
         if fault or bad or values in self._stored() or can_hold(_matcher(values)):
             return [fault] if fault else []
         if values["fieldName"] == MatcherField.TYPE_NAME.value:
-            message = "matches no type of host"
+            message = "is not a host type"
             return [BadField("value", ErrorCode.INVALID_ENUM_VALUE, message, TYPE_NAMES)]
-        message = f"matches no port: ports are the numbers from 1 to {LAST_PORT}"
+        message = f"matches no port: ports are numbers from 1 to {LAST_PORT}"
         return [BadField("value", ErrorCode.INVALID_ATTRIBUTE, message, [f"1 to {LAST_PORT}"])]
 
     def _stored(self) -> Sequence[Mapping[str, Any]]:

@@ -46,7 +46,10 @@ class AlertableType(OneOf):
         if EVENT_TYPES[EventType(name)].alertable:
             message, code = "is for global alert configurations only", ErrorCode.GLOBAL_ALERTS_ONLY
         else:
-            message, code = "no alert can be configured for it", ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT
+            message, code = (
+                "alert configurations cannot use this event type",
+                ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT,
+            )
         raise invalid(message, code, self.open)
 
 
@@ -82,14 +85,14 @@ class AnyAlertConfigDocument(Resource):
         source="group_ids",
         unique=True,
         required=False,
-        help_text="At least one where forAllGroups is false.",
+        help_text="At least one if forAllGroups is false.",
     )
     tags = ListOf(
         Text(max_length=100),
         max_length=_MOST_TAGS,
         unique=True,
         required=False,
-        help_text="Where forAllGroups is true: only projects that bear one of them.",
+        help_text="If forAllGroups is true: only projects with one of these tags.",
     )
     links = LinkDocument(many=True, read_only=True)
 
@@ -258,11 +261,11 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
             return
         named = "group_ids" in values or "groupIds" in bad
         if values["for_all_groups"] and "group_ids" in values:
-            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "does not go with forAllGroups true")
+            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "is not allowed if forAllGroups is true")
         elif not values["for_all_groups"] and not named and not self._names_none():
-            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required where forAllGroups is false")
+            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required if forAllGroups is false")
         if not values["for_all_groups"] and "tags" in values:
-            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "goes with forAllGroups true only")
+            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if forAllGroups is true")
 
     def _names_none(self) -> bool:
         """Whether it is stored without projects, as an earlier version left it: what is read goes back."""
@@ -363,5 +366,5 @@ def _threshold_faults(
         if spec.needs is needs and not given and source not in kept:
             found.append(BadField(name, missing, f"is required with {spec.name}"))
         elif spec.needs is not needs and given:
-            found.append(BadField(name, present, f"does not go with {spec.name}"))
+            found.append(BadField(name, present, f"is not allowed with {spec.name}"))
     return found

@@ -58,7 +58,9 @@ def _nobody(given: Given) -> Iterator[BadField]:
     ways = ("emailEnabled", "smsEnabled")
     wrong = any(name in given.bad for name in ways)
     if given.kind.for_people and not wrong and not any(given.values.get(name) for name in ways):
-        yield BadField("emailEnabled", ErrorCode.EMAIL_OR_SMS_REQUIRED, "this or smsEnabled must be true")
+        yield BadField(
+            "emailEnabled", ErrorCode.EMAIL_OR_SMS_REQUIRED, "emailEnabled or smsEnabled must be true"
+        )
 
 
 def _unknown_people(given: Given) -> Iterator[BadField]:
@@ -111,7 +113,7 @@ def _missing(given: Given, name: str) -> BadField:
 def _secret_alone(given: Given) -> Iterator[BadField]:
     for field in given.kind.fields:
         if field.goes_with and field.name in given.values and not given.has(field.goes_with):
-            message = f"goes with a {field.goes_with} in the same notification only"
+            message = f"is only allowed with a {field.goes_with} in the same notification"
             yield BadField(field.name, ErrorCode.INVALID_ATTRIBUTE, message)
 
 
@@ -120,7 +122,7 @@ def _wrong_id(given: Given) -> Iterator[BadField]:
     named = given.values.get("id")
     owner = next((one for one in given.stored if one.id == named), None)
     if named is not None and owner is None:
-        message = "is of no notification of this configuration: a new one is given its id"
+        message = "is not a notification of this configuration; leave out the ID of a new notification"
         yield BadField("id", ErrorCode.ATTRIBUTE_READ_ONLY, message)
     if owner is not None and owner.type_name != given.kind.type:
         del given.values["id"]

@@ -13,7 +13,7 @@ from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
 
-_NOT_TOLD = "Absent where the receiver could not be reached: it would tell why."
+_NOT_TOLD = "Absent if the receiver could not be reached."
 
 
 class AttemptDocument(Document):
@@ -46,26 +46,29 @@ class LoggedNotificationDocument(Document):
         "links": [],
     }
 
-    id = serializers.CharField(help_text="The delivery id, the same on every attempt.")
-    notificationId = serializers.CharField(help_text="That of the configuration's notification.")
+    id = serializers.CharField(help_text="The delivery ID, the same for every attempt.")
+    notificationId = serializers.CharField(help_text="ID of the notification in the alert configuration.")
     kind = serializers.ChoiceField([kind.value for kind in MessageKind])
     typeName = serializers.ChoiceField([*NOTIFICATION_TYPES])
     channel = serializers.ChoiceField(
         [*CHANNELS],
         required=False,
-        help_text="Absent where the people to be told are not known yet.",
+        help_text="Absent until the recipients are known.",
     )
-    recipient = serializers.CharField(required=False, help_text="Redacted where it holds a secret.")
+    recipient = serializers.CharField(required=False, help_text="Redacted if it contains a secret.")
     status = serializers.ChoiceField([status.value for status in NotificationStatus])
-    reason = serializers.CharField(required=False, help_text="Why it was not delivered, or not yet.")
+    reason = serializers.CharField(
+        required=False, help_text="Why the notification was not delivered, or not yet."
+    )
     created = serializers.DateTimeField()
-    due = serializers.DateTimeField(required=False, help_text="When it is tried, while it is PENDING.")
+    due = serializers.DateTimeField(required=False, help_text="Time of the next attempt, while PENDING.")
     delivered = serializers.DateTimeField(required=False)
     latencyMs = serializers.IntegerField(
-        required=False, help_text="Of the last attempt, in milliseconds; absent as there."
+        required=False,
+        help_text="Latency of the last attempt in milliseconds; absent if the receiver could not be reached.",
     )
     attempts = AttemptDocument(many=True)
-    links = LinkDocument(many=True, help_text="None: it has no address of its own.")
+    links = LinkDocument(many=True, help_text="Always empty: a notification has no URL of its own.")
 
 
 def present_logged(row: LoggedRow, *, with_recipient: bool) -> dict[str, Any]:

@@ -219,7 +219,7 @@ def _among(data: Sequence[Any]) -> list[BadField]:
     ]
     ids = [one.get("id") for one in sent]
     return bad + [
-        BadField(f"[{place}].id", ErrorCode.INVALID_ATTRIBUTE, "stands at another notification too")
+        BadField(f"[{place}].id", ErrorCode.INVALID_ATTRIBUTE, "is used by another notification")
         for place, given in enumerate(ids)
         if isinstance(given, str) and given in ids[:place]
     ]

@@ -35,14 +35,16 @@ class PresetDocument(Document):
 
     preset = serializers.ChoiceField(_NAMES)
     engines = serializers.ListField(child=serializers.ChoiceField([one.value for one in Engine]))
-    meaning = serializers.CharField(help_text="When it tells, in a sentence.")
+    meaning = serializers.CharField(help_text="Condition of the preset, in a sentence.")
     eventTypeName = serializers.CharField()
     metricThreshold = MetricThresholdDocument(required=False)
-    delayMin = serializers.IntegerField(help_text="How many minutes it has to last before it is told.")
+    delayMin = serializers.IntegerField(
+        help_text="Minutes that the condition must last before anybody is notified."
+    )
     exists = serializers.BooleanField(
         help_text="Whether the project has a configuration of the same event and threshold without matchers."
     )
-    alertConfigId = serializers.CharField(required=False, help_text="That configuration.")
+    alertConfigId = serializers.CharField(required=False, help_text="ID of that configuration.")
 
 
 class ExistingPresetDocument(Document):
@@ -65,7 +67,7 @@ class PresetsMadeDocument(Document):
     }
 
     results = AlertConfigDocument(many=True)
-    totalCount = serializers.IntegerField(help_text="How many were made.")
+    totalCount = serializers.IntegerField(help_text="Number of configurations created.")
     existing = ExistingPresetDocument(many=True)
     links = LinkDocument(many=True)
 
@@ -84,7 +86,7 @@ class PresetsRequest(Document):
         unique=True,
         clearable=True,
         required=False,
-        help_text="Presets of the engine; left out: all of them.",
+        help_text="Presets of this engine. Default: all presets.",
     )
 
     def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
@@ -93,7 +95,7 @@ class PresetsRequest(Document):
             return
         of_engine = [preset.value for preset in presets_of(Engine(values["engine"]))]
         if not values["presets"]:
-            message = "must name a preset; without the field all presets are made"
+            message = "must have a preset; leave out the field to add all presets"
             yield BadField("presets", ErrorCode.INVALID_ATTRIBUTE, message, of_engine)
         for place, name in enumerate(values["presets"]):
             if name not in of_engine:

@@ -28,7 +28,7 @@ class NotificationTestDocument(Document):
     notificationId = serializers.CharField()
     typeName = serializers.CharField()
     status = serializers.ChoiceField(_ENDS)
-    reason = serializers.CharField(required=False, help_text="Why it failed; absent when it was delivered.")
+    reason = serializers.CharField(required=False, help_text="Reason of a failure; absent if delivered.")
 
 
 class AlertConfigTestDocument(Document):

@@ -32,13 +32,13 @@ class WindowDocument(Resource):
     startDate = Moment(
         source="start",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE,
-        help_text="Inclusive; may be past.",
+        help_text="Inclusive; can be in the past.",
         example="2026-11-28T22:00:00Z",
     )
     endDate = Moment(
         source="end",
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE,
-        help_text="Exclusive; later than startDate.",
+        help_text="Exclusive; must be later than startDate.",
         example="2026-11-29T02:00:00Z",
     )
     alertTypeNames = ListOf(
@@ -46,7 +46,7 @@ class WindowDocument(Resource):
         source="alert_types",
         unique=True,
         missing_code=ErrorCode.MISSING_MAINTENANCE_WINDOW_ALERT_TYPE_NAME,
-        help_text="Categories of event types, none of them twice.",
+        help_text="Categories of event types, without duplicates.",
         example=[Category.HOST.value, Category.REPLICA_SET.value],
     )
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")

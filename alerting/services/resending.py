@@ -25,7 +25,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor
 
-_BEING_REPEATED = "a repeat of it is being sent"
+_BEING_REPEATED = "a reminder for the same alert is being sent"
 
 
 @transaction.atomic

@@ -18,7 +18,7 @@ INCLUDE_EXPIRED = Parameter(
     read_flag,
     False,
     {"type": "boolean", "default": False},
-    "Whether windows that are over are shown too.",
+    "Whether windows that have ended are included.",
     allowed=("true", "false"),
 )
 

@@ -1,4 +1,4 @@
-"""The fleet in the console: as agents report it, and what people do to it."""
+"""The fleet in the console: what agents report, and the actions on it."""
 
 from automation.admin.agents import AgentAdmin, FleetWatchAdmin, ReportAnswerAdmin
 from automation.admin.hosts import DatabaseAdmin, HostAdmin

@@ -1,4 +1,4 @@
-"""What the page of an agent shows: the hosts it watches, and the metrics of them that it does not report."""
+"""The page of an agent: the hosts it watches and the metrics it does not report."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,11 +21,11 @@ _WHY: Sequence[tuple[MetricState, str, Tone]] = (
     (MetricState.FAILED, "failed", Tone.WARNING),
     (MetricState.ABSENT, "not in this version", Tone.PLAIN),
 )
-"""Why a metric is not reported, what can be mended first."""
+"""Why a metric is missing; fixable reasons come first."""
 
 
 def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
-    """How it stands, and its panels."""
+    """The state of the agent and its panels."""
     state, tone = agent_state(agent)
     found = watching(agent, now)
     return {
@@ -46,14 +46,14 @@ def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
     known = hosts_at(agent.group_id, [one.address.key for one in shown])
     return Panel(
         name="watched",
-        title="Hosts it watches",
+        title="Watched hosts",
         unit="hosts",
         headers=["Host", "State", "Until"],
         rows=[_host(one, known.get(one.address.key), now) for one in shown],
         count=len(found.hosts),
         url=list_url(Host, reported_by__id__exact=agent.id),
-        empty="It watches no host now. Of agents that share no hosts it is only known what they report:",
-        remedy=Cell("hosts it reported last", list_url(Host, reported_by__id__exact=agent.id)),
+        empty="This agent has no leases. An agent that does not share hosts still reports:",
+        remedy=Cell("hosts it last reported", list_url(Host, reported_by__id__exact=agent.id)),
     )
 
 
@@ -80,15 +80,15 @@ def _metrics(agent: Agent, found: Watching) -> Panel:
     ]
     return Panel(
         name="missing",
-        title="Metrics it does not report",
+        title="Missing metrics",
         unit="metrics",
         headers=["Metric", "Why", "Hosts"],
         rows=rows[:_MOST_METRICS],
         count=len(rows),
         url=list_url(Host, reported_by__id__exact=agent.id),
-        empty="Every metric of the hosts it watches is reported."
+        empty="The agent reports all metrics of its hosts."
         if found.metric_sets
-        else "It has not said yet what becomes of the metrics of its hosts.",
+        else "The agent has not sent its metric coverage yet.",
     )
 
 
@@ -98,5 +98,5 @@ def _why(rank: int, role: str) -> Cell:
 
 
 def _named(hosts: Sequence[str]) -> str:
-    """One host by its name, several by their number."""
+    """The name of a single host, or the number of hosts."""
     return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"

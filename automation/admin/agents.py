@@ -1,4 +1,4 @@
-"""Agents in the console, how a new one is installed, and since when their silence counts."""
+"""Agents in the console, the page that installs a new agent, and when silence started to count."""
 
 from typing import Any
 
@@ -35,18 +35,18 @@ _WAITING = "admin/automation/agent/first_report.html"
 
 
 def _add(call: Call) -> Outcome:
-    """Make a key that may report to the project, and tell how the agent is installed with it."""
+    """Create a key that can report to the project, and show how to install the agent."""
     group = call.values["group"]
     asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
     roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
     made = api_key_issue(desc=call.values["desc"], roles=roles, actor=call.actor, now=call.now)
-    # As on the page of a new key, the private part goes to the answer to this request only.
+    # As on the page of a new key, only this response contains the private key.
     context = {
         **install_steps(call.address, group.id, made, call.values["databases"]),
         **waiting_context(made.key.id, made.key.created, group.id),
         "project": group,
     }
-    message = f"Key {made.key.public_key} was made for the agent; its private part was shown once."
+    message = f"Key {made.key.public_key} was created for the agent. Its private key was shown once."
     return Outcome(row=made.key, message=message, template=_SHOWN_ONCE, context=context)
 
 
@@ -62,7 +62,7 @@ def _forget(call: Call) -> None:
 
 @admin.register(Agent)
 class AgentAdmin(ConsoleAdmin):
-    """Agents, when each last reported, and which have fallen silent."""
+    """Agents with their last report and state."""
 
     section = Section.FLEET
     icon = "smart_toy"
@@ -71,10 +71,10 @@ class AgentAdmin(ConsoleAdmin):
     change_form_template = "admin/automation/agent/change_form.html"
     add_action = Action(
         label="Add agent",
-        done="Made",
-        text="Makes an API key with which the agent may report to the project, and nothing else. The next "
-        "page shows the key once, and the commands that install the agent.",
-        button="Make its key",
+        done="Created",
+        text="Creates an API key that can only send reports for the project. The next page shows the "
+        "key once, with the commands that install the agent.",
+        button="Create key",
         run=_add,
         access=WRITE_PROJECT_ACCESS,
         icon="add",
@@ -84,8 +84,8 @@ class AgentAdmin(ConsoleAdmin):
         "forget": Action(
             label="Forget",
             done="Forgotten",
-            text="For agents out of service: the alerts about it are cancelled, its hosts keep their state. "
-            "Its next report adds it anew.",
+            text="For an agent that is out of service. Its alerts are cancelled; its hosts keep their "
+            "state. If it reports again, it is added again.",
             run=_forget,
             access=WRITE_AGENTS,
             icon="delete",
@@ -118,18 +118,19 @@ class AgentAdmin(ConsoleAdmin):
         "id",
     ]
     empty_text = (
-        "No agent has reported yet. An agent runs where it reaches your databases, and finds their hosts."
+        "No agents have reported yet. An agent runs on a machine that can reach your databases, and "
+        "discovers their hosts."
     )
 
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """With what it watches."""
+        """Adds the hosts it watches."""
         return {**super().page_context(request, row), **agent_context(row, clock.now())}
 
     def get_urls(self) -> list[URLPattern]:
-        """With the page that waits for an agent."""
+        """Adds the page that waits for the first report."""
         page = path(
             "first-report/<slug:key_id>/",
             self.admin_site.admin_view(self.first_report),
@@ -138,11 +139,11 @@ class AgentAdmin(ConsoleAdmin):
         return [page, *super().get_urls()]
 
     def first_report(self, request: HttpRequest, key_id: str) -> HttpResponse:
-        """What agents of a key's project have reported since the key was made."""
+        """What agents of the project have reported since the key was created."""
         self.require_reading(request)
         found, reach = project_of_agent_key(key_id), operator_of(request).reach()
         if found is None or not (reach.everything or found[1] in reach.group_ids):
-            text = "No API key with this ID was made for an agent that you may see."
+            text = "You have access to no agent key with this ID."
             raise MissingError(text, (self.list_url(), "All agents"))
         key, group_id = found
         context = {
@@ -156,49 +157,49 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:
-        """Whether it reports."""
+        """Whether the agent reports."""
         return badge(*agent_state(agent))
 
     @admin.display(description="hosts")
     def hosts(self, agent: Agent) -> SafeString:
-        """Those it reports."""
-        return link(list_url(Host, reported_by__id__exact=agent.id), "Hosts it reports")
+        """The hosts it reports."""
+        return link(list_url(Host, reported_by__id__exact=agent.id), "Reported hosts")
 
     @admin.display(description="alerts")
     def alerts(self, agent: Agent) -> SafeString:
-        """Those about it, and about the host it runs on."""
+        """Alerts about the agent and about its own host."""
         return alerts_about(agent.hostname, agent.group_id)
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, agent: Agent) -> str:
-        """And whether another of its type has a higher one."""
+        """The version, marked if another agent of the same type runs a newer version."""
         return with_behind(agent.version, behind=agent.version_behind)
 
-    @admin.display(description="heard of", ordering="last_report")
+    @admin.display(description="last report", ordering="last_report")
     def reported(self, agent: Agent) -> SafeString | str:
-        """How long ago it last reported."""
+        """Time since the last report."""
         return ago(agent.last_report)
 
 
 @admin.register(FleetWatch)
 class FleetWatchAdmin(ConsoleAdmin):
-    """Since when silence counts."""
+    """The time from which silence counts."""
 
     section = Section.PLATFORM
     icon = "visibility"
     list_display = ["counting_since", "swept"]
     ordering = ["id"]
     fields = ["counting_since", "swept"]
-    empty_text = "No worker has looked for silent hosts and agents yet."
+    empty_text = "No worker has checked for silent hosts and agents yet."
 
 
 @admin.register(ReportAnswer)
 class ReportAnswerAdmin(ConsoleAdmin):
-    """The answers that are given again to repeated reports."""
+    """Stored answers for repeated reports."""
 
     section = Section.PLATFORM
     icon = "replay"
     list_display = ["created", "answer"]
     ordering = ["-created"]
     fields = ["created", "answer", "id", "body"]
-    empty_text = "No agent has sent a report with an Idempotency-Key in the last day."
+    empty_text = "No reports with an Idempotency-Key in the last 24 hours."

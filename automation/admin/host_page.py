@@ -1,4 +1,4 @@
-"""What the page of a host shows beside its fields."""
+"""The page of a host: its measurements, panels and facts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ _SHOWN = 10
 
 
 def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Mapping[str, Any]:
-    """Its measurements, of which the metric that is `wanted` is plotted, and its panels."""
+    """The measurements, with a plot of the metric `wanted`, and the panels."""
     measured = measured_of(host, wanted, now=now)
     state, tone = host_state(host, now)
     return {
@@ -43,14 +43,14 @@ def host_context(host: Host, reach: Reach, *, wanted: str, now: datetime) -> Map
 
 
 def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[Subject, Sequence[tuple[Newest, str]]]]:
-    """The newest values of each subject, and where each metric is plotted."""
+    """The latest values by subject, with links to their plots."""
     of = {one.metric: one for one in newest}
     for subject, metrics in by_subject(of):
         yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
 
 
 def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
-    """Where it belongs and who reports it."""
+    """The project, the reporting agent and other facts."""
     related = {
         "Project": host.group,
         "Replica set": host.replica_set,
@@ -78,16 +78,16 @@ def _events(host: Host, reach: Reach, now: datetime) -> Panel:
     url = list_url(Event, host=host.hostname, project=host.group_id)
     return Panel(
         name="events",
-        title="Newest events",
+        title="Latest events",
         unit="events",
         headers=["What", "When"],
         rows=[_event(one, now) for one in page.events],
-        # How many there are in all is not counted: only whether there are more.
+        # The total is not counted, only whether there are more.
         count=len(page.events) + (page.next is not None),
         at_least=True,
         url=url,
-        empty="Nothing is recorded of this host.",
-        remedy=Cell("Its events", url),
+        empty="No events about this host.",
+        remedy=Cell("All events of this host", url),
     )
 
 
@@ -109,7 +109,7 @@ def _members(host: Host, now: datetime) -> Panel:
         rows=[_member(one, now) for one in found.rows],
         count=found.count,
         url=page_url(host.replica_set) if host.replica_set else list_url(Host),
-        empty="Agents report it as a member of no replica set.",
+        empty="This host is not a member of a replica set.",
     )
 
 
@@ -128,5 +128,5 @@ def _databases(host: Host) -> Panel:
         rows=[[Cell(one.name, page_url(one))] for one in found.rows],
         count=found.count,
         url=list_url(Database, q=host.hostname),
-        empty="Agents report no database of it.",
+        empty="Agents report no databases of this host.",
     )

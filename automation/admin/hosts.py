@@ -22,7 +22,9 @@ from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import page_url
 
-_AS_REPORTED = "Hosts appear here with the first report of an agent; one can be added by hand before that."
+_AS_REPORTED = (
+    "No hosts yet. Hosts appear with the first report of an agent. You can also add a host by hand."
+)
 
 
 def _make(call: Call) -> Outcome:
@@ -41,21 +43,21 @@ def _delete(call: Call) -> None:
 
 
 class DataFilter(ChoiceFilter):
-    """By whether their state is known."""
+    """Filter by whether the state is known."""
 
     title = "data"
     parameter_name = "data"
     offered = (("none", "No data"), ("current", "Current"))
 
     def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
-        """Those without data, or all others."""
+        """Hosts without data, or all others."""
         unknown = without_data(clock.now())
         return rows.filter(unknown) if value == "none" else rows.exclude(unknown)
 
 
 @admin.register(Host)
 class HostAdmin(ConsoleAdmin):
-    """Hosts with their state as last reported."""
+    """Hosts with their last reported state."""
 
     section = Section.FLEET
     icon = "dns"
@@ -64,8 +66,8 @@ class HostAdmin(ConsoleAdmin):
     change_form_template = "admin/automation/host/change_form.html"
     add_action = Action(
         label="New host",
-        done="Made",
-        text="It stands here without data until an agent reports it.",
+        done="Created",
+        text="The host has no data until an agent reports it.",
         run=_make,
         access=WRITE_HOSTS,
         form=NewHostForm,
@@ -74,7 +76,7 @@ class HostAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Alerts about the old address are cancelled: no report will name it again.",
+            text="This cancels the alerts about the old address.",
             run=_change,
             access=WRITE_HOSTS,
             form=HostForm,
@@ -83,7 +85,8 @@ class HostAdmin(ConsoleAdmin):
         "delete": Action(
             label="Delete",
             done="Deleted",
-            text="Its measurements go with it, its alerts are cancelled. A report naming it adds it anew.",
+            text="Deletes its measurements and cancels its alerts. If an agent reports the host again, "
+            "it is added again.",
             run=_delete,
             access=WRITE_HOSTS,
             icon="delete",
@@ -102,7 +105,7 @@ class HostAdmin(ConsoleAdmin):
     ]
     list_select_related = ["group", "replica_set"]
     search_fields = ["hostname", "replica_set_name", "cluster_name", "group__name", "group__id__exact"]
-    search_help_text = "Part of a host's, replica set's, cluster's or project's name, or a project's id."
+    search_help_text = "Part of the name of a host, replica set, cluster or project, or a project ID."
     ordering = ["group__name", "hostname", "port"]
     fields = [
         "id",
@@ -125,14 +128,14 @@ class HostAdmin(ConsoleAdmin):
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """With its measurements, alerts, events and neighbours."""
+        """Adds measurements, alerts, events and related hosts."""
         reach, wanted = operator_of(request).reach(), request.GET.get("metric", "")
         shown = host_context(row, reach, wanted=wanted, now=clock.now())
         return {**super().page_context(request, row), **shown}
 
     @admin.display(description="host", ordering="hostname")
     def address(self, host: Host) -> str | SafeString | None:
-        """Its name and port."""
+        """Hostname and port."""
         return short(str(host))
 
     @admin.display(description="state")
@@ -142,18 +145,18 @@ class HostAdmin(ConsoleAdmin):
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, host: Host) -> str:
-        """And whether others have a higher one of its series."""
+        """The version, marked if another host runs a newer version of the same series."""
         return with_behind(host.version, behind=host.version_behind)
 
     @admin.display(description="replica set", ordering="replica_set_name")
     def set_name(self, host: Host) -> str | SafeString | None:
-        """With a link to its page."""
+        """The replica set, linked to its page."""
         name = short(host.replica_set_name)
         return link(page_url(host.replica_set), name) if host.replica_set else name
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, host: Host) -> SafeString | str:
-        """How long ago an agent spoke of it."""
+        """Time since the last report."""
         return ago(host.last_report)
 
 
@@ -167,4 +170,4 @@ class DatabaseAdmin(ConsoleAdmin):
     search_fields = ["name", "host__hostname"]
     ordering = ["name", "id"]
     fields = ["name", "host"]
-    empty_text = "Databases appear here as agents report them with their hosts."
+    empty_text = "No databases yet. Databases appear when an agent reports them with their hosts."

@@ -1,4 +1,4 @@
-"""Who shares hosts and who watches which, as it is stored: what an agent's page tells of, for all agents."""
+"""Stored leases: the agents that share hosts, and the hosts they watch."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from opsapi.fields import Among
 
 @admin.register(Watcher)
 class WatcherAdmin(ConsoleAdmin):
-    """Agents that share hosts; those of one hostname differ by their instance."""
+    """Agents that share hosts. Agents with the same hostname differ by instance."""
 
     group_path = "group_id"
     list_display = ["agent", short_field("instance"), "asked", "until", project]
@@ -27,12 +27,12 @@ class WatcherAdmin(ConsoleAdmin):
     search_fields = ["agent__hostname", "instance"]
     ordering = ["-asked", "id"]
     fields = ["agent", "instance", "interval", "asked", "until", "group", "id"]
-    empty_text = "No agent has asked to share hosts with others."
+    empty_text = "No agents share hosts."
 
 
 @admin.register(HostLease)
 class HostLeaseAdmin(ConsoleAdmin):
-    """Which agent watches which host."""
+    """The agent that watches each host."""
 
     group_path = "group_id"
     list_display = ["address", "holder", "since", "free_from", short_field("together"), project]
@@ -41,10 +41,10 @@ class HostLeaseAdmin(ConsoleAdmin):
     search_fields = ["hostname", "together"]
     ordering = ["group__name", "hostname", "port"]
     fields = ["hostname", "port", "holder", "since", "free_from", "together", "group", "created", "id"]
-    empty_text = "Hosts appear here when agents ask to share them."
+    empty_text = "No shared hosts. Hosts appear here when several agents share them."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Their agents."""
+        """Loads the agents."""
         held = Watcher.objects.filter(Among("id", {one.held_by for one in rows if one.held_by}))
         agents = {one.id: one.agent for one in held.select_related("agent")}
         for one in rows:
@@ -52,10 +52,10 @@ class HostLeaseAdmin(ConsoleAdmin):
 
     @admin.display(description="host", ordering="hostname")
     def address(self, lease: HostLease) -> str | SafeString | None:
-        """Its name and port."""
+        """Hostname and port."""
         return short(str(Address(lease.hostname, lease.port)))
 
     @admin.display(description="agent")
     def holder(self, lease: Any) -> SafeString | None:
-        """The agent that had it last, with a link to its page."""
+        """The last agent of the host, linked to its page."""
         return link(page_url(lease.agent), short(lease.agent.hostname)) if lease.agent else None

@@ -1,4 +1,4 @@
-"""How an agent is installed, in commands to be copied, and what has come of it."""
+"""Commands that install an agent, and the reports it has sent so far."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -28,9 +28,9 @@ _PLACES = {
 
 
 def install_steps(address: str, group_id: str, made: NewKey, databases: Collection[str]) -> Mapping[str, Any]:
-    """The commands from databases (`automation.forms.agents`) without an agent to one that runs.
+    """The commands from a database without an agent to a running agent (`automation.forms.agents`).
 
-    The private key stands in the file alone: no command names it.
+    Only the settings file contains the private key, no command does.
     """
     base = f"{address}{AGENTS}"
     settings = {
@@ -71,7 +71,7 @@ def install_steps(address: str, group_id: str, made: NewKey, databases: Collecti
 
 
 def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str, Any]:
-    """What agents of the project have reported since the key was made, for the pages that wait for it."""
+    """What agents of the project have reported since the key was created."""
     now, came = clock.now(), first_report(group_id, since)
     return {
         "waiting_url": reverse("admin:automation_agent_first_report", args=[key_id]),

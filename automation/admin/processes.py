@@ -1,4 +1,4 @@
-"""How far automation has brought each process, in the console."""
+"""The automation state of processes, in the console."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
@@ -11,7 +11,7 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 
 @admin.register(ProcessStatus)
 class ProcessStatusAdmin(ConsoleAdmin):
-    """How far automation has brought each process."""
+    """The automation state of each process."""
 
     section = Section.FLEET
     icon = "memory"
@@ -23,9 +23,9 @@ class ProcessStatusAdmin(ConsoleAdmin):
     search_fields = ["name", "hostname", "group__name"]
     ordering = ["name", "id"]
     fields = ["name", "hostname", "goal_version", "error", "group", "heard"]
-    empty_text = "No automation agent has reported a process yet."
+    empty_text = "No processes yet. Processes appear when an automation agent reports them."
 
     @admin.display(description="reported", ordering="reported")
     def heard(self, status: ProcessStatus) -> SafeString | str:
-        """How long ago its agent spoke of it."""
+        """Time since its agent last reported it."""
         return ago(status.reported)

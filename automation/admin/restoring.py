@@ -1,4 +1,4 @@
-"""Publishing an older revision again."""
+"""The action that publishes an older revision again."""
 
 from datetime import datetime
 
@@ -22,7 +22,7 @@ def _restore(call: Call) -> Outcome:
         now=call.now,
     )
     if not made.changes_something:
-        return Outcome(message="The configuration is so already: nothing was published.")
+        return Outcome(message="The current configuration is identical; nothing was published.")
     new = AutomationRevision.objects.get(group=revision.group_id, number=made.new["version"])
     return Outcome(message=f"Version {revision.number} was published again as {new.number}.", row=new)
 
@@ -33,7 +33,7 @@ def _is_not_current(revision: AutomationRevision, _now: datetime) -> bool:
 
 RESTORE = Action(
     label="Restore this version",
-    text="It is published again as the next version; agents then do what stands below.",
+    text="Publishes this configuration as the next version. The agents then make the changes below.",
     icon="settings_backup_restore",
     danger=True,
     run=_restore,
@@ -41,4 +41,4 @@ RESTORE = Action(
     form=RestoreForm,
     offered=_is_not_current,
 )
-"""On a revision's page."""
+"""The action on the page of a revision."""

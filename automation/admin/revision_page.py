@@ -1,4 +1,4 @@
-"""What the page of a revision shows beside its fields: what it changed, and the version before beside it."""
+"""The page of a revision: its changes, and a comparison with the previous version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from opsapi.console.display import cut
 from opsapi.first_rows import more_words
 
 MOST_CHANGED = 100
-"""So many changed processes are shown."""
+"""Maximum number of changed processes on the page."""
 _MOST_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """The lines that differ from the version before; `why_not`: they cannot be compared."""
+    """The lines that differ from the previous version; `why_not` says why they cannot be compared."""
 
     before: int
     rows: Sequence[Row] = ()
@@ -31,7 +31,7 @@ class Beside:
 
 
 def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
-    """Every changed field, as it was and as it became, and all that differs in the whole document."""
+    """Every changed field before and after, and the differences in the whole document."""
     diffs, left_out = cut(revision.diffs, MOST_CHANGED)
     return {
         "changes": changed_resources(diffs),
@@ -41,7 +41,7 @@ def revision_context(revision: AutomationRevision) -> Mapping[str, Any]:
 
 
 def document_text(revision: AutomationRevision) -> str:
-    """Its document as people read it, secrets redacted; or why it cannot be read."""
+    """The document with secrets redacted, or the reason why it cannot be read."""
     try:
         return for_people(masked_text(revision))
     except ApiError as refusal:
@@ -49,7 +49,7 @@ def document_text(revision: AutomationRevision) -> str:
 
 
 def _beside(revision: AutomationRevision) -> Beside | None:
-    """None where there is no version before."""
+    """The previous version; None if there is none."""
     number = revision.number - 1
     try:
         before = _text_at(number, revision.group_id)

@@ -17,12 +17,12 @@ from opsapi.console.display import EMPTY, project
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
-_LONGEST_DOCUMENT = 200_000  # characters: what a page can show
+_LONGEST_DOCUMENT = 200_000  # Characters that fit on a page.
 
 
 @admin.register(AutomationRevision)
 class AutomationRevisionAdmin(ConsoleAdmin):
-    """Published automation configurations, secrets redacted, each beside what it was before."""
+    """Published automation configurations with secrets redacted and compared with the previous version."""
 
     section = Section.FLEET
     icon = "history"
@@ -34,7 +34,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["group__name", "group__id__exact"]
-    search_help_text = "Part of a project's name, or its id."
+    search_help_text = "Part of a project name, or a project ID."
     ordering = ["-created", "-id"]
     fields = [
         "group",
@@ -51,21 +51,21 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         css = {"all": ["console/revision.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Documents are large: only the page of one reads it."""
+        """Documents are large, so only the page of a single revision reads them."""
         return super().get_queryset(request).defer("document", "masked", "diffs", "processes")
 
     @admin.display(description="changed processes")
     def what_changed(self, revision: AutomationRevision) -> str:
-        """How many, by what happened to them."""
+        """Number of changed processes by status."""
         return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
 
     def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """With what it changed."""
+        """Adds the changes."""
         return {**super().page_context(request, row), **revision_context(row)}
 
     @admin.display(description="document")
     def document_json(self, revision: AutomationRevision) -> SafeString:
-        """What it holds; of a very large one the beginning."""
+        """The document; a very large document is cut."""
         text = document_text(revision)
         shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
         return format_html('<pre class="json">{}</pre>', shown)

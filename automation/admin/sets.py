@@ -36,13 +36,13 @@ class MemberInline(ConsoleInline):
     ordering = ["hostname", "port"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Host]:
-        """Without those the worker is still taking away."""
+        """Excludes hosts that the worker is still purging."""
         rows: QuerySet[Host] = super().get_queryset(request)
         return rows.filter(deleted=None)
 
     @admin.display(description="host")
     def host(self, host: Host) -> SafeString:
-        """With a link to its page."""
+        """The host, linked to its page."""
         return link(page_url(host), host)
 
     @admin.display(description="state")
@@ -52,18 +52,18 @@ class MemberInline(ConsoleInline):
 
     @admin.display(description="version")
     def shown_version(self, host: Host) -> str:
-        """And whether others have a higher one of its series."""
+        """The version, marked if another host runs a newer version of the same series."""
         return with_behind(host.version, behind=host.version_behind)
 
     @admin.display(description="last report")
     def reported(self, host: Host) -> SafeString | str:
-        """How long ago an agent spoke of it."""
+        """Time since the last report."""
         return ago(host.last_report)
 
 
 @admin.register(Cluster)
 class ClusterAdmin(ConsoleAdmin):
-    """Clusters as agents name them."""
+    """Clusters as reported by agents."""
 
     section = Section.FLEET
     icon = "hub"
@@ -76,38 +76,38 @@ class ClusterAdmin(ConsoleAdmin):
     ordering = ["name", "id"]
     fields = ["name", "state", "hosts", "sets", "alerts", "group", "id", "created"]
     inlines = [MemberInline]
-    empty_text = "Clusters appear here when agents report hosts with a cluster name."
+    empty_text = "No clusters yet. Clusters appear when agents report hosts with a cluster name."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Their hosts."""
+        """Loads the hosts."""
         found = members_now("cluster_id", [one.id for one in rows], clock.now())
         for one in rows:
             one.members_now = found.get(one.id, MembersNow())
 
     @admin.display(description="state")
     def state(self, one: Any) -> SafeString:
-        """How many of its hosts are down or unknown."""
+        """Number of hosts that are down or unknown."""
         return badge(*cluster_state(one.members_now, clock.now()))
 
     @admin.display(description="replica sets")
     def sets(self, one: Cluster) -> SafeString:
-        """Those of it that have members."""
+        """Replica sets of the cluster that have members."""
         return link(list_url(ReplicaSet, cluster__id__exact=one.id), "Replica sets")
 
     @admin.display(description="alerts")
     def alerts(self, one: Cluster) -> SafeString:
-        """Those about it."""
+        """Alerts about the cluster."""
         return alerts_about(one.name, one.group_id)
 
     @admin.display(description="hosts")
     def hosts(self, one: Any) -> int:
-        """How many it has."""
+        """Number of hosts."""
         return int(one.members_now.hosts)
 
 
 @admin.register(ReplicaSet)
 class ReplicaSetAdmin(ConsoleAdmin):
-    """Replica sets as agents name them, and how they stand."""
+    """Replica sets as reported by agents, with their health."""
 
     section = Section.FLEET
     icon = "account_tree"
@@ -130,40 +130,40 @@ class ReplicaSetAdmin(ConsoleAdmin):
         "created",
     ]
     inlines = [MemberInline]
-    empty_text = "Replica sets appear here when agents report hosts with a replica set name."
+    empty_text = "No replica sets yet. Replica sets appear when agents report hosts with a replica set name."
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Their members."""
+        """Loads the members."""
         found = members_now("replica_set_id", [one.id for one in rows], clock.now())
         for one in rows:
             one.members_now = found.get(one.id, MembersNow())
 
     @admin.display(description="state")
     def state(self, one: Any) -> SafeString:
-        """The worst that is known of it."""
+        """The worst known state."""
         return badge(*set_state(one, one.members_now, clock.now()))
 
     @admin.display(description="alerts")
     def alerts(self, one: ReplicaSet) -> SafeString:
-        """Those about it."""
+        """Alerts about the replica set."""
         return alerts_about(one.name, one.group_id)
 
     @admin.display(description="primaries")
     def known_primaries(self, one: Any) -> int:
-        """Those that are reported now."""
+        """The current primaries."""
         return int(one.members_now.known.primaries)
 
     @admin.display(description="healthy")
     def known_healthy(self, one: Any) -> int:
-        """Members that are reported so now."""
+        """Members reported as healthy."""
         return int(one.members_now.known.healthy)
 
     @admin.display(description="unhealthy")
     def known_unhealthy(self, one: Any) -> int:
-        """Members that are reported so now."""
+        """Members reported as unhealthy."""
         return int(one.members_now.known.unhealthy)
 
     @admin.display(description="unknown")
     def unknown(self, one: Any) -> int:
-        """Members nothing has been heard of for too long."""
+        """Members without a recent report."""
         return int(one.members_now.unknown)

@@ -1,4 +1,4 @@
-"""What pages of the fleet show alike: the state of a host, replica set, cluster or agent."""
+"""Shared presentation of states: hosts, replica sets, clusters and agents."""
 
 from datetime import datetime
 
@@ -14,13 +14,13 @@ from opsapi.console.parts import Tone
 from opsapi.console.places import list_url_named
 
 State = tuple[str, Tone]
-"""The words of a state, and how good or bad it is."""
+"""The words and the tone of a state."""
 
 _NO_DATA = "no data"
 
 
 def host_state(host: Host, now: datetime) -> State:
-    """Down, up, or no data: how long nothing has been heard of it."""
+    """Down, up, or no data with the time since the last report."""
     if host.down:
         return "down", Tone.BAD
     if host.type_name == HostType.NO_DATA.value or host.last_report is None:
@@ -31,7 +31,7 @@ def host_state(host: Host, now: datetime) -> State:
 
 
 def set_state(one: ReplicaSet, members: MembersNow, now: datetime) -> State:
-    """The worst that is known of a replica set; it is not healthy while members are unknown."""
+    """The worst known state of a replica set. With unknown members it is not healthy."""
     if not one.healthy + one.unhealthy:
         return "no members", Tone.PLAIN
     if one.primaries != 1:
@@ -42,7 +42,7 @@ def set_state(one: ReplicaSet, members: MembersNow, now: datetime) -> State:
 
 
 def cluster_state(members: MembersNow, now: datetime) -> State:
-    """How many hosts of a cluster are down, else how many are unknown."""
+    """Number of hosts of a cluster that are down, otherwise the number of unknown hosts."""
     if not members.hosts:
         return "no hosts", Tone.PLAIN
     if members.down:
@@ -56,13 +56,13 @@ def agent_state(agent: Agent) -> State:
 
 
 def alerts_about(name: str, group_id: str) -> SafeString:
-    """The way to the alerts of something of this name in a project."""
+    """A link to the alerts about a name in a project."""
     url = list_url_named("alerting.alert", q=name, group__id__exact=group_id)
-    return link(url, "Alerts about it")
+    return link(url, "Alerts")
 
 
 def with_behind(version: str | None, *, behind: bool) -> str:
-    """A version, and whether others have a higher one."""
+    """A version, marked if others run a newer version."""
     return f"{version} (behind)" if version and behind else version or EMPTY
 
 
@@ -75,6 +75,6 @@ def _unknown(members: MembersNow, now: datetime) -> State | None:
 
 
 def _no_data(last_report: datetime | None, now: datetime) -> State:
-    """`no data · 28 min`; without the time where nothing was ever reported."""
+    """`no data · 28 min`; without the time if the host never reported."""
     age = f" · {age_words(now - last_report)}" if last_report else ""
     return f"{_NO_DATA}{age}", Tone.PLAIN

@@ -1,4 +1,4 @@
-"""`python -m automation.agent`: watches databases and reports to the platform until SIGTERM or SIGINT."""
+"""`python -m automation.agent`: monitors databases and reports to the platform until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ log = logging.getLogger("opsapi.agent")
 
 STOP_SECONDS = 3.0
 DRAIN_SECONDS = 1.0
-"""So long the line of a round waits for its reports to be sent."""
+"""How long the log line of a round waits for the reports to be sent."""
 
 ONCE_SECONDS = 60.0
 SHORTEST_ASK, LONGEST_ASK = 2.0, 10.0
-"""Seconds that a round waits for each part of the answer which says what hosts are ours."""
+"""How long a round waits for each part of the answer that assigns hosts, in seconds."""
 
 OK, FAILED, BAD_SETTINGS = 0, 1, 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the agent; returns the exit status: 0, 1 when it cannot run or report, 2 for wrong settings."""
+    """Run the agent. Returns the exit status: 0, 1 if it cannot run or report, 2 for wrong settings."""
     options = _options(arguments)
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", force=True
     )
-    # pymongo logs commands, and what it logs at other levels may quote a connection string.
+    # pymongo logs commands, and other log levels can quote a connection string.
     logging.getLogger("pymongo").setLevel(logging.CRITICAL)
     if options.check:
         works = check(lambda: read_settings(os.environ, options.config), options.config, _say)
@@ -70,10 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class Agent:
-    """The program: rounds of questions in this thread, reports sent by another."""
+    """The program: this thread runs rounds of polls, another thread sends the reports."""
 
     def __init__(self, settings: Settings, engines: Sequence[Engine], spool: Spool) -> None:
-        """It begins with `run`."""
+        """Work starts with `run`."""
         self._settings, self._engines, self._spool = settings, engines, spool
         self._stop = threading.Event()
         self._sender = Sender(_client(settings), spool)
@@ -89,21 +89,21 @@ class Agent:
         self._sent = 0
 
     def run(self, *, once: bool) -> int:
-        """Until a signal comes, or for a single round; returns the exit status."""
+        """Run until a signal, or for a single round. Returns the exit status."""
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, lambda *_: self._stop.set())
         if self._settings.url.startswith("http://"):
             log.warning("%sURL: reports travel without TLS", PREFIX)
         log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
         self._sender.start()
-        # All members of a set are asked for together: a set of which one is told first has no primary.
+        # All members of a set are reported together: with only the first member, a set would have no primary.
         self._poller.round(lambda _: lambda _: False)
         status = self._once() if once else self._rounds()
         self._sender.stop(STOP_SECONDS)
         self._leases.give_back()
         for engine in self._engines:
             engine.close()
-        log.info("stopped, %d reports wait", len(self._spool))
+        log.info("stopped; %d reports are waiting", len(self._spool))
         self._spool.close()
         return status
 
@@ -112,9 +112,9 @@ class Agent:
         is_early = False
         while not self._stop.is_set():
             found = self._round()
-            # From start to start; after a machine slept, not all rounds that were missed.
+            # From start to start. After the machine slept, missed rounds are not repeated.
             wait = self._settings.interval if self._leases.again is None else self._leases.again
-            # Hosts that were found become ours by asking again: at once, and then no sooner than usual.
+            # The agent asks for newly found hosts immediately, then at the usual interval.
             is_early = bool(found.found) and not is_early
             due = time.monotonic() if is_early else max(due + wait, time.monotonic())
             self._stop.wait(due - time.monotonic())
@@ -125,7 +125,7 @@ class Agent:
         if found.found:
             found = self._round()
         sent = self._sender.drain(ONCE_SECONDS)
-        # Where others watch all hosts there is nothing to do.
+        # Other agents watch all hosts, so there is nothing to do.
         works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
         return OK if sent and works else FAILED
 
@@ -134,14 +134,14 @@ class Agent:
             metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
             self._leases.ask(hosts, metrics, together)
-        except Exception as error:  # a fault of ours must not end the watching
+        except Exception as error:  # An error in our code must not stop the monitoring.
             log_unforeseen("leases", error)
         return self._leases.watches
 
     def _round(self) -> Round:
         found = self._poller.round(self._choose)
         if self._stop.is_set():
-            return found  # half a round: who was not asked yet is not down
+            return found  # Half a round: a host that was not polled yet is not down.
         bodies = list(
             bodies_of(
                 found.readings,
@@ -152,7 +152,7 @@ class Agent:
             )
         )
         if self._leases.has_answer and not found.readings:
-            bodies = []  # that we are up was said by asking
+            bodies = []  # Asking for hosts has already reported that this agent is up.
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
@@ -185,13 +185,14 @@ def _client(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="opsapi-agent",
-        description="Watches databases and reports to the platform. Settings: the environment, or --config.",
+        description="Monitor databases and send reports to the platform. Settings come from "
+        "environment variables or from --config.",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="a TOML file with the settings, mode 600")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file with the settings, mode 600")
     parser.add_argument(
-        "--check", action="store_true", help="try every step on the way to a report, write nothing, then end"
+        "--check", action="store_true", help="check every step of a report without sending one, then exit"
     )
-    parser.add_argument("--once", action="store_true", help="ask and report once, then end")
+    parser.add_argument("--once", action="store_true", help="measure and report once, then exit")
     parser.add_argument("--version", action="version", version=VERSION)
     return parser.parse_args(arguments)
 
@@ -216,7 +217,7 @@ def _mongodb(connection_strings: Sequence[str]) -> Engine:
 
 
 def _postgresql(uris: Sequence[str]) -> Engine:
-    """Imported when it is wanted: it needs libpq, which the agent in one file does not bring."""
+    """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     try:
         from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
     except ImportError:

@@ -1,4 +1,4 @@
-"""Addresses of hosts, in the one form that the platform keeps them in. Pure."""
+"""Host addresses, in the form that the platform stores. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HIGHEST_PORT = 65_535
 
 
 class Address(NamedTuple):
-    """A host name or IP address, in lower case, and a port."""
+    """A lower-case host name or IP address, and a port."""
 
     hostname: str
     port: int
@@ -24,13 +24,13 @@ class Address(NamedTuple):
 
 
 def address_of(hostname: str, port: int) -> Address | None:
-    """The address; None when the platform takes no such name or port."""
+    """The address; None if the platform does not accept the name or port."""
     name = canonical_hostname(hostname)
     return Address(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
 
 
 def read_address(text: str, default_port: int) -> Address | None:
-    """The address `host`, `host:port` or `[ipv6]:port`; None when it is none that the platform takes."""
+    """Parse `host`, `host:port` or `[ipv6]:port`; None if the platform does not accept it."""
     if text.startswith("["):
         hostname, _, port = text[1:].partition("]:") if "]:" in text else (text[1:-1], "", "")
         if text.count("]") != 1 or (not port and not text.endswith("]")):

@@ -1,6 +1,7 @@
-"""`--check`: tries each step on the way to a report, and says of each whether it works or what to do.
+"""`--check`: tries each step of a report and says whether it works or what to do.
 
-Nothing is written at the databases or the platform; in the spool, a file without a name that is gone at once.
+Writes nothing to the databases or the platform; in the spool, only an unnamed file that disappears
+immediately.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from automation.agent.spool import check_owner
 from automation.agent.steps import CONNECT_SECONDS, Step, reach
 
 MOST_SKEW = timedelta(minutes=5)
-"""How far the clocks of this machine and of the platform may differ."""
+"""Maximum clock difference between this machine and the platform."""
 
 _NO_REPORT = b"{}"
 
 
 def check(read: Callable[[], Settings], config: Path | None, write: Callable[[str], object]) -> bool:
-    """Try everything; `write` is given a line for each step. Returns whether all of it works.
+    """Try every step; `write` gets a line for each. Returns whether all steps work.
 
-    `read` reads the settings, from `config` or else from the environment alone.
+    `read` reads the settings from `config`, or from the environment only.
     """
     source = f"settings: {config or 'the environment'}"
     try:
@@ -46,7 +47,7 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
     write(str(Step(source)))
     works = True
     for step in _steps(settings):
-        # No step writes it; were one to, it would stand in a terminal, or in a message that asks for help.
+        # No step prints the private key. If one did, the key would be on a terminal or in a request for help.
         write(str(step).replace(settings.private_key, "***"))
         works = works and not step.fault
     return works
@@ -60,7 +61,7 @@ def _steps(settings: Settings) -> Iterator[Step]:
 
 
 def _postgresql_steps(uris: Sequence[str]) -> Iterator[Step]:
-    """Imported when it is wanted: it needs libpq, which the agent in one file does not bring."""
+    """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     if not uris:
         return
     try:
@@ -79,11 +80,11 @@ def _platform_steps(settings: Settings) -> Iterator[Step]:
     hostname, is_tls = parts.hostname or "", parts.scheme == "https"
     port = parts.port or (443 if is_tls else 80)
     if _proxied(parts.scheme, hostname):
-        yield Step(f"platform: {settings.url} is asked through the proxy that the environment names")
+        yield Step(f"platform: {settings.url} through the proxy of the environment variables")
     else:
         if not (yield from reach("platform", hostname, port)):
             return
-        tls = _tls_step(hostname, port) if is_tls else Step("platform: no TLS, the URL begins with http://")
+        tls = _tls_step(hostname, port) if is_tls else Step("platform: no TLS (http:// URL)")
         yield tls
         if tls.fault:
             return
@@ -101,15 +102,15 @@ def _tls_step(hostname: str, port: int) -> Step:
         with plain, ssl.create_default_context().wrap_socket(plain, server_hostname=hostname) as secure:
             return Step(f"{tried} ({secure.version()})")
     except ssl.SSLCertVerificationError as error:
-        todo = "for an authority of your own set SSL_CERT_FILE to the file of its certificate"
-        return Step(tried, f"its certificate is not accepted ({error.verify_message}): {todo}")
+        todo = "if you use a private CA, set SSL_CERT_FILE to its certificate file"
+        return Step(tried, f"the certificate is not valid ({error.verify_message}): {todo}")
     except OSError as error:
         reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
         return Step(tried, f"the handshake fails ({reason}): check that {PREFIX}URL names a port with TLS")
 
 
 def _answer_steps(settings: Settings) -> Iterator[Step]:
-    """Key and role, by a report without anything in it: it is refused once both are accepted."""
+    """Checks key and role with an empty report, which the platform rejects after it has accepted both."""
     client = Client(
         url=settings.url,
         group_id=settings.group_id,
@@ -119,14 +120,14 @@ def _answer_steps(settings: Settings) -> Iterator[Step]:
     try:
         answer = client.report(_NO_REPORT, uuid.uuid4().hex)
     except (Unreachable, NoChallenge) as error:
-        todo = f"check that {PREFIX}URL is the platform's address, and its proxies"
+        todo = f"check that {PREFIX}URL is the address of the platform, and check the proxies"
         yield Step("platform: answers", f"{error}: {todo}")
         return
     yield Step("platform: answers")
     key = f"platform: key {settings.public_key}"
     if answer.status == 401:
-        todo = f"check {PREFIX}PUBLIC_KEY and {PREFIX}PRIVATE_KEY, or make a key for the agent"
-        yield Step(key, f"the platform does not accept it ({answer.code or answer.status}): {todo}")
+        todo = f"check {PREFIX}PUBLIC_KEY and {PREFIX}PRIVATE_KEY, or create a key for the agent"
+        yield Step(key, f"the platform rejects the key ({answer.code or answer.status}): {todo}")
     else:
         yield Step(key)
         yield Step(f"platform: role in project {settings.group_id}", _role_fault(answer))
@@ -135,21 +136,21 @@ def _answer_steps(settings: Settings) -> Iterator[Step]:
 
 
 def _role_fault(answer: Answer) -> str:
-    """Why the key may not report; empty when it may."""
+    """Why the key cannot report; empty if it can."""
     if answer.status == 400:
         return ""
     todo = {
-        "IP_ADDRESS_NOT_ON_ACCESS_LIST": "add this machine's address to the access list of the key",
+        "IP_ADDRESS_NOT_ON_ACCESS_LIST": "add the address of this machine to the access list of the key",
         "GROUP_NOT_FOUND": f"check {PREFIX}GROUP_ID",
         "RATE_LIMITED": "try again in a minute",
-    }.get(answer.code, "give the key the role GROUP_AGENT there" if answer.status == 403 else "")
+    }.get(answer.code, "give the key the role GROUP_AGENT in the project" if answer.status == 403 else "")
     return f"{answer.detail.rstrip('.')}{': ' if todo else ''}{todo}"
 
 
 def _clock_step(date: datetime) -> Step:
     if abs(datetime.now(timezone.utc) - date) <= MOST_SKEW:
         return Step("platform: clocks agree")
-    fault = f"this machine's clock is {clock_told(date)}: set it, for instance by NTP"
+    fault = f"the clock of this machine is {clock_told(date)}: correct it, for example with NTP"
     return Step("platform: clocks", fault)
 
 
@@ -157,23 +158,23 @@ def _clock_step(date: datetime) -> Step:
 
 
 def _spool_step(directory: Path) -> Step:
-    """Whether reports can wait there; a directory that does not exist is not made."""
+    """Whether reports can be stored in the spool; does not create a missing directory."""
     tried = f"spool: {directory}"
     there = directory
     while not there.exists() and there != there.parent:
         there = there.parent
-    todo = f"make it writable for this user, or name another directory in {PREFIX}SPOOL_DIR"
+    todo = f"make it writable for this user, or set {PREFIX}SPOOL_DIR to another directory"
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        return Step(tried, f"{there} cannot be written: {todo}")
+        return Step(tried, f"{there} is not writable: {todo}")
     if there != directory:
-        return Step(f"{tried} can be made")
+        return Step(f"{tried} will be created")
     try:
         check_owner(directory)
     except OSError as error:
-        return Step(tried, f"the agent does not use it: {error}")
+        return Step(tried, f"not usable: {error}")
     try:
         with contextlib.closing(tempfile.TemporaryFile(dir=directory)) as file:
             file.write(_NO_REPORT)
     except OSError as error:
-        return Step(tried, f"it cannot be written ({error.strerror}): {todo}")
+        return Step(tried, f"not writable ({error.strerror}): {todo}")
     return Step(tried)

@@ -1,4 +1,4 @@
-"""Sends reports to the platform: POST with HTTP Digest, each request with time-outs, no redirect followed."""
+"""Sends reports to the platform: POST with HTTP Digest, time-outs for each request, no redirects."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from urllib.parse import urlsplit
 from automation.agent.digest import Challenge, NoChallenge, authorization, read_challenge
 
 TIMEOUT_SECONDS = 30.0
-"""For a connection, and for each wait for the platform's next octets."""
+"""Seconds for a connection, and for each wait for more data."""
 
 LONGEST_WAIT = 600.0
-"""Seconds: a longer Retry-After is cut to this."""
+"""Seconds: a longer Retry-After is limited to this."""
 
 LONGEST_REQUEST = 120.0
-"""Seconds for a request and its answer as a whole: it may come an octet at a time."""
+"""Seconds for a request and its complete answer, even if it arrives one octet at a time."""
 
-_LONGEST_ANSWER = 4_000_000  # a refusal lists the metrics there are, for each of 100 faults
+_LONGEST_ANSWER = 4_000_000  # A refusal lists the existing metrics for each of 100 faults.
 _PART = 65_536
 _LONGEST_SHOWN = 500
 _MINUTES_FROM = 180
 
 
 class Unreachable(Exception):  # noqa: N818 - what the platform is
-    """No answer came: the platform may or may not have taken the report."""
+    """No answer arrived. The platform may have accepted the report or not."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What the platform answered; `retry_after` in seconds, None when it does not say.
+    """The answer of the platform; `retry_after` in seconds, None if absent.
 
-    `date` is the platform's clock, or that of a proxy before it; None when it does not say.
+    `date` is the clock of the platform or of a proxy in front of it; None if absent.
     """
 
     status: int
@@ -52,25 +52,25 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The error code of a refusal, such as INVALID_ATTRIBUTE; empty when there is none."""
+        """The error code of a refusal, such as INVALID_ATTRIBUTE; otherwise empty."""
         return str(self.document.get("errorCode", ""))
 
     @property
     def detail(self) -> str:
-        """Why the platform refused, in a line for the log."""
+        """Why the platform rejected the request, in one log line."""
         said = " ".join(str(self.document.get("detail", "")).split())
         return f"{self.status} {self.code}: {said}"[:_LONGEST_SHOWN]
 
     @property
     def bad_fields(self) -> Sequence[str]:
-        """Paths of the fields that were refused, such as `hosts[0].measurements[3].metricName`."""
+        """Paths of the rejected fields, such as `hosts[0].measurements[3].metricName`."""
         fields = self.document.get("badFields")
         named = fields if isinstance(fields, list) else []
         return [str(one.get("field", "")) for one in named if isinstance(one, dict)]
 
 
 def clock_told(date: datetime) -> str:
-    """How far this machine's clock is from that of an answer: `90 seconds ahead of the platform's`."""
+    """The difference between this machine's clock and the answer: `90 seconds ahead of the platform's`."""
     ahead = datetime.now(timezone.utc) - date
     seconds = abs(ahead).total_seconds()
     amount = f"{seconds:.0f} seconds" if seconds < _MINUTES_FROM else f"{seconds / 60:.0f} minutes"
@@ -78,24 +78,24 @@ def clock_told(date: datetime) -> str:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Credentials are of one URL: they follow nowhere."""
+    """Credentials belong to a single URL and do not follow redirects."""
 
     def redirect_request(self, *arguments: Any, **named: Any) -> None:
-        """No other request is made."""
+        """Never follow a redirect."""
 
 
 class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
-    """Opens connections of both kinds, and can cut the newest from another thread."""
+    """Opens connections of both kinds, and can cut the newest connection from another thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self._newest: http.client.HTTPConnection | None = None
 
     def cut(self) -> None:
-        """What waits for octets of the newest connection fails."""
+        """Make pending reads of the newest connection fail."""
         found = self._newest.sock if self._newest is not None else None
         if found is not None:
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # The connection has already ended.
                 found.shutdown(socket.SHUT_RDWR)
 
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
@@ -115,12 +115,15 @@ class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
 
 
 class Client:
-    """A project at a platform, as one API key. One thread uses it."""
+    """A project on a platform, with an API key. Not thread-safe."""
 
     def __init__(
         self, *, url: str, group_id: str, public_key: str, private_key: str, timeout: float = TIMEOUT_SECONDS
     ) -> None:
-        """`url` is the platform's, such as https://ops.example.com; proxies are of the environment."""
+        """`url` is the address of the platform, such as https://ops.example.com.
+
+        Proxies come from the environment.
+        """
         self.url = f"{url}/agents/v1.0/groups/{group_id}/reports"
         self._uri = urlsplit(self.url).path
         self._public_key, self._private_key = public_key, private_key
@@ -130,21 +133,20 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirects, self._connections)
 
     def report(self, body: bytes, idempotency_key: str | None = None) -> Answer:
-        """Send a report, JSON, and return the platform's answer whatever its status.
+        """Send a JSON report and return the answer of the platform, whatever its status.
 
-        Raises:
-            Unreachable: when no answer came; with the same key and body it can be sent again.
-            NoChallenge: when the platform asks for another authentication than HTTP Digest.
+        Raises: Unreachable: no answer arrived; the report can be sent again with the same key and body.
+        NoChallenge: the server asks for another authentication than HTTP Digest.
         """
         if self._challenge is None:
-            first = self._ask(b"", idempotency_key)  # A body would travel in vain.
+            first = self._ask(b"", idempotency_key)  # The body would be sent for nothing.
             if self._challenge is None:
                 if 200 <= first.status < 300:
-                    raise NoChallenge("the platform asks for no authentication")
-                return first  # it is busy, or there is no such project
+                    raise NoChallenge("the server does not ask for authentication, so it is not the platform")
+                return first  # The platform is busy, or the project does not exist.
         answer = self._ask(body, idempotency_key)
         if answer.status == 401:
-            # The nonce was too old, or the key is not known: the second answer tells which.
+            # The nonce was too old or the key is unknown; the second answer tells which.
             answer = self._ask(body, idempotency_key)
         return answer
 
@@ -162,7 +164,7 @@ class Client:
             )
         request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - settings allow http and https alone
         end = time.monotonic() + LONGEST_REQUEST
-        # The time-out of a socket is for each wait, and headers are read in many.
+        # A socket time-out applies to each wait, and headers take many waits.
         timer = threading.Timer(LONGEST_REQUEST, self._connections.cut)
         timer.daemon = True
         timer.start()
@@ -189,18 +191,18 @@ class Client:
 
 
 def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) -> bytes:
-    """The answer, cut at its greatest length. Raises OSError when it is not there at the end of the time."""
+    """The body, limited in length. Raises OSError if it is incomplete at the deadline."""
     octets = bytearray()
     part = b" "
-    # What is there already, so that the time is looked at between two parts.
+    # Read what has arrived, to check the deadline between two parts.
     while part and len(octets) < _LONGEST_ANSWER:
         if time.monotonic() > end:
-            raise OSError("the answer does not end")
+            raise OSError("the answer is incomplete after the time limit")
         part = reply.read1(_PART)
         octets += part
     length = reply.headers.get("Content-Length") or "0"
     if length.isascii() and length.isdigit() and len(octets) < min(int(length[:10]), _LONGEST_ANSWER):
-        raise OSError("the answer breaks off")
+        raise OSError("the connection closed before the end of the answer")
     return bytes(octets[:_LONGEST_ANSWER])
 
 
@@ -218,7 +220,7 @@ def _document(octets: bytes) -> Mapping[str, Any]:
 
 
 def _retry_after(text: str | None) -> float | None:
-    """Seconds, or the time until a date (RFC 9110 10.2.3), within bounds; None when it cannot be read."""
+    """Seconds, or the time until a date (RFC 9110 10.2.3), within bounds; None if unreadable."""
     if text is None:
         return None
     if text.isascii() and text.isdigit() and len(text) < 10:
@@ -231,7 +233,7 @@ def _retry_after(text: str | None) -> float | None:
 
 
 def _date(text: str) -> datetime | None:
-    """A date of HTTP (RFC 9110 5.6.7); None when it is none."""
+    """An HTTP date (RFC 9110 5.6.7); None if unreadable."""
     try:
         moment = email.utils.parsedate_to_datetime(text)
     except (TypeError, ValueError, IndexError):

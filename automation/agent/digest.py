@@ -1,7 +1,7 @@
-"""The client's side of HTTP Digest: `qop=auth` with SHA-256, or MD5 where that is all there is (RFC 7616).
+"""HTTP Digest client: `qop=auth` with SHA-256, or MD5 if the server offers nothing else (RFC 7616).
 
-urllib's own handler sends each request twice and repeats it up to five times; this one answers a challenge,
-and uses its nonce for later requests with the next count.
+The handler of urllib sends each request twice and repeats it up to five times. This one answers a challenge
+and reuses its nonce with the next count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _ALGORITHMS = {"SHA-256": hashlib.sha256, "MD5": hashlib.md5}
-"""By preference, the strongest first."""
+"""In order of preference, the strongest first."""
 
 _LONGEST = 8192
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - the grammar of a token, not a secret
@@ -22,12 +22,12 @@ _SCHEME = re.compile(rf"[ \t,]*({_TOKEN})(?:[ \t]+(?!=)|$)")
 
 
 class NoChallenge(ValueError):  # noqa: N818 - it names what is missing, as RFC 7616 names it
-    """The server offers no Digest that this client can answer."""
+    """The server offers no Digest challenge that this client supports."""
 
 
 @dataclass
 class Challenge:
-    """What a server asks (RFC 7616 3.3), and how often its nonce was used."""
+    """A challenge of the server (RFC 7616 3.3), with the use count of its nonce."""
 
     realm: str
     nonce: str
@@ -37,10 +37,9 @@ class Challenge:
 
 
 def read_challenge(headers: Iterable[str]) -> Challenge:
-    """The best challenge of the `WWW-Authenticate` headers of an answer.
+    """The best challenge in the `WWW-Authenticate` headers.
 
-    Raises:
-        NoChallenge: when none is a Digest with qop `auth` and an algorithm this client knows.
+    Raises: NoChallenge: no challenge is a Digest with qop `auth` and a supported algorithm.
     """
     offered = [found for header in headers for found in _digests(header[:_LONGEST])]
     for algorithm in _ALGORITHMS:
@@ -49,13 +48,13 @@ def read_challenge(headers: Iterable[str]) -> Challenge:
             if usable and parameters.get("algorithm", "MD5").upper() == algorithm:
                 opaque = parameters.get("opaque")
                 return Challenge(parameters["realm"], parameters["nonce"], algorithm, opaque)
-    raise NoChallenge("the platform offers no HTTP Digest with qop auth and SHA-256 or MD5")
+    raise NoChallenge("the server does not offer HTTP Digest with qop=auth and SHA-256 or MD5")
 
 
 def authorization(
     challenge: Challenge, *, username: str, password: str, method: str, uri: str, cnonce: str | None = None
 ) -> str:
-    """The value of `Authorization` for a request (RFC 7616 3.4); counts one more use of the nonce."""
+    """The value of `Authorization` for a request (RFC 7616 3.4). Increments the use count of the nonce."""
     challenge.uses += 1
     cnonce = cnonce or secrets.token_hex(16)
     count = f"{challenge.uses:08x}"
@@ -79,7 +78,7 @@ def authorization(
 
 
 def _digests(header: str) -> list[dict[str, str]]:
-    """The parameters of each Digest challenge in a header, which may hold challenges of several schemes."""
+    """The parameters of each Digest challenge in a header, which can contain several schemes."""
     found: list[dict[str, str]] = []
     scheme, position = "", 0
     while position < len(header):
@@ -110,5 +109,5 @@ def _quoted(text: str) -> str:
 
 
 def _hash(algorithm: str, text: str) -> str:
-    # The protocol names the algorithm; what protects the request beyond it is TLS.
+    # The protocol fixes the algorithm. TLS protects the request.
     return _ALGORITHMS[algorithm](text.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What the agent needs of a kind of database: an engine finds the hosts, and asks each of them."""
+"""Interface of a database engine: it finds hosts and polls them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from automation.agent.rates import Why
 
 
 class Sample(NamedTuple):
-    """A measured value, in the base unit of the metric; `metric` is a name of `GET /metricNames`."""
+    """A measured value in the base unit of the metric; `metric` is a name of `GET /metricNames`."""
 
     metric: str
     number: float
@@ -21,10 +21,9 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """What a report says of a host.
+    """The report of a host.
 
-    `uptime` is in seconds. `databases` holds the samples of each database, and is None when they were not
-    asked.
+    `uptime` is in seconds. `databases` has the samples of each database; None if they were not polled.
     """
 
     address: Address
@@ -40,21 +39,21 @@ class Reading:
 
 
 class Measured(Protocol):
-    """What has samples: of the server, and of its databases when these were asked."""
+    """Names with samples: the server, and its databases if they were polled."""
 
     @property
     def samples(self) -> Sequence[Sample]:
-        """Of the server."""
+        """The samples of the server."""
 
     @property
     def databases(self) -> Mapping[str, Sequence[Sample]] | None:
-        """By database; None when they were not asked."""
+        """The samples by database; None if they were not polled."""
 
 
 def joined(
     earlier: Measured | None, later: Measured
 ) -> tuple[Sequence[Sample], Mapping[str, Sequence[Sample]] | None]:
-    """The samples and databases of two answers of a server: a late one of the last round, and this one's."""
+    """Merge two answers of a server: a late answer of the last round and the answer of this round."""
     if earlier is None:
         return later.samples, later.databases
     databases = earlier.databases if later.databases is None else later.databases
@@ -62,43 +61,47 @@ def joined(
 
 
 class Target(Protocol):
-    """A host to ask, as its engine knows it."""
+    """A host to poll."""
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """The address it listens on."""
 
     def poll(self) -> Any:
-        """Ask the host, in a thread of its own; the answer, whatever happens, is for the engine alone."""
+        """Poll the host in its own thread. The engine gets the answer, whatever happens."""
 
 
 class Engine(Protocol):
-    """A kind of database. But for `Target.poll` and what `look` returns, one thread calls all of it."""
+    """A database engine.
+
+    All calls except `Target.poll` and the result of `look` come from a single thread.
+    """
 
     @property
     def role(self) -> str:
-        """The role that is wanting where a host refuses to be measured."""
+        """The role that is missing when a host refuses to be measured."""
 
     def targets(self) -> Sequence[Target]:
-        """The hosts to ask in the round that begins."""
+        """The hosts to poll in the next round."""
 
     def look(self, target: Any) -> Callable[[], Any] | None:
-        """Let go of a host that another agent watches.
+        """Release a host that another agent watches.
 
-        Returns what asks it, as `Target.poll` does, for the hosts that it names; None where it names none.
+        Returns a function that polls the host only for the hosts it names, like `Target.poll`; None if it
+        names none.
         """
 
     def sets(self) -> Mapping[Address, str]:
-        """For hosts that are in one, the name of their replica set: they are best watched by one agent."""
+        """Replica set names of hosts that are members; one agent should watch the whole set."""
 
     def learn(self, target: Any, answer: Any) -> Sequence[Target]:
-        """Take the answer of a host; return hosts that were not known, to be asked in the same round."""
+        """Process the answer of a host. Returns newly found hosts, to poll in the same round."""
 
     def readings(self) -> Sequence[Reading]:
-        """What the answers since the last call say; each host stands there once."""
+        """The results since the last call, each host once."""
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
-        """By host and metric: whether it was reported the last time, or why not."""
+        """By host and metric: whether the metric was reported last time, or why not."""
 
     def close(self) -> None:
-        """Leave nothing running."""
+        """Stop all background work."""

@@ -1,4 +1,4 @@
-"""What the log says of faults that nobody foresaw, and of texts that servers sent."""
+"""Log lines about unexpected errors, and safe versions of server texts for the log."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ _LONGEST_SHOWN = 100
 _MOST_FRAMES = 6
 
 MOST_PROBLEMS = 2000
-"""So many are remembered at a time."""
+"""Maximum number of remembered problems."""
 
 
 class Problems:
-    """What the log was told of, so that it is told once: when a problem begins, becomes another, or ends."""
+    """Logs a problem once: when it starts, changes or ends."""
 
     def __init__(self) -> None:
-        """Nothing is wrong."""
+        """Starts without problems."""
         self._known: dict[object, str] = {}
 
     def tell(self, about: object, problem: str, line: str) -> None:
-        """Write the line when this is not the problem that `about` had before; an empty one is its end."""
+        """Log the line if it differs from the last problem of `about`. An empty line ends the problem."""
         before = self._known.pop(about, "")
         if problem and problem != before:
             log.warning("%s", line)
         elif before and not problem:
-            log.info("%s answers in full again", about)
+            log.info("%s answers normally again", about)
         if problem:
             self._known[about] = problem
             while len(self._known) > MOST_PROBLEMS:
                 del self._known[next(iter(self._known))]
 
     def forget(self, *about: object) -> None:
-        """Nothing is known of these any more."""
+        """Forget these problems."""
         for one in about:
             self._known.pop(one, None)
 
 
 def log_unforeseen(about: object, error: BaseException) -> None:
-    """A line with the type of a fault and where it was raised.
+    """A line with the type and place of an error.
 
-    Its message stays out: it may quote a connection string, or what a server sent.
+    The message is left out: it may quote a connection string or a server text.
     """
     frames = traceback.extract_tb(error.__traceback__)[-_MOST_FRAMES:]
     places = " < ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in reversed(frames))
@@ -51,12 +51,12 @@ def log_unforeseen(about: object, error: BaseException) -> None:
 
 
 def shown(text: object) -> str:
-    """A text of a server for the log: quoted, without control characters, cut to 100 characters."""
+    """A server text for the log: quoted, without control characters, cut to 100 characters."""
     return repr(str(text)[:_LONGEST_SHOWN])[:_LONGEST_SHOWN]
 
 
 def printable(value: object, longest: int = 200) -> str | None:
-    """A text of a server without its unprintable characters, cut; None when nothing is left of it."""
+    """A server text without unprintable characters, cut; None if nothing is left."""
     if not isinstance(value, str):
         return None
     return "".join(one for one in value[:longest] if one.isprintable()).strip() or None

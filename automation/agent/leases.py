@@ -1,4 +1,4 @@
-"""Which of the hosts it can watch the agent watches: it asks the platform, which shares them among agents."""
+"""Decides which hosts the agent watches. The platform shares hosts among agents."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from automation.agent.rates import Why
 log = logging.getLogger("opsapi.agent")
 
 FILE = "leases"
-"""In the directory of the spool, which one process has at a time."""
+"""In the spool directory, which belongs to a single process at a time."""
 
 ASK_ANEW = 600.0
-"""Seconds until a platform that shares no hosts is asked again: it may be a newer one by then."""
+"""Seconds until the agent asks a platform without host sharing again; it may have been upgraded."""
 SOONEST = 0.2
-"""Seconds before the platform is asked again, whatever it says."""
+"""Minimum seconds between two requests, whatever the platform says."""
 
 MOST_HOSTS = 10_000
 MOST_METRIC_SETS = 100
 _TAKEN = frozenset({200, 202})
 _LONGEST_LEASE = 64
 _STATES = {
-    # Once there are two samples, and something happened, there are values.
+    # Values appear after two samples, once something has happened.
     "reported": frozenset({Why.REPORTED, Why.WAITS, Why.IDLE}),
     "absent": frozenset({Why.ABSENT}),
     "refused": frozenset({Why.REFUSED}),
@@ -45,11 +45,12 @@ Metrics = Mapping[str, Why]
 
 
 class Leases:
-    """The hosts that are ours. One thread uses it.
+    """The hosts assigned to this agent. Not thread-safe.
 
-    Before the platform has ever answered we watch all hosts, under a lease that nobody gave: such reports
-    count for the time before any agent held the host. While it does not answer we watch what was ours last. A
-    platform that shares no hosts refuses the question; then all hosts are ours, without leases.
+    Before the first answer, the agent watches all hosts without a valid lease: the platform stores such
+    reports only for the time before any agent held the host. While the platform does not answer, the agent
+    keeps its last hosts. A platform without host sharing rejects the request; the agent then watches all
+    hosts without leases.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Leases:
         interval: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`hostname` and `version` are the agent's; `directory` keeps what is ours over a restart."""
+        """`hostname` and `version` identify the agent; `directory` stores its hosts across restarts."""
         self._client, self._path, self._clock = client, directory / FILE, clock
         self._head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
         self._interval = interval
@@ -72,7 +73,7 @@ class Leases:
         self._failure = ""
         self.has_answer = False
         self.again: float | None = None
-        """In so many seconds a host may come free for us; None when the usual time will do."""
+        """Seconds until a host may become free; None for the usual interval."""
         self._write()
 
     def ask(
@@ -81,9 +82,9 @@ class Leases:
         metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
         together: Mapping[Address, str],
     ) -> None:
-        """Ask which of these hosts are ours; those with the same text in `together` go to one agent.
+        """Ask which hosts to watch. Hosts with the same text in `together` go to one agent.
 
-        `metrics` say what became of the metrics of hosts, by the role that is wanting where some are refused.
+        `metrics` is the metric coverage of hosts, by the missing role if metrics are refused.
         """
         self.has_answer, self.again = False, None
         if self._is_alone and self._clock() < self._alone_until:
@@ -104,44 +105,44 @@ class Leases:
             self._take(answer)
 
     def watches(self, host: Address) -> bool:
-        """Whether it is ours."""
+        """Whether this agent watches the host."""
         return self._is_alone or self._held is None or host in self._held
 
     def lease_of(self, host: Address) -> str | None:
-        """What a report of it bears."""
+        """The lease to send in a report of the host."""
         if self._is_alone:
             return None
         return self._instance if self._held is None else self._held.get(host)
 
     def give_back(self) -> None:
-        """Let others have them, before the agent stops; what is kept for a restart stays."""
+        """Release the hosts before the agent stops. The state for a restart stays."""
         if self._held and not self._is_alone and not self._failure:
             self._send({"stopping": True})
 
     def _send(self, request: Mapping[str, Any]) -> Answer | None:
-        """The platform's answer; None when there is none."""
+        """The answer of the platform; None if there is none."""
         asked = {"instance": self._instance, "intervalSeconds": self._interval, **request}
         body = json.dumps({**self._head, "leases": asked}, separators=(",", ":")).encode()
         try:
             return self._client.report(body)
         except (Unreachable, NoChallenge) as error:
-            self._fails(f"the platform does not say which hosts are ours: {error}")
+            self._fails(f"the platform did not assign hosts: {error}")
             return None
 
     def _take(self, answer: Answer) -> None:
         if answer.status == 400 and "leases" in answer.bad_fields:
             if not self._is_alone:
-                log.info("the platform shares no hosts among agents: all are ours")
+                log.info("the platform does not share hosts among agents; this agent watches all its hosts")
             self._is_alone, self._alone_until = True, self._clock() + ASK_ANEW
             return
         given = answer.document.get("leases")
         if answer.status not in _TAKEN or not isinstance(given, dict):
-            self._fails(f"the platform does not say which hosts are ours: {answer.detail}")
+            self._fails(f"the platform did not assign hosts: {answer.detail}")
             return
         self._is_alone, self._failure, self.has_answer = False, "", True
         held = dict(_leases_in(given.get("hosts")))
         if held.keys() != (self._held or {}).keys() or self._held is None:
-            log.info("%d hosts are ours to watch", len(held))
+            log.info("watching %d hosts", len(held))
         if held != self._held:
             self._held = held
             self._write()
@@ -160,20 +161,20 @@ class Leases:
                 os.fsync(file.fileno())
             unfinished.rename(self._path)
         except OSError as error:
-            log.error("%s: which hosts are ours is not kept: %s", FILE, error.strerror)
+            log.error("%s: the assigned hosts cannot be saved: %s", FILE, error.strerror)
             with contextlib.suppress(OSError):
                 unfinished.unlink()
 
     def _fails(self, why: str) -> None:
         if why != self._failure:
-            log.warning("%s; we go on with those we have", why)
+            log.warning("%s; the agent keeps its current hosts", why)
         self._failure = why
 
 
 def metric_sets(
     metrics: Iterable[tuple[str, Mapping[Address, Metrics]]],
 ) -> tuple[list[dict[str, Any]], Mapping[Address, int]]:
-    """The different sets of what became of metrics, as a report names them, and the place of each host's."""
+    """The distinct metric coverage sets, in the format of a report, and the index of each host's set."""
     sets: list[dict[str, Any]] = []
     known: dict[str, int] = {}
     places: dict[Address, int] = {}
@@ -196,7 +197,7 @@ def metric_sets(
 
 
 def _leases_in(document: object) -> Iterable[tuple[Address, str]]:
-    """The hosts of an answer with their leases; what cannot be read is none of ours."""
+    """The hosts of an answer with their leases; unreadable entries are skipped."""
     for one in document if isinstance(document, list) else ():
         if isinstance(one, dict):
             yield from _lease(one.get("hostname"), one.get("port"), one.get("lease"))
@@ -211,7 +212,7 @@ def _lease(hostname: object, port: object, lease: object) -> Iterable[tuple[Addr
 
 
 def _read(path: Path) -> tuple[str, Mapping[Address, str] | None]:
-    """By what name the platform knows us, and what was ours; a new name when nothing can be read."""
+    """The instance name and the assigned hosts; a new name if the file is unreadable."""
     try:
         kept = json.loads(path.read_bytes())
         instance, held = kept["instance"], kept["held"]

@@ -1,4 +1,4 @@
-"""Rounds: every host is asked in a thread of its own, and a late one delays neither others nor the round."""
+"""Rounds: every host is polled in its own thread, so that a slow host delays neither others nor the round."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from automation.agent.engine import Engine, Reading, Target
 from automation.agent.faults import log_unforeseen
 
 MOST_SPREAD = 5.0
-"""Seconds over which the starts of a round are spread."""
+"""Seconds over which the polls of a round are spread."""
 
 LONGEST_ROUND = 10.0
-"""Seconds after which a round ends without those that are late."""
+"""Seconds after which a round ends without the late hosts."""
 
 MOST_POLLS = 256
-"""So many hosts are asked at a time; the others wait until an answer comes."""
+"""Maximum number of parallel polls; other hosts wait for an answer."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What a round found, in so many seconds; `late` hosts are reported when they have answered.
+    """The result of a round, with its duration in seconds. Late hosts are reported when they answer.
 
-    `others` are hosts that are not ours to watch, `found` those of them that were not known when it began.
+    `others` are hosts of other agents; `found` are those of them that were unknown before the round.
     """
 
     readings: Sequence[Reading]
@@ -41,7 +41,7 @@ class Round:
 
 
 Choice = Callable[[Address], bool]
-"""Whether a host is ours to watch."""
+"""Whether this agent watches a host."""
 
 
 def _all(_: Sequence[Address]) -> Choice:
@@ -49,16 +49,16 @@ def _all(_: Sequence[Address]) -> Choice:
 
 
 class _Failed:
-    """Stands for the answer of a poll that raised."""
+    """Stands for the answer of a poll that raised an exception."""
 
 
 class Poller:
-    """Asks the hosts of all engines. One thread uses it."""
+    """Polls the hosts of all engines. Not thread-safe."""
 
     def __init__(
         self, engines: Sequence[Engine], interval: float, stop: threading.Event, most_polls: int = MOST_POLLS
     ) -> None:
-        """`interval` in seconds, from the start of a round to the start of the next."""
+        """`interval` in seconds, from the start of a round to the start of the next round."""
         self._engines, self._stop, self._most_polls = engines, stop, most_polls
         self._spread = min(interval / 4, MOST_SPREAD)
         self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
@@ -89,7 +89,7 @@ class Poller:
             if left <= 0:
                 break
             self._start(now)
-            # Short, so that the agent stops at once when it is asked to.
+            # A short interval, so that the agent stops immediately when asked.
             wait = min(left, 0.2)
             if self._due and len(self._running) < self._most_polls:
                 wait = min(wait, max(0.0, self._due[0][0] - now))
@@ -114,7 +114,7 @@ class Poller:
             return
         try:
             found = engine.learn(target, answer)
-        except Exception as error:  # what a server answers must not end the agent
+        except Exception as error:  # The answer of a server must not stop the agent.
             log_unforeseen(target.address, error)
             return
         for fresh in found:
@@ -132,7 +132,7 @@ class Poller:
             heapq.heappush(self._due, (due, next(self._number), engine, target, ask))
 
     def _start(self, now: float) -> None:
-        """Ask those that are due, as many as may be asked at a time."""
+        """Poll the due hosts, up to the maximum of parallel polls."""
         while self._due and self._due[0][0] <= now and len(self._running) < self._most_polls:
             _, _, engine, target, ask = heapq.heappop(self._due)
             self._waiting.discard(target.address)
@@ -142,7 +142,7 @@ class Poller:
             )
             try:
                 thread.start()
-            except RuntimeError as error:  # the system gives no more threads
+            except RuntimeError as error:  # The system allows no more threads.
                 self._running.discard(target.address)
                 log_unforeseen(target.address, error)
 
@@ -150,21 +150,21 @@ class Poller:
         answer: Any = _Failed()
         try:
             answer = ask()
-        except Exception as error:  # a host that gives no answer would never be asked again
+        except Exception as error:  # Otherwise a host without an answer would never be polled again.
             log_unforeseen(target.address, error)
         finally:
             self._answers.put((engine, target, answer))
 
 
 def _of(engine: Engine, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """What an engine says; nothing when that fails."""
+    """The hosts of an engine; none if the engine fails."""
     try:
         return ask()
-    except Exception as error:  # the other engines go on
+    except Exception as error:  # The other engines continue.
         log_unforeseen(type(engine).__name__, error)
         return ()
 
 
 def _place(address: Address) -> float:
-    """A number from 0 to 1 that is always the same for a host, so that its samples keep their distance."""
+    """A number from 0 to 1 that is constant for a host, so that its samples keep their distance."""
     return int.from_bytes(hashlib.sha256(str(address).encode()).digest()[:2], "big") / 65536

@@ -1,4 +1,4 @@
-"""What a value of a metric is made of, and how two sets of numbers make it. Pure."""
+"""The sources of a metric's value, and how two samples produce it. Pure."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from math import isfinite
 from typing import NamedTuple
 
 Numbers = Mapping[str, float]
-"""Path → value. The first part of a path is the section of the server's answers that the value is from."""
+"""Path → value. The first part of a path is the section of the server's answer."""
 
 
 class Kind(Enum):
-    """How a value is made of what was read."""
+    """How a value is computed."""
 
     GAUGE = "gauge"
-    """The value as it stands."""
+    """The value as read."""
     RATE = "rate"
-    """How much a counter grew in each second."""
+    """Increase of a counter per second."""
     SHARE = "share"
-    """A value in percent of another."""
+    """A value as a percentage of another value."""
     PER = "per"
-    """How much a counter grew for each by which another grew."""
+    """Increase of a counter per increase of another counter."""
     BUSIEST = "busiest"
-    """The highest rate among all that `*` in the path stands for."""
+    """The highest rate among all matches of `*` in the path."""
 
 
 class Row(NamedTuple):
@@ -45,19 +45,22 @@ class Why(str, Enum):
     WAITS = "needs a second sample"
     IDLE = "nothing to divide by"
     ABSENT = "absent"
-    REFUSED = "refused for want of a role"
-    FAILED = "the question failed"
+    REFUSED = "refused: missing role"
+    FAILED = "the query failed"
 
 
 LONGEST_PAIR = 600.0
-"""Seconds. What grew since an earlier sample says nothing of now. Another agent may have watched since."""
+"""Seconds.
+
+The increase since an older sample says nothing about now; another agent may have watched since.
+"""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Numbers, and when they were read: seconds since the start of the server, by its own clock.
+    """Numbers and the time of the sample: seconds since the start of the server, by its own clock.
 
-    Counters of another `process` of the server began anew.
+    Counters of another `process` of the server have started again.
     """
 
     numbers: Numbers
@@ -75,9 +78,10 @@ class _Missing(Exception):  # noqa: N818 - what the value is
 def values_of(
     rows: Iterable[Row], before: Moment | None, now: Moment, refused: Collection[str] = ()
 ) -> tuple[Mapping[str, float], Mapping[str, Why]]:
-    """The values that there are, by metric, and for every row why there is one or none.
+    """The available values by metric, and the state of every row.
 
-    `refused` are sections that the server did not let us read. A pair of moments across a restart is no pair.
+    `refused` are sections that the server did not let us read. Two samples across a restart are not
+    comparable.
     """
     pair = None
     if before and before.process == now.process and 0 < now.seconds - before.seconds <= LONGEST_PAIR:
@@ -113,7 +117,7 @@ def _value(row: Row, before: Moment | None, now: Moment, refused: Collection[str
 
 
 def _source(row: Row, numbers: Numbers, refused: Collection[str]) -> str:
-    """The first of the alternatives that was read."""
+    """The first alternative that was read."""
     for path in row.sources:
         if _matching(path, numbers):
             return path
@@ -131,7 +135,7 @@ def _grown(path: str, before: Moment | None, now: Moment) -> float:
     if path not in now.numbers:
         raise _Missing(Why.ABSENT)
     if before is None or path not in before.numbers or now.numbers[path] < before.numbers[path]:
-        raise _Missing(Why.WAITS)  # a counter that went back began anew
+        raise _Missing(Why.WAITS)  # A counter that decreased has been reset.
     return now.numbers[path] - before.numbers[path]
 
 

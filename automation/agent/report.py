@@ -1,4 +1,4 @@
-"""Writes reports: what the platform's `POST /agents/v1.0/groups/{id}/reports` takes. Pure."""
+"""Builds reports for `POST /agents/v1.0/groups/{id}/reports`. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from automation.agent.engine import Reading, Sample
 
 MOST_HOSTS = 100
 LARGEST_BYTES = 3_500_000
-"""The platform takes 4 MiB unless it is set otherwise."""
+"""The platform accepts 4 MiB by default."""
 
 Document = dict[str, Any]
 
 _OPTIONAL = frozenset(
     {"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases", "lease"}
 )
-"""What a host may be reported without."""
+"""Optional fields of a host."""
 
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
@@ -33,10 +33,12 @@ def bodies_of(
     unknown: Collection[str] = (),
     lease_of: Callable[[Address], str | None] = lambda _: None,
 ) -> Iterator[bytes]:
-    """The reports of a round, as JSON, none too large; without hosts there is one, which says that we are up.
+    """The reports of a round as JSON, none too large.
 
-    `hostname` and `version` are the agent's; metrics that are `unknown` to the platform are left out.
-    `lease_of` says under which lease a host was asked.
+    Without hosts, a single report says that the agent is up.
+
+    `hostname` and `version` identify the agent; metrics in `unknown` are left out. `lease_of` returns the
+    lease under which a host was polled.
     """
     head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
     batch: list[Document] = []
@@ -54,7 +56,7 @@ def bodies_of(
 
 
 def measurements_in(readings: Iterable[Reading], unknown: Collection[str] = ()) -> int:
-    """How many measurements the reports of a round hold."""
+    """Number of measurements in the reports of a round."""
     return sum(
         one.metric not in unknown
         for reading in readings
@@ -64,11 +66,11 @@ def measurements_in(readings: Iterable[Reading], unknown: Collection[str] = ()) 
 
 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
-    """The report without what the platform refused, and the names of the metrics that it does not know.
+    """The report without rejected parts, and the names of the metrics that the platform does not know.
 
-    A measurement goes alone, and so does a database, and a field that a host need not have; any other fault
-    takes its host with it. The body is None when a fault is of the whole report or of a place that it does
-    not have, or when nothing was left out.
+    A rejected measurement, database or optional field of a host is removed alone; any other fault removes the
+    whole host. The body is None if the fault concerns the whole report or an unknown path, or if nothing was
+    removed.
     """
     try:
         return _without(json.loads(body), bad_fields)
@@ -77,7 +79,7 @@ def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, froze
 
 
 def without_measurements(body: bytes) -> bytes:
-    """The report with its hosts, and nothing that was measured."""
+    """The report with its hosts, without measurements."""
     document = json.loads(body)
     for owner in _owners(document):
         owner["measurements"] = []
@@ -121,7 +123,7 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
 
 
 def _owners(document: Document) -> Iterator[Document]:
-    """The hosts and databases: what has measurements."""
+    """The hosts and databases that have measurements."""
     for host in document["hosts"]:
         yield from (host, *host.get("databases", ()))
 

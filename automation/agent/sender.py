@@ -1,4 +1,4 @@
-"""Sends what waits in the spool, oldest first, each report once."""
+"""Sends the reports in the spool, oldest first, each report once."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 _MOST_REDUCTIONS = 50
 _TAKEN = frozenset({200, 202})
 _REFUSED = frozenset({400, 413, 415, 422})
-"""A repeat would be refused again."""
+"""The platform would reject a repeat again."""
 _SETTINGS = frozenset({401, 403, 404, 405})
-"""The key, the project or the URL is wrong, and may be put right."""
+"""The key, the project or the URL is wrong and may be corrected."""
 
 
 class Sender:
     """A thread that sends reports until it is stopped.
 
-    A platform that is older than the agent refuses metrics it does not know, and names them. The report is
-    sent again without them, and later ones leave them out (`unknown`) until the agent starts anew. This is
-    simpler than asking for `metricNames` first, and holds for reports that waited while the platform was
-    changed.
+    An older platform rejects metrics that it does not know and names them. The report is sent again without
+    them, and later reports leave them out (`unknown`) until the agent restarts. This is simpler than asking
+    for `metricNames` first, and also works for reports that waited during an upgrade of the platform.
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
-        """It starts with `start`."""
+        """Work starts with `start`."""
         self._client, self._spool = client, spool
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
@@ -50,21 +49,21 @@ class Sender:
         return self._unknown
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start to send."""
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to send."""
+        """Wake up: the spool has a new report."""
         self._wake.set()
 
     def stop(self, seconds: float) -> None:
-        """End after the request that is under way, and wait so long for it. The rest stays in the spool."""
+        """Stop after the current request, waiting at most `seconds`. Other reports stay in the spool."""
         self._stop.set()
         self._wake.set()
         self._thread.join(seconds)
 
     def drain(self, seconds: float) -> bool:
-        """Wait until nothing is left to be sent, at most so long; whether that is so."""
+        """Wait until everything is sent, at most `seconds`. Returns whether the spool is empty."""
         end = time.monotonic() + seconds
         while len(self._spool) and time.monotonic() < end:
             time.sleep(0.02)
@@ -77,14 +76,14 @@ class Sender:
             try:
                 waiting = self._spool.first()
                 if waiting is None:
-                    if not self._stop.is_set():  # a stop before `clear` woke nobody
+                    if not self._stop.is_set():  # A stop before `clear` woke nobody.
                         self._wake.wait()
                     continue
                 wait = self._send(*waiting)
             except OSError as error:
                 self._fails(f"the spool cannot be read: {error.strerror}")
                 wait = 0.0
-            except Exception as error:  # a fault of ours must not end the reporting
+            except Exception as error:  # An error in our code must not stop the reports.
                 log_unforeseen("sender", error)
                 wait = pause
             if wait is None:
@@ -94,7 +93,7 @@ class Sender:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     def _send(self, waiting: Waiting, body: bytes) -> float | None:
-        """Send a report; None when it is done with, else how many seconds to wait, 0 for the usual pause."""
+        """Send a report. Returns None if it is done, otherwise the seconds to wait, 0 for the usual pause."""
         try:
             answer = self._client.report(body, waiting.key)
         except (Unreachable, NoChallenge) as error:
@@ -109,31 +108,32 @@ class Sender:
             self._works()
             return self._refused(waiting, body, answer)
         if answer.status in _SETTINGS:
-            self._fails(f"the platform refuses the API key, the project or the URL: {answer.detail}")
+            self._fails(f"the platform rejects the API key, the project or the URL: {answer.detail}")
             return answer.retry_after or LONGEST_PAUSE
-        self._fails(f"the platform takes no reports now: {answer.detail}")
+        self._fails(f"the platform does not accept reports now: {answer.detail}")
         return answer.retry_after or 0.0
 
     def _refused(self, waiting: Waiting, body: bytes, answer: Answer) -> float | None:
-        """Send it without what was refused, or drop it: it must not hold up the others for ever."""
+        """Send the report without the rejected parts, or drop it, so that it does not block the others."""
         reductions = self._reductions.get(waiting.name, 0)
         reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
         if fresh := unknown - self._unknown:
             log.warning("the platform does not know these metrics: %s", ", ".join(sorted(fresh)))
             self._unknown |= fresh
         if reduced is None or reductions >= _MOST_REDUCTIONS:
-            log.error("the platform refuses report %s, it is dropped: %s", waiting.key, answer.detail)
+            log.error("the platform rejects report %s, which is dropped: %s", waiting.key, answer.detail)
             self._done(waiting)
             return None
         if not unknown:
-            log.error("the platform refuses a part of report %s: %s", waiting.key, answer.detail)
+            log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
             if all(field.endswith(".timestamp") for field in answer.bad_fields):
-                # A platform names some of many. The clocks differ, and a host must not look down for that.
+                # The platform lists only some of many faults. The clocks differ, and hosts must not look down
+                # because of that.
                 self._tell_clock(answer)
                 reduced = without_measurements(body)
         self._reductions[waiting.name] = reductions + 1
         try:
-            # Before it is sent: a repeat after a restart has to have the same body.
+            # Store it before sending: a repeat after a restart needs the same body.
             self._spool.replace(waiting, reduced)
         except OSError as error:
             self._fails(f"the spool cannot be written: {error.strerror}")
@@ -146,7 +146,9 @@ class Sender:
 
     def _tell_clock(self, answer: Answer) -> None:
         if answer.date is not None:
-            log.error("this machine's clock is %s: set it, for instance by NTP", clock_told(answer.date))
+            log.error(
+                "the clock of this machine is %s: correct it, for example with NTP", clock_told(answer.date)
+            )
 
     def _fails(self, why: str) -> None:
         if why != self._failure:
@@ -155,5 +157,5 @@ class Sender:
 
     def _works(self) -> None:
         if self._failure:
-            log.info("the platform takes reports again")
+            log.info("the platform accepts reports again")
         self._failure = ""

@@ -1,4 +1,4 @@
-"""The agent's settings: from the environment, or from a TOML file with the same names."""
+"""Settings of the agent, from environment variables or a TOML file with the same names."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from opsapi.hostnames import canonical_hostname
 PREFIX = "OPSAPI_AGENT_"
 
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 2, 180
-"""Seconds. The platform takes a host for down that it hears nothing of for 4 minutes."""
+"""Seconds. The platform considers a host down after 4 minutes without a report."""
 
 _GROUP_ID = re.compile(r"[0-9a-f]{24}")
 _LARGEST_FILE = 1_000_000
 
 
 class SettingsError(Exception):
-    """Settings that the agent cannot run with; `faults` has a line for each."""
+    """Settings that the agent cannot run with; `faults` has a line for each fault."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        """Keep the lines. They name settings, and never quote a secret."""
+        """Store the lines. They name settings and never quote a secret."""
         super().__init__("; ".join(faults))
         self.faults = faults
 
@@ -53,13 +53,13 @@ def _url(text: str) -> str:
 
 def _group_id(text: str) -> str:
     if not _GROUP_ID.fullmatch(text):
-        raise ValueError("is not the id of a project: 24 characters 0-9 and a-f")
+        raise ValueError("is not a project ID: 24 characters, 0-9 and a-f")
     return text
 
 
 def _key(text: str) -> str:
     if not text.isascii() or not text.isprintable() or " " in text:
-        raise ValueError("is not a key: printable ASCII characters without blanks")
+        raise ValueError("is not a key: printable ASCII characters without spaces")
     return text
 
 
@@ -84,7 +84,7 @@ def _hostname(text: str) -> str:
 
 
 def _default_spool_dir(environment: Mapping[str, str]) -> str:
-    # systemd gives STATE_DIRECTORY, several separated by colons (systemd.exec(5)).
+    # systemd sets STATE_DIRECTORY, with several values separated by colons (systemd.exec(5)).
     if given := environment.get("STATE_DIRECTORY", "").split(":")[0]:
         return given
     home = environment.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
@@ -105,15 +105,16 @@ def _setting(
     *,
     is_secret: bool = False,
 ) -> Any:
-    """A field of `Settings`: `read` raises ValueError, `default` is made of the environment."""
+    """A field of `Settings`: `read` raises ValueError, `default` is computed from the environment."""
     return field(metadata={"read": read, "default": default}, repr=not is_secret)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Checked settings, named as they are given without OPSAPI_AGENT_. The representation leaves out secrets.
+    """Validated settings, named like the variables without OPSAPI_AGENT_.
 
-    `mongodb` and `postgresql` name the servers to watch; at least one of them is not empty.
+    The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch; at least one
+    is not empty.
     """
 
     url: str = _setting(_url)
@@ -133,10 +134,9 @@ NAMES = frozenset(_FIELDS)
 
 
 def read_settings(environment: Mapping[str, str], config: Path | None = None) -> Settings:
-    """The settings; what the environment says overrides the file.
+    """The settings. Environment variables override the file.
 
-    Raises:
-        SettingsError: with a line for each setting that is missing or wrong, and for a file that is not safe.
+    Raises: SettingsError: with a line for each missing or wrong setting, or for a file that is not safe.
     """
     given = {**(_read_file(config) if config else {}), **_of_environment(environment)}
     faults: list[str] = []
@@ -152,7 +152,7 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
         except ValueError as error:
             faults.append(f"{name} {error}")
     if values.get("mongodb") == values.get("postgresql") == ():
-        faults.append(f"{PREFIX}MONGODB is missing, or {PREFIX}POSTGRESQL: nothing is watched without either")
+        faults.append(f"{PREFIX}MONGODB is missing: set it, {PREFIX}POSTGRESQL or both")
     if faults:
         raise SettingsError(faults)
     return Settings(**values)
@@ -164,7 +164,7 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _read_file(path: Path) -> dict[str, str]:
     try:
-        # Without O_NONBLOCK a pipe would hold the agent until somebody writes into it.
+        # Without O_NONBLOCK, a pipe would block the agent until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     except OSError as error:
         raise SettingsError([f"--config {path} cannot be read: {error.strerror}"]) from None
@@ -172,16 +172,16 @@ def _read_file(path: Path) -> dict[str, str]:
         _check_owner(path, os.fstat(file.fileno()))
         octets = file.read(_LARGEST_FILE + 1)
     if len(octets) > _LARGEST_FILE:
-        raise SettingsError([f"--config {path} is too large: it may have {_LARGEST_FILE} bytes"])
+        raise SettingsError([f"--config {path} is too large: at most {_LARGEST_FILE} bytes"])
     try:
         document = tomllib.loads(octets.decode())
     except ValueError as error:
-        # The parser quotes no values, but its message may hold a key, and a secret may stand for one.
+        # The parser quotes no values, but its message may contain a key, which could be a misplaced secret.
         place = re.search(r"at line \d+, column \d+", str(error))
         where = f" {place[0]}" if place else ""
         raise SettingsError([f"--config {path} is not a TOML document{where}"]) from None
     faults = [
-        f"--config {path}: {name} is no setting, allowed: {', '.join(sorted(NAMES))}"
+        f"--config {path}: {name} is not a setting; allowed: {', '.join(sorted(NAMES))}"
         for name in document
         if name not in NAMES
     ]
@@ -194,7 +194,7 @@ def _check_owner(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError([f"--config {path} is not a regular file"])
     if status.st_uid not in {0, os.geteuid()}:
-        raise SettingsError([f"--config {path} belongs to another user: it must be yours or root's"])
+        raise SettingsError([f"--config {path} belongs to another user: it must belong to you or to root"])
     if status.st_mode & 0o077:
         mode = f"{stat.S_IMODE(status.st_mode):o}"
         raise SettingsError([f"--config {path} can be read by others (mode {mode}): chmod 600 {path}"])
@@ -204,5 +204,5 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return " ".join(value)
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise SettingsError([f"{name} must be a text, a whole number or a list of texts"])
+        raise SettingsError([f"{name} must be a string, a whole number or a list of strings"])
     return str(value).strip()

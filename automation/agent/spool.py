@@ -105,7 +105,7 @@ class Spool:
                 self._write(name, body)
                 self._sizes[name] = len(body)
             except OSError as error:
-                log.error("spool: a report is kept in memory: %s", error.strerror)
+                log.error("spool: a report stays in memory: %s", error.strerror)
                 with contextlib.suppress(OSError):
                     (self._directory / name).unlink()  # it is there when the directory alone was not synced
                 self._unwritten[name] = body
@@ -203,10 +203,10 @@ def _opened(directory: Path) -> Iterator[int]:
 
 
 def check_owner(directory: Path) -> None:
-    """Raise OSError unless the directory is ours alone: others could read, add or take away reports."""
+    """Raise OSError if other users can access the directory: they could read, add or delete reports."""
     status = directory.stat()
     if status.st_uid != os.geteuid():
-        raise PermissionError("it belongs to another user: name a directory that is the agent's own")
+        raise PermissionError("it belongs to another user: choose a directory that belongs to the agent")
     if status.st_mode & 0o077:
         mode = f"{stat.S_IMODE(status.st_mode):o}"
         raise PermissionError(f"it is open to other users (mode {mode}): chmod 700 {directory}")
@@ -218,5 +218,5 @@ def _locked(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise SpoolInUse(f"another agent uses {path.parent}: give each a directory of its own") from None
+        raise SpoolInUse(f"another agent uses {path.parent}: give each agent its own directory") from None
     return descriptor

@@ -1,4 +1,4 @@
-"""Steps on the way to a report that `--check` tries, and those that every connection begins with."""
+"""Steps of `--check`, and the first steps of every connection."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 CONNECT_SECONDS = 2.0
-"""For a connection to a server, by a poll as by `--check`."""
+"""Seconds for a connection to a server, by a poll or by `--check`."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What was tried, in a line. `fault` says what is wrong and what to do; it is empty when it works."""
+    """A step in one line. `fault` says what is wrong and what to do; it is empty if the step works."""
 
     tried: str
     fault: str = ""
 
     def __str__(self) -> str:
-        """`ok` or `FAILED`, what was tried, and what is wrong."""
+        """`ok` or `FAILED`, the step, and the fault."""
         line = f"FAILED  {self.tried}: {self.fault}" if self.fault else f"ok      {self.tried}"
         return line.replace("\n", " ")
 
 
 def reach(what: str, hostname: str, port: int) -> Generator[Step, None, bool]:
-    """Look the name up and connect to each of its addresses; return whether one takes connections.
+    """Resolve a name and connect to each address. Returns whether any address accepts connections.
 
-    Of several addresses one is enough: `localhost` is often two, of which a server listens on one.
+    A single address is enough: `localhost` often has two, and a server listens on one of them.
     """
     try:
         found = socket.getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no name"
-        todo = "check how it is written, and the DNS and /etc/hosts of this machine"
+        reason = getattr(error, "strerror", None) or "not a valid name"
+        todo = "check the spelling, and DNS and /etc/hosts on this machine"
         yield Step(f"{what}: name {hostname}", f"it does not resolve ({reason}): {todo}")
         return False
     addresses = list(dict.fromkeys(str(row[4][0]) for row in found))
@@ -44,15 +44,15 @@ def reach(what: str, hostname: str, port: int) -> Generator[Step, None, bool]:
         if not refusal:
             yield Step(tried)
         elif is_open:
-            yield Step(f"{tried} takes no connections ({refusal}), another address does")
+            yield Step(f"{tried} accepts no connections ({refusal}), another address does")
         else:
-            todo = "check that it runs and listens there, and the firewalls on the way"
-            yield Step(tried, f"it takes no connections ({refusal}): {todo}")
+            todo = "check that the server runs and listens on this address, and check firewalls"
+            yield Step(tried, f"accepts no connections ({refusal}): {todo}")
     return is_open
 
 
 def _refusal(address: str, port: int) -> str:
-    """Why it takes no connections; empty when it does."""
+    """Why the address accepts no connections; empty if it does."""
     try:
         socket.create_connection((address, port), timeout=CONNECT_SECONDS).close()
     except OSError as error:

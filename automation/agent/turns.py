@@ -1,4 +1,4 @@
-"""Turns of databases of a server: each is measured every ten minutes, in a round as many as time allows."""
+"""Schedules the databases of a server: each is measured every ten minutes, spread over rounds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from automation.agent.engine import Sample
 
 DATABASES_EVERY = 600.0
-"""Seconds between two looks at a database: it costs the server more than all the rest."""
+"""Seconds between two measurements of a database, which cost the server more than everything else."""
 
 MOST_DATABASES = 1000
 
 
 @dataclass
 class Turns:
-    """When the databases of a server are due, and what was measured of them and not told yet."""
+    """The schedule of the databases of a server, and their unreported samples."""
 
     due: dict[str, float] = field(default_factory=dict)
     _list_due: float = float("-inf")
@@ -29,10 +29,10 @@ class Turns:
         names: Callable[[], Iterable[str]],
         measure: Callable[[str, float], Sequence[Sample]],
     ) -> None:
-        """Measure the databases that are due, for so many seconds; the others are measured in later rounds.
+        """Measure due databases for up to `seconds`; the others follow in later rounds.
 
-        `names` asks which databases there are: new ones are due at once. `measure` is given the name of one
-        and how many seconds are left. What they raise ends the round; what was measured until then is kept.
+        `names` returns the current databases; new ones are due immediately. `measure` gets a name and the
+        seconds left. An exception ends the round; the samples so far are kept.
         """
         now = clock()
         end = now + seconds
@@ -47,9 +47,9 @@ class Turns:
             self._fresh[name] = measure(name, left)
 
     def told(self) -> Mapping[str, Sequence[Sample]] | None:
-        """By database the samples that were not told yet; None when there are none.
+        """The unreported samples by database; None if there are none.
 
-        When a database appeared or is gone, the databases are told even without samples.
+        When a database appears or disappears, the databases are reported even without samples.
         """
         fresh, self._fresh = self._fresh, {}
         names = frozenset(self.due)

@@ -1,1 +1,1 @@
-"""The automation document: read, checked, completed, compared. Pure."""
+"""The automation document: parse, check, complete and compare it. Pure."""

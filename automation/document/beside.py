@@ -1,4 +1,4 @@
-"""Two texts side by side, as far as they differ. Pure."""
+"""A side-by-side comparison of two texts. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from enum import StrEnum
 from itertools import zip_longest
 
 MOST_LINES = 5_000
-"""Of each text: comparing costs more than lines do."""
+"""Limit for each text: comparing takes more than linear time."""
 AROUND = 3
-"""So many equal lines are shown around a change."""
+"""Number of equal lines shown around a change."""
 
 
 class Kind(StrEnum):
-    """What a line is on either side."""
+    """The kind of a line pair."""
 
     SAME = "same"
     CHANGED = "changed"
     LEFT_OUT = "left-out"
-    """Equal lines that are not shown stand between its neighbours."""
+    """Hidden equal lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of each text; None where the other one has no counterpart."""
+    """A line of each text; None if the other text has no counterpart."""
 
     kind: Kind
     old: str | None
@@ -31,14 +31,14 @@ class Row:
 
 
 def beside(old: str, new: str) -> list[Row] | None:
-    """The lines that differ, with some around them; none when nothing does.
+    """The lines that differ, with context; empty if nothing differs.
 
-    None when either text has more than MOST_LINES lines.
+    None if either text has more than MOST_LINES lines.
     """
     lines = old.splitlines(), new.splitlines()
     if max(map(len, lines)) > MOST_LINES:
         return None
-    # Braces stand on many lines: left to be junk where they are, or comparing would be quadratic in them.
+    # Braces are on many lines. As junk they keep the comparison from becoming quadratic.
     groups = SequenceMatcher(None, *lines).get_grouped_opcodes(AROUND)
     rows: list[Row] = []
     for group in groups:

@@ -16,10 +16,10 @@ Place = tuple[int, int]
 
 
 def bits_faults(document: Part, stored: Part) -> Iterator[BadField]:
-    """`bits` of a build that is stored with some: neither removed nor changed.
+    """Check that stored `bits` of builds are neither removed nor changed.
 
-    Builds that differ in nothing but their bits are held together: those that say what is stored
-    are set aside, the others must not stand for what is left.
+    Builds that differ only in their bits are compared as a group: builds equal to a stored build are set
+    aside first, so that they do not match another one.
     """
     before, after = _bits(stored), _bits(document)
     for build, places in after.items():
@@ -38,11 +38,11 @@ def _set_aside(left: Counter[str], bits: str) -> bool:
 def _fault(place: Place, bits: str) -> BadField:
     version, build = place
     field = pointer(["databaseVersions", version, "builds", build, "bits"])
-    return BadField(field, ErrorCode.INVALID_SETTINGS, f"must stay {bits}: it is neither removed nor changed")
+    return BadField(field, ErrorCode.INVALID_SETTINGS, f"must stay {bits}: it cannot be removed or changed")
 
 
 def _bits(document: Part) -> dict[str, list[tuple[Place, str]]]:
-    """By what a build is known by: where it stands, and its bits as text."""
+    """The identity of a build: its place, and its bits as text."""
     found = defaultdict(list)
     for version_at, version in items(document, "databaseVersions"):
         for build_at, build in items(version, "builds"):

@@ -1,4 +1,4 @@
-"""The changes that a publish makes to each process, as its event records them. Pure."""
+"""The changes of a publication for each process, as recorded in its event. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from automation.document.text import canonical, write
 from events.choices import DiffStatus, DiffType
 from opsapi.redaction import redact_urls
 
-_LONGEST_PATH = 200  # characters of a path that is followed further down: it stands before every field below
+_LONGEST_PATH = 200  # Maximum length of a path that is followed further down: it prefixes every field below.
 
 MOST_PARAMS = 5000
-"""Fields told of one publish; beyond, each process has only their number."""
+"""Maximum number of fields in an event; further changes are only counted per process."""
 MOST_PARAMS_OF_A_PROCESS = 200
 LONGEST_VALUE = 500
-"""Characters shown of a value."""
+"""Maximum characters of a shown value."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParamChange:
-    """One field of a process, by its dotted path; a side without a value is None, a long one cut short."""
+    """A changed field of a process, by its dotted path. A missing side is None, a long value is cut."""
 
     param: str
     old: str | None
     new: str | None
 
     def document(self) -> dict[str, str]:
-        """As a diff shows it."""
+        """The field in a diff."""
         sides = {"old": self.old, "new": self.new}
         return {"param": self.param, "display": self.param} | {
             side: value for side, value in sides.items() if value is not None
@@ -39,14 +39,14 @@ class ParamChange:
 
 @dataclass(frozen=True, slots=True)
 class ProcessChange:
-    """What happened to one process; the values of secrets are `******`."""
+    """The changes of a process; secrets are `******`."""
 
     name: str
     status: DiffStatus
     params: tuple[ParamChange, ...]
 
     def document(self) -> dict[str, Any]:
-        """As one of an event's `diffs`."""
+        """The process in an event's `diffs`."""
         return {
             "id": self.name,
             "type": DiffType.PROCESS.value,
@@ -56,9 +56,9 @@ class ProcessChange:
 
 
 def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ProcessChange]:
-    """One for each process that is not what it was: those of the new document, then those removed.
+    """The changes of each process: processes of the new document first, then removed ones.
 
-    Of many fields the first are told and the others counted.
+    The first fields are listed, the others counted.
     """
     changes: list[ProcessChange] = []
     room = MOST_PARAMS
@@ -73,7 +73,7 @@ def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Proc
 
 
 def pairs(old: Part, new: Part) -> Iterator[tuple[str, Part | None, Part | None]]:
-    """Each process with its name, as it was and as it shall be; None where it is not."""
+    """Each process by name, before and after; None if missing."""
     before, after = processes(old), processes(new)
     for key in dict.fromkeys([*after, *before]):
         process = after[key] if key in after else before[key]
@@ -81,7 +81,7 @@ def pairs(old: Part, new: Part) -> Iterator[tuple[str, Part | None, Part | None]
 
 
 def status(old: Part | None, new: Part | None) -> DiffStatus:
-    """What a change amounts to; of several the first of these: it is what people must see."""
+    """The status of a change. If several apply, the first in this list wins, because it matters most."""
     if old is None:
         return DiffStatus.NEW
     if new is None:
@@ -94,30 +94,30 @@ def status(old: Part | None, new: Part | None) -> DiffStatus:
 
 
 def is_disabled(process: Part) -> bool:
-    """Whether it is to be shut down."""
+    """Whether the process is to be shut down."""
     return process.get("disabled") is True
 
 
 def is_restore(old: Part, new: Part) -> bool:
-    """Whether backupRestoreUrl is set to a URL it did not have."""
+    """Whether backupRestoreUrl is set to a new URL."""
     url = text(new, "backupRestoreUrl")
     return url not in {None, CANCEL, text(old, "backupRestoreUrl")}
 
 
 def moved(old: Part, new: Part, name: str) -> bool:
-    """Whether that time is another moment than it was; one taken away moves nothing."""
+    """Whether the time has moved to another moment. Removing it does not count."""
     after, before = text(new, name), text(old, name)
     return after is not None and moment(after) != (None if before is None else moment(before))
 
 
 def changed_params(old: Part, new: Part) -> Iterator[ParamChange]:
-    """Every field of a process that differs, objects on both sides field by field; secrets redacted."""
+    """Every changed field of a process, with nested objects compared field by field and secrets redacted."""
     if canonical(old) != canonical(new):
         yield from _params("", (old, new), (redacted(old), redacted(new)))
 
 
 def _params(prefix: str, values: tuple[Part, Part], shown: tuple[Part, Part]) -> Iterator[ParamChange]:
-    """The values say what changed, their redacted forms are what is shown."""
+    """The values decide what changed; their redacted forms are shown."""
     old, new = values
     for name in dict.fromkeys([*old, *new]):
         before, after = old.get(name), new.get(name)

@@ -1,4 +1,4 @@
-"""Fills the defaults of a checked document before it is stored. Pure."""
+"""Fills in the defaults of a checked document before it is stored. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ _AGENTS = ("monitoringVersions", "backupVersions")
 
 
 def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with its defaults, without nulls in optional fields and without older names.
+    """The document with defaults, without nulls in optional fields and without older names.
 
-    Agents keep the `name` stored for their hostname: it is read-only. What the schema does not list
-    stays as it came, and so does the order of keys.
+    Agents keep the read-only `name` stored for their hostname. Fields outside the schema and the order of
+    keys stay as sent.
     """
     found: dict[str, Any] = _completed(document, SCHEMA)
     return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
@@ -42,7 +42,7 @@ def _object(value: Part, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(document: Part, stored: Part, array: str) -> list[Any]:
-    """The agents, each under the name stored for its hostname."""
+    """The agents, each with the name stored for its hostname."""
     before = keyed((agent for _, agent in items(stored, array)), _hostname)
     after = keyed((agent for _, agent in items(document, array)), _hostname)
     return [

@@ -1,4 +1,4 @@
-"""What the agents would do with a document: the answer of a dry run. Pure."""
+"""The effects of a document on processes: the answer of a dry run. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from opsapi.redaction import redact_urls
 
 
 class Action(StrEnum):
-    """What becomes of a process; the values are the wire values of `action`."""
+    """The actions of agents; the values are the wire values of `action`."""
 
     START = "START"
     SHUTDOWN = "SHUTDOWN"
@@ -34,12 +34,12 @@ class Action(StrEnum):
     COMPACT = "COMPACT"
     ROTATE_KEY = "ROTATE_KEY"
     NOTHING = "NOTHING"
-    """Something stands there that will not do what it seems to say; the warning tells."""
+    """A setting that has no effect although it looks as if it had; the warning explains it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """One thing that would happen to one process: at once, or `at` a time to come."""
+    """An effect on a process: immediately, or `at` a later time."""
 
     process: str
     action: Action
@@ -48,7 +48,7 @@ class Effect:
     warning: str | None = None
 
     def document(self) -> dict[str, str]:
-        """As a dry run shows it; what is absent is left out."""
+        """The effect in a dry run; absent values are left out."""
         shown = {"process": self.process, "action": self.action.value, "detail": self.detail}
         if self.at:
             shown["at"] = wire_time(self.at)
@@ -57,7 +57,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A process as it was and as it shall be: empty where it is not."""
+    """A process before and after; empty if it does not exist."""
 
     name: str
     old: Part
@@ -66,7 +66,7 @@ class Pair:
 
 
 def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> list[Effect]:
-    """Everything that would happen: process by process as in the new document, then those removed."""
+    """All effects: process by process in the order of the new document, then removed processes."""
     found: list[Effect] = []
     for name, before, after in pairs(old, new):
         pair = Pair(name, before or {}, after or {}, now)
@@ -75,12 +75,12 @@ def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> li
 
 
 def removal(pair: Pair) -> Iterator[Effect]:
-    """A process that the document no longer names."""
+    """A process that is no longer in the document."""
     yield _effect(pair, Action.REMOVE, "is no longer managed")
 
 
 def start(pair: Pair) -> Iterator[Effect]:
-    """A process that is new or was disabled starts, one that turns disabled shuts down."""
+    """A new or re-enabled process starts; a newly disabled process shuts down."""
     runs = bool(pair.old) and not is_disabled(pair.old)
     shall_run = not is_disabled(pair.new)
     if shall_run and not runs:
@@ -90,7 +90,7 @@ def start(pair: Pair) -> Iterator[Effect]:
 
 
 def version(pair: Pair) -> Iterator[Effect]:
-    """Another version is run; upgrade and downgrade where the two can be compared."""
+    """The version changes: an upgrade or downgrade if the versions can be compared."""
     before, after = text(pair.old, "version"), text(pair.new, "version")
     if before and after and before != after:
         action = _VERSION_ACTIONS.get(version_event(before, after), Action.CHANGE_VERSION)
@@ -99,7 +99,7 @@ def version(pair: Pair) -> Iterator[Effect]:
 
 
 def settings(pair: Pair) -> Iterator[Effect]:
-    """Other fields changed: the process takes them on."""
+    """Other fields change."""
     changes = changed_params(pair.old, pair.new) if pair.old else ()
     names, others = first(
         _MOST_NAMES, (change.param for change in changes if change.param not in _TOLD_OTHERWISE)
@@ -107,51 +107,51 @@ def settings(pair: Pair) -> Iterator[Effect]:
     if names:
         more = f" and {others} more" if others else ""
         shown = ", ".join(shortened(name) for name in names)
-        yield _effect(pair, Action.RECONFIGURE, f"takes on {shown}{more}")
+        yield _effect(pair, Action.RECONFIGURE, f"changes {shown}{more}")
 
 
 def restore(pair: Pair) -> Iterator[Effect]:
-    """A backupRestoreUrl set restores, CANCEL stops a restore that was asked for."""
+    """Setting backupRestoreUrl restores a backup; CANCEL stops a requested restore."""
     if is_restore(pair.old, pair.new):
         yield _effect(pair, Action.RESTORE, "is restored from a backup", warning=_RESTORE_WARNING)
     elif text(pair.new, "backupRestoreUrl") == CANCEL != text(pair.old, "backupRestoreUrl"):
-        yield _effect(pair, Action.CANCEL_RESTORE, "has its restore cancelled")
+        yield _effect(pair, Action.CANCEL_RESTORE, "cancels its restore")
 
 
 def restart(pair: Pair) -> Iterator[Effect]:
-    """Another lastRestart restarts a process that runs and goes on running."""
+    """Changing lastRestart restarts a running process that stays enabled."""
     runs_on = pair.old and not is_disabled(pair.old) and not is_disabled(pair.new)
     if runs_on and moved(pair.old, pair.new, "lastRestart"):
         yield _at_moment(pair, "lastRestart", Action.RESTART, "is restarted")
 
 
 def resync(pair: Pair) -> Iterator[Effect]:
-    """Another lastResync removes the data of the node and copies it anew."""
+    """Changing lastResync deletes the data of the node and copies it again."""
     if moved(pair.old, pair.new, "lastResync"):
-        detail = "removes its data and copies it anew from another member"
+        detail = "deletes its data and copies it again from another member"
         yield _at_moment(pair, "lastResync", Action.RESYNC, detail, _RESYNC_WARNING)
 
 
 def rotation(pair: Pair) -> Iterator[Effect]:
-    """Another lastKmipMasterKeyRotation rotates the master key."""
+    """Changing lastKmipMasterKeyRotation rotates the master key."""
     name = "lastKmipMasterKeyRotation"
     if moved(pair.old, pair.new, name):
-        yield _at_moment(pair, name, Action.ROTATE_KEY, "has its master key rotated")
+        yield _at_moment(pair, name, Action.ROTATE_KEY, "rotates its master key")
 
 
 def compaction(pair: Pair) -> Iterator[Effect]:
-    """Another lastCompact reclaims space then; one without a time zone does nothing, and is warned of."""
+    """Changing lastCompact reclaims space; a value without a time zone has no effect and causes a warning."""
     asked, stored = text(pair.new, "lastCompact"), text(pair.old, "lastCompact")
     if asked is None or asked == stored:
         return
     if not has_zone(asked):
         yield _effect(pair, Action.NOTHING, "is not compacted", warning=_COMPACT_WARNING)
     elif moved(pair.old, pair.new, "lastCompact") or not has_zone(stored or ""):
-        yield _at_moment(pair, "lastCompact", Action.COMPACT, "has its space reclaimed")
+        yield _at_moment(pair, "lastCompact", Action.COMPACT, "reclaims disk space")
 
 
 def _at_moment(pair: Pair, name: str, action: Action, detail: str, warning: str | None = None) -> Effect:
-    """The effect of a time that moved: at once, or when it comes."""
+    """The effect of a changed time: immediately, or at that time."""
     time = moment(pair.new[name])
     return _effect(pair, action, detail, at=time if time and time > pair.now else None, warning=warning)
 
@@ -179,9 +179,9 @@ _VERSION_ACTIONS: Final[Mapping[EventType | None, Action]] = {
     EventType.HOST_UPGRADED: Action.UPGRADE,
     EventType.HOST_DOWNGRADED: Action.DOWNGRADE,
 }
-_RESYNC_WARNING = "lastResync: an initial sync removes the entire data of this node"
+_RESYNC_WARNING = "lastResync: an initial sync deletes all data of this node"
 _RESTORE_WARNING = "backupRestoreUrl: a restore replaces the data of this node"
-_COMPACT_WARNING = "lastCompact: has no time zone, so it is kept and triggers nothing"
+_COMPACT_WARNING = "lastCompact: has no time zone, so it is stored and has no effect"
 _RULES: Final[Sequence[Callable[[Pair], Iterator[Effect]]]] = (
     start,
     version,

@@ -10,19 +10,19 @@ from opsapi.clock import parse_time
 from opsapi.hostnames import canonical_hostname
 
 CANCEL: Final = "CANCEL"
-"""The backupRestoreUrl that stops a restore in progress."""
+"""The backupRestoreUrl that stops a running restore."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What the schema calls a format: whether a text has it, and what to say of one that has not."""
+    """A format of the schema: a check, and the message if it fails."""
 
     holds: Callable[[str], bool]
     message: str
 
 
 def moment(text: str) -> datetime | None:
-    """The ISO 8601 moment in UTC, fractions included, no zone meaning UTC; None when it is none."""
+    """Parse an ISO 8601 time into UTC, keeping fractions; without a zone it is UTC. None if invalid."""
     if not is_time(text):
         return None
     found = datetime.fromisoformat(text.upper())
@@ -30,7 +30,7 @@ def moment(text: str) -> datetime | None:
 
 
 def is_time(text: str) -> bool:
-    """Whether it is an ISO 8601 date-time, with a zone or without."""
+    """Whether the text is an ISO 8601 date-time, with or without a zone."""
     try:
         parse_time(text)
     except ValueError:
@@ -39,27 +39,27 @@ def is_time(text: str) -> bool:
 
 
 def has_zone(text: str) -> bool:
-    """Whether an ISO 8601 date-time names its time zone."""
+    """Whether an ISO 8601 date-time has a time zone."""
     return is_time(text) and datetime.fromisoformat(text.upper()).tzinfo is not None
 
 
 def is_host(text: str) -> bool:
-    """Whether it is a name of RFC 1123 or an IP address: no host has another address."""
+    """Whether the text is a host name (RFC 1123) or an IP address."""
     return canonical_hostname(text) is not None
 
 
 def is_write_concern(text: str) -> bool:
-    """Whether it is `majority` or digits."""
+    """Whether the text is `majority` or digits."""
     return text == "majority" or (text.isascii() and text.isdecimal())
 
 
 def is_restore_url(text: str) -> bool:
-    """Whether it is `CANCEL` or an http(s) URL."""
+    """Whether the text is `CANCEL` or an http(s) URL."""
     return text == CANCEL or is_web_url(text)
 
 
 def is_web_url(text: str) -> bool:
-    """Whether it is an http or https URL with a host."""
+    """Whether the text is an http or https URL with a host."""
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -78,5 +78,5 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 def has_format(name: str, value: Any) -> bool:
-    """Whether the value has the format; what is no string has any, its type is another question."""
+    """Whether the value has the format; only strings are checked, because types are checked elsewhere."""
     return not isinstance(value, str) or FORMATS[name].holds(value)

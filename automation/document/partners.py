@@ -1,4 +1,4 @@
-"""Which stored item of an array each item that is sent stands for, by what is shown of them. Pure."""
+"""Matches the items of a sent array with stored items, by their visible values. Pure."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -30,7 +30,7 @@ def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> 
 
 
 def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
-    """The indexes of items that share an identity and of their partners."""
+    """The indexes of items with the same identity and of their partners."""
     if len(sent) != len(shown):
         return _lookalikes(sent, shown)
     side_by_side = list(zip(sent, shown, strict=True))
@@ -46,7 +46,7 @@ def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
 
 
 def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
-    """Pairs that look the same; none of those that fewer or more items look like than before."""
+    """Pairs of equal-looking items; pairs are left out if their number has changed."""
     before, now = _by_looks(shown), _by_looks(sent)
     return [
         pair
@@ -71,7 +71,7 @@ def _by_identity(items: Sequence[Any], array: str | int) -> dict[Hashable, Items
 
 
 def _identity(item: Any, array: str | int) -> Hashable:
-    """What an item of that array is known by; None when nothing names it."""
+    """The identity of an item of that array; None if nothing names it."""
     if not isinstance(item, dict):
         return None
     if array == "processes":

@@ -1,6 +1,6 @@
-"""The parts of a document, read without trust: what has the wrong shape is left out. Pure.
+"""Reads parts of an unvalidated document: parts of the wrong type are left out. Pure.
 
-A document is checked for its shape and for its rules in one go, so that the answer names every fault.
+The shape and the rules of a document are checked together, so that the answer lists every fault.
 """
 
 from collections import Counter
@@ -20,13 +20,13 @@ DEFAULT_HOST = "localhost"
 
 
 def part(document: Part, name: str) -> Part:
-    """The object of that name; an empty one where there is none."""
+    """The object with that name; empty if missing."""
     found = document.get(name)
     return found if isinstance(found, Mapping) else {}
 
 
 def items(document: Part, name: str) -> Iterator[tuple[int, Part]]:
-    """The objects in the array of that name, each with its index."""
+    """The objects in the array with that name, each with its index."""
     found = document.get(name)
     for index, item in enumerate(found if isinstance(found, list) else ()):
         if isinstance(item, Mapping):
@@ -34,13 +34,13 @@ def items(document: Part, name: str) -> Iterator[tuple[int, Part]]:
 
 
 def text(document: Part, name: str) -> str | None:
-    """The string of that name; None where there is none."""
+    """The string with that name; None if missing."""
     found = document.get(name)
     return found if isinstance(found, str) else None
 
 
 def keys(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> Iterator[Key]:
-    """The identity of each part; those that share one are told apart by their order."""
+    """The identity of each part; equal identities are numbered."""
     seen: Counter[Hashable] = Counter()
     for name in map(identity, parts):
         yield name, seen[name]
@@ -54,7 +54,7 @@ def keyed(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> dict[K
 
 
 def first(most: int, found: Iterator[Item]) -> tuple[list[Item], int]:
-    """The first of those found, at most that many, and how many more there are."""
+    """The first items found, up to the maximum, and the number of the others."""
     return list(islice(found, most)), sum(1 for _ in found)
 
 
@@ -64,7 +64,7 @@ def processes(document: Part) -> dict[Key, Part]:
 
 
 def addresses(document: Part) -> list[Address]:
-    """The addresses of the processes, each once, in the form in which hosts are stored."""
+    """The addresses of the processes without duplicates, in the stored form."""
     found: dict[tuple[str, int], Address] = {}
     for _, process in items(document, "processes"):
         hostname = canonical_hostname(process_host(process))
@@ -75,7 +75,7 @@ def addresses(document: Part) -> list[Address]:
 
 
 def process_name(process: Part) -> str:
-    """How a process is called: its name; `host:port` for one that has none."""
+    """The label of a process: its name, or `host:port`."""
     return text(process, "name") or f"{process_host(process)}:{process_port(process)}"
 
 

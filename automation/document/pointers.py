@@ -1,22 +1,24 @@
-"""Places in the document as JSON Pointers (RFC 6901). Pure."""
+"""JSON Pointers into the document (RFC 6901). Pure."""
 
 from collections.abc import Iterable
 
-_LONGEST_TOKEN = 200  # characters shown of a key: an answer must not be many times its question
+_LONGEST_TOKEN = (
+    200  # Characters shown of a key, so that an answer is not many times larger than the request.
+)
 
 
 def pointer(path: Iterable[str | int]) -> str:
-    """`/processes/0/name`; the empty text is the document itself. Longer keys are cut short."""
+    """`/processes/0/name`; the empty text is the document itself. Long keys are cut."""
     return "".join(f"/{_token(str(step))}" for step in path)
 
 
 def steps(text: str) -> list[str]:
-    """The keys and indexes a pointer is made of, as texts."""
+    """The keys and indexes of a pointer, as texts."""
     return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
 
 
 def shortened(step: str) -> str:
-    """The key as it is shown: in full, up to 200 characters of it."""
+    """The key for display, up to 200 characters."""
     return step if len(step) <= _LONGEST_TOKEN else step[:_LONGEST_TOKEN] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a document that was sent is refused or becomes the next version. Pure."""
+"""Decides whether a sent document is rejected or becomes the next version. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ NEW_PROJECT: Final[Mapping[str, Any]] = {
     "databaseVersions": [],
     "processes": [],
 }
-"""The document every project starts from."""
+"""The initial document of every project."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """The document as it was and as it becomes: the same one when nothing changes."""
+    """The document before and after; the same object if nothing changes."""
 
     old: Mapping[str, Any]
     new: Mapping[str, Any]
@@ -38,12 +38,12 @@ class Publication:
 
     @cached_property
     def changes(self) -> Sequence[ProcessChange]:
-        """What it changes in each process, secrets redacted."""
+        """The changes of each process, with secrets redacted."""
         return process_changes(self.old, self.new)
 
 
 def etag(version: int) -> str:
-    """The entity tag of a document, of its version."""
+    """The entity tag of a document, from its version."""
     return f'"{version}"'
 
 
@@ -78,7 +78,7 @@ def publication(
 
 
 def _with_first_version(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first document of a project may leave its version out: clients drop what is 0."""
+    """The first document of a project can leave out its version: clients drop a value of 0."""
     if sent.get("version") is None and stored["version"] == NEW_PROJECT["version"]:
         return {**sent, "version": stored["version"]}
     return sent
@@ -87,7 +87,7 @@ def _with_first_version(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> M
 def _check_version(
     sent: Mapping[str, Any], stored: Mapping[str, Any], if_match: Sequence[str] | None
 ) -> None:
-    """Before the faults: a document made upon another version is not to be judged against this one."""
+    """Before the faults: a document based on another version must not be checked against this one."""
     if if_match is not None and not {ANY_ETAG, etag(stored["version"])}.intersection(if_match):
         raise _concurrent(", ".join(tag.strip('"') for tag in if_match), stored)
     version = sent.get("version")

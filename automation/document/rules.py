@@ -1,7 +1,7 @@
 """Rules between fields of the document, and between the document and the stored revision. Pure.
 
-Each rule is a function that yields its faults. No rule trusts the shape of what it reads, because the
-schema's faults and these are reported together.
+Each rule is a function that yields its faults. Rules do not trust the shape of the document, because their
+faults are reported together with those of the schema.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,11 +16,11 @@ from automation.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 
-_LONGEST_ALLOWED = 1000  # characters of allowed values beside one fault
+_LONGEST_ALLOWED = 1000  # Maximum characters of the allowed values of a fault.
 
 
 def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
-    """All that is wrong with a document that shall follow the stored one.
+    """All faults of a document that follows the stored one.
 
     At most MOST_FAULTS, one for each place, in the documented order.
     """
@@ -31,7 +31,7 @@ def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> l
 
 
 def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
-    """What breaks a rule between fields, or with the stored document; at most MOST_FAULTS."""
+    """Violated rules between fields or with the stored document; at most MOST_FAULTS."""
     faults = chain(
         unique_names(document, "databaseVersions", _written_name),
         bits_faults(document, stored),
@@ -45,12 +45,12 @@ def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[
 
 
 def unique_names(document: Part, array: str, name_of: Callable[[Part], str | None]) -> Iterator[BadField]:
-    """The names in the array are unique; the second and every later use is a fault."""
+    """Names in the array are unique; every repetition is a fault."""
     seen: set[str] = set()
     for index, item in items(document, array):
         name = name_of(item)
         if name in seen:
-            yield _fault([array, index, "name"], "is the name of another one too")
+            yield _fault([array, index, "name"], "is used by another item")
         if name is not None:
             seen.add(name)
 
@@ -60,17 +60,17 @@ def _written_name(item: Part) -> str | None:
 
 
 def known_versions(document: Part) -> Iterator[BadField]:
-    """The version of a process names an entry of databaseVersions."""
+    """The version of a process is an entry of databaseVersions."""
     names = {text(version, "name"): None for _, version in items(document, "databaseVersions")}
     allowed = _allowed(name for name in names if name is not None)
     for index, process in items(document, "processes"):
         version = text(process, "version")
         if version is not None and version not in names:
-            yield _fault(["processes", index, "version"], "names no entry of databaseVersions", allowed)
+            yield _fault(["processes", index, "version"], "is not an entry of databaseVersions", allowed)
 
 
 def equal_auth_schemas(document: Part) -> Iterator[BadField]:
-    """authSchemaVersion is the same in all processes of a cluster: that of its first one."""
+    """authSchemaVersion is the same for all processes of a cluster as for the first one."""
     first: dict[str, int] = {}
     for index, process in items(document, "processes"):
         cluster, version = text(process, "cluster"), process.get("authSchemaVersion")
@@ -85,23 +85,23 @@ def equal_auth_schemas(document: Part) -> Iterator[BadField]:
 
 
 def write_timeouts(document: Part) -> Iterator[BadField]:
-    """A wtimeout does not go with w 0 or 1: then there is nobody to wait for."""
+    """A wtimeout is not allowed with w 0 or 1, because there is nothing to wait for."""
     for index, process in items(document, "processes"):
         concern = part(part(process, "defaultRWConcern"), "defaultWriteConcern")
         if concern.get("wtimeout") is not None and _is_one_or_none(concern.get("w")):
             path = "processes", index, "defaultRWConcern", "defaultWriteConcern", "wtimeout"
-            yield _fault(path, "goes with a w greater than 1 only")
+            yield _fault(path, "is only allowed with a w greater than 1")
 
 
 def log_rotations(document: Part) -> Iterator[BadField]:
-    """maxUncompressed is the earlier name of numUncompressed: where both stand, they are equal."""
+    """maxUncompressed is the older name of numUncompressed; if both are given, they must be equal."""
     for array in ("monitoringVersions", "backupVersions", "processes"):
         for index, item in items(document, array):
             rotation = part(item, "logRotate")
             older, newer = rotation.get("maxUncompressed"), rotation.get("numUncompressed")
             if None not in (older, newer) and canonical(older) != canonical(newer):
                 path = array, index, "logRotate", "maxUncompressed"
-                yield _fault(path, "is the earlier name of numUncompressed, which says otherwise")
+                yield _fault(path, "is the older name of numUncompressed, which has another value")
 
 
 def _is_one_or_none(members: Any) -> bool:
@@ -116,6 +116,6 @@ def _fault(path: Iterable[str | int], message: str, allowed: tuple[str, ...] = (
 
 
 def _allowed(values: Iterable[str]) -> tuple[str, ...]:
-    """The values, where they are short enough to stand beside every fault; none otherwise."""
+    """The values, if they are short enough to be listed with every fault; otherwise none."""
     shown = tuple(values)
     return shown if sum(map(len, shown)) <= _LONGEST_ALLOWED else ()

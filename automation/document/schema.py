@@ -1,4 +1,4 @@
-"""Checks every listed field of the document, by type and necessity, against its JSON Schema. Pure."""
+"""Validates every listed field of the document against its JSON Schema. Pure."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 
 SCHEMA: Final[Mapping[str, Any]] = json.loads((Path(__file__).parent / "schema.json").read_text("utf-8"))
-"""As it is published."""
+"""The schema as published."""
 
 _TYPES = {
     "string": "a string",
@@ -29,9 +29,9 @@ _TYPES = {
 
 
 def schema_faults(document: Any) -> list[BadField]:
-    """What is wrong by type, necessity, range, format and closed set.
+    """Faults of type, presence, range, format and allowed values.
 
-    At most MOST_FAULTS, one for each place, each by its JSON Pointer, in the documented order.
+    At most MOST_FAULTS, one for each place, as JSON Pointers in the documented order.
     """
     if _fits(document, SCHEMA):
         return []
@@ -45,9 +45,10 @@ def schema_faults(document: Any) -> list[BadField]:
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    """Whether the validator would find nothing, in a third of its time: it makes a validator for each value.
+    """Whether the validator would find no fault, in a third of its time.
 
-    What holds other values is walked here, and all else is asked of the library's own check.
+    The validator creates a validator for each value. This walks containers itself and leaves the rest to the
+    library.
     """
     schema = resolved(schema)
     for keyword, demand in schema.items():
@@ -65,7 +66,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
 
 
 def in_documented_order(faults: Iterable[BadField]) -> list[BadField]:
-    """Faults in the order in which the schema lists fields; the first gives the answer's error code."""
+    """Faults in the order of the schema; the first decides the error code of the answer."""
     return sorted(faults, key=lambda fault: _place(fault.field))
 
 
@@ -88,7 +89,7 @@ def _place(field: str) -> list[tuple[int, str]]:
 
 
 def resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of the schema that a `$ref` stands for."""
+    """The part of the schema behind a `$ref`."""
     reference = schema.get("$ref")
     return SCHEMA["$defs"][reference.rpartition("/")[2]] if reference else schema
 
@@ -140,7 +141,7 @@ def _checker() -> FormatChecker:
 
 
 def _is_integer(_: TypeChecker, value: Any) -> bool:
-    """Refuse 5.0, which JSON Schema accepts as an integer."""
+    """Reject 5.0, which JSON Schema accepts as an integer."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

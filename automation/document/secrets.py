@@ -1,4 +1,4 @@
-"""Secrets in the document: shown as `******`, and restored where `******` is sent back. Pure."""
+"""Masks secrets in the document as `******`, and restores them when `******` is sent back. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Path = tuple[str | int, ...]
 
 
 def redacted(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, or a part of it from its top, with `******` for every secret."""
+    """The document, or its upper part, with `******` for every secret."""
     shown: dict[str, Any] = redacted_value(document, Surroundings())
     return shown
 
@@ -24,8 +24,8 @@ def redacted(document: Mapping[str, Any]) -> dict[str, Any]:
 def redacted_value(value: Any, around: Surroundings) -> Any:
     """The value with `******` for every secret.
 
-    Secret is every string, number and boolean at or below a name that `secret_names` knows, and in any other
-    string the user info and the query of URLs.
+    Secrets are strings, numbers and booleans at or below a name of `secret_names`, and in any other string
+    the user info and query of URLs.
     """
     if isinstance(value, Mapping):
         return {name: redacted_value(member, around.below(name)) for name, member in value.items()}
@@ -37,10 +37,10 @@ def redacted_value(value: Any, around: Surroundings) -> Any:
 
 
 def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[dict[str, Any], list[BadField]]:
-    """The document with the stored secret for every `******` that stands for one.
+    """The document with every `******` replaced by its stored secret.
 
-    The faults are REDACTED_VALUE_UNKNOWN, for each that stands for nothing stored: at most
-    MOST_FAULTS, by JSON Pointer. Which items of arrays belong together `partners` says.
+    Faults are REDACTED_VALUE_UNKNOWN for each mask without a stored secret: at most MOST_FAULTS, by JSON
+    Pointer. `partners` matches the items of arrays.
     """
     if MASK not in write(document):
         return dict(document), []
@@ -51,19 +51,19 @@ def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[di
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A value that is stored, and how it is shown; None where nothing is stored."""
+    """A stored value and its masked form; None if nothing is stored."""
 
     value: Any = None
     shown: Any = None
 
     def member(self, name: str) -> "_Stored":
-        """The member of that name of an object."""
+        """The member with that name of an object."""
         if not isinstance(self.value, Mapping):
             return _Stored()
         return _Stored(self.value.get(name), self.shown.get(name))
 
     def items(self, sent: list[Any], array: str | int) -> list["_Stored"]:
-        """For each item that is sent the item of an array that it stands for."""
+        """For each sent item, the stored item that it matches."""
         if not isinstance(self.value, list):
             return [_Stored() for _ in sent]
         found = partners(sent, self.shown, array=array)
@@ -72,7 +72,7 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One walk through a document beside the stored one; gathers what was not found."""
+    """A walk through a document and the stored document; collects unknown masks."""
 
     faults: list[BadField] = field(default_factory=list)
 
@@ -97,6 +97,6 @@ class _Search:
         if stored.shown == sent:
             return stored.value
         if len(self.faults) < MOST_FAULTS:
-            message = f"{MASK} stands for no value that is stored here: give the value itself"
+            message = f"{MASK} does not match a stored value: send the value itself"
             self.faults.append(BadField(pointer(path), ErrorCode.REDACTED_VALUE_UNKNOWN, message))
         return sent

@@ -1,4 +1,4 @@
-"""The document as text and back: numbers and the order of keys stay as they were written. Pure."""
+"""The document as text and back: numbers and the order of keys stay as written. Pure."""
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
@@ -14,44 +14,43 @@ from opsapi.strict_json import read_json
 Number = TypeVar("Number")
 
 LONGEST_NUMBER = 1000
-"""Characters of a number: longer ones cost the square of their length to read."""
+"""Maximum characters of a number: longer numbers take quadratic time to read."""
 
-_SAFE_DIGITS = 18  # any integer of so many digits fits into the 64 bits the writer knows
+_SAFE_DIGITS = 18  # Any integer with this many digits fits into 64 bits, which the writer supports.
 
 
 class ExactNumber(Decimal):
-    """A number with a fraction or an exponent, that remembers how it was written."""
+    """A number with a fraction or an exponent that keeps its notation."""
 
     __slots__ = ("text",)
     text: str
 
     def __new__(cls, text: str) -> "ExactNumber":
-        """Raises ValueError for one beyond what can be kept."""
+        """Raises ValueError for a number that cannot be kept."""
         try:
             number = super().__new__(cls, text)
         except InvalidOperation:
-            raise ValueError("has too large an exponent") from None
+            raise ValueError("has an exponent that is too large") from None
         number.text = text
         return number
 
 
 class ExactInteger(int):
-    """An integer that the writer would not write as it came: one of more than 64 bits, or -0."""
+    """An integer that the writer would write differently: larger than 64 bits, or -0."""
 
     text: str
 
     def __new__(cls, text: str) -> "ExactInteger":
-        """Of its digits."""
+        """Creates the number from its digits."""
         number = super().__new__(cls, text)
         number.text = text
         return number
 
 
 def read(text: bytes | str) -> dict[str, Any]:
-    """The document; the order of its keys and what its numbers mean are kept, whatever their size.
+    """Parse the document; the order of keys and the value of numbers are kept, whatever their size.
 
-    Raises:
-        ApiError: as `read_sent`; or INVALID_ATTRIBUTE, where there is what cannot be kept.
+    Raises: ApiError: as `read_sent`, or INVALID_ATTRIBUTE if a value cannot be kept.
     """
     document, faults = read_sent(text)
     if faults:
@@ -60,13 +59,12 @@ def read(text: bytes | str) -> dict[str, Any]:
 
 
 def read_sent(text: bytes | str) -> tuple[dict[str, Any], list[BadField]]:
-    """As `read`, for a document that is going to be checked: what cannot be kept is told, by JSON Pointer.
+    """As `read`, for a document that will be checked: reports values that cannot be kept, by JSON Pointer.
 
-    Where such a value was, there is null; what has such a name is not there, and its object is told.
-    At most MOST_FAULTS are.
+    Such a value becomes null. A name that cannot be kept is dropped, and its object is reported. At most
+    MOST_FAULTS.
 
-    Raises:
-        ApiError: INVALID_JSON, with what is wrong; JSON that is no object too.
+    Raises: ApiError: INVALID_JSON with the reason, also for JSON that is not an object.
     """
     numbers = _Numbers()
     try:
@@ -74,35 +72,35 @@ def read_sent(text: bytes | str) -> tuple[dict[str, Any], list[BadField]]:
     except ValueError as error:
         raise ApiError(ErrorCode.INVALID_JSON, str(error)) from None
     if not isinstance(document, dict):
-        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
-    # Without an escape no text holds what cannot be kept: most documents are spared the walk.
+        raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
+    # Without an escape, no text is unkeepable, so most documents skip the walk.
     has_escapes = b"\\u" in text if isinstance(text, bytes) else "\\u" in text
     return kept_alone(document) if has_escapes or numbers.has_unkept else (document, [])
 
 
 def write(value: Any, *, pretty: bool = False) -> str:
-    """The JSON text that `read` reads as this value: compact, or `pretty` with an indent of 2."""
+    """The JSON text that `read` parses into this value: compact, or with an indent of 2 if `pretty`."""
     return _written(value, orjson.OPT_INDENT_2 if pretty else 0)
 
 
 def for_people(text: str) -> str:
-    """A text that `write` wrote, with an indent of 2."""
+    """A text of `write`, with an indent of 2."""
     return write(_quickly_read(text) or read(text), pretty=True)
 
 
 def _quickly_read(text: str) -> Any:
-    """As `read`, in a fraction of the time; None where something would get lost, such as a last zero."""
+    """As `read`, in a fraction of the time; None if something would be lost, such as a trailing zero."""
     try:
         value = orjson.loads(text)
-    except orjson.JSONDecodeError:  # it holds a number that no double does
+    except orjson.JSONDecodeError:  # The document has a number that no double can represent.
         return None
     return value if orjson.dumps(value).decode() == text else None
 
 
 def canonical(value: Any) -> str:
-    """A text that two values share exactly when they are the same JSON; the order of keys aside.
+    """A text that is equal for equal JSON values, whatever the order of keys.
 
-    Python's own comparison takes 1, 1.0 and true for equal.
+    Python considers 1, 1.0 and true equal.
     """
     return _written(value, orjson.OPT_SORT_KEYS)
 
@@ -118,7 +116,7 @@ def _as_it_came(value: Any) -> orjson.Fragment:
 
 
 class _Numbers:
-    """Reads the numbers of one document, and knows whether each could be kept."""
+    """Parses the numbers of a document, and records whether each can be kept."""
 
     has_unkept = False
 

@@ -1,4 +1,4 @@
-"""What is JSON and still cannot be kept in the document: found by its JSON Pointer, and taken out. Pure."""
+"""Finds valid JSON that cannot be kept in the document, by JSON Pointer, and removes it. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unkept:
-    """Stands where a number was read that cannot be kept; `message` says why."""
+    """Placeholder of a number that cannot be kept; `message` says why."""
 
     message: str
 
 
 def kept_alone(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[BadField]]:
-    """The document without what cannot be kept, and the faults: INVALID_ATTRIBUTE, at most MOST_FAULTS.
+    """The document without values that cannot be kept, and at most MOST_FAULTS faults: INVALID_ATTRIBUTE.
 
-    A value becomes null. What has a name that cannot be kept is left out, and its object is the fault.
+    A value becomes null. A name that cannot be kept is dropped, and the fault is that of its object.
     """
     walk = _Walk()
     found: dict[str, Any] = walk.value(document, ())
@@ -31,7 +31,7 @@ def kept_alone(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[BadFie
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """One walk through a document; its depth was checked when it was read."""
+    """A walk through a document whose depth was checked when it was parsed."""
 
     faults: list[BadField] = field(default_factory=list)
 

@@ -1,1 +1,1 @@
-"""The console's forms of the fleet and its desired state, a file for each noun."""
+"""Console forms of the fleet, a module per resource."""

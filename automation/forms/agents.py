@@ -1,4 +1,4 @@
-"""The form that adds an agent: the project it reports to."""
+"""The form that adds an agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ MONGODB, POSTGRESQL = "mongodb", "postgresql"
 
 
 class NewAgentForm(InProjectForm):
-    """A project, what the agent watches there, and what its key is called."""
+    """The project, the databases to watch, and the description of the key."""
 
     field_order = ["group", "databases", "desc"]
 
@@ -21,17 +21,17 @@ class NewAgentForm(InProjectForm):
         choices=[(MONGODB, "MongoDB"), (POSTGRESQL, "PostgreSQL")],
         initial=[MONGODB],
         widget=forms.CheckboxSelectMultiple,
-        label="What it watches",
+        label="Databases to watch",
     )
     desc = forms.CharField(
         max_length=_LONGEST_DESC,
-        label="Description of its key",
+        label="Description of the key",
         initial="monitoring agent",
         validators=[single_line],
-        help_text="Such as the machine it runs on.",
+        help_text="Such as the machine that the agent runs on.",
     )
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """With the project."""
+        """Adds the project."""
         return {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}

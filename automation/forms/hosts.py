@@ -1,4 +1,4 @@
-"""The forms that add a host by hand and give it another address."""
+"""Forms that add a host by hand and change its address."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,23 +13,23 @@ _PORT = 27017
 
 
 class _AddressFields(DocumentForm):
-    hostname = forms.CharField(label="Host name", help_text="A name, or an IP address.")
+    hostname = forms.CharField(label="Host name", help_text="A name or an IP address.")
     port = forms.IntegerField(initial=_PORT, help_text="MongoDB listens on 27017, PostgreSQL on 5432.")
 
 
 class NewHostForm(_AddressFields, InProjectForm):
-    """A host, in a project."""
+    """A host in a project."""
 
     document = NewHost
     field_order = ["group"]
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """With the project's id."""
+        """Adds the ID of the project."""
         return {**super().values, "group_id": self.cleaned_data["group"].id}
 
 
 class HostForm(_AddressFields):
-    """Another address."""
+    """Change the address."""
 
     document = HostChange

@@ -1,4 +1,4 @@
-"""The form that publishes an older revision again: it first shows what agents would do."""
+"""The form that publishes an older revision again, with a preview of the effects."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,27 +21,27 @@ _MOST_SHOWN = 200
 
 
 class RestoreForm(ConsoleForm):
-    """Remembers upon which version it was shown what would happen: upon another one nothing is done."""
+    """Remembers the version of the preview. If another version is current by now, nothing is published."""
 
     template = "console/restore_fields.html"
 
     version = forms.IntegerField(min_value=0, max_value=10**9, widget=forms.HiddenInput)
 
     def stored(self) -> Mapping[str, Any]:
-        """The version there is now."""
+        """The current version."""
         return {"version": goal_version(self.row.group_id)}
 
     def tell(self, refusal: ApiError) -> None:
-        """Once told that there is another version by now, one sees what would happen upon that."""
+        """If the version has changed, the form shows the preview for the new version."""
         super().tell(refusal)
         if refusal.code is ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION:
             self.data = {**self.data, **self.stored()}
 
     @cached_property
     def plan(self) -> Mapping[str, Any]:
-        """What it would do: the first of `diffs`, `effects` and `warnings`; or the `refusal`, in words.
+        """The preview: the first `diffs`, `effects` and `warnings`, or the `refusal` in words.
 
-        `more` says of each of them how many are left out.
+        `more` has the number of omitted items for each.
         """
         now = clock.now()
         try:

@@ -1,1 +1,1 @@
-"""What follows from reports and from what was known before: events that the platform derives. Pure."""
+"""Derives events from reports and the previous state. Pure."""

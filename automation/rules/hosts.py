@@ -1,4 +1,4 @@
-"""What follows from a report about one host and from what was known of it. Pure."""
+"""Derives events from a report about a host and its previous state. Pure."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ _NOW = {
     "SECONDARY": EventType.HOST_NOW_SECONDARY,
     "STANDALONE": EventType.HOST_NOW_STANDALONE,
 }
-"""The roles that are told when a host takes them on."""
+"""Roles that cause an event when a host takes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """What was known of a host before a report."""
+    """The state of a host before a report."""
 
     type_name: HostType
     down: bool
@@ -26,7 +26,7 @@ class HostState:
 
 
 def host_events(before: HostState, report: HostReport) -> list[EventType]:
-    """Everything the report says happened to the host since."""
+    """All events that the report implies."""
     events = (
         reachability_event(was_down=before.down, reachable=report.reachable),
         recovering_event(before.type_name, report.type_name),
@@ -38,41 +38,41 @@ def host_events(before: HostState, report: HostReport) -> list[EventType]:
 
 
 def reachability_event(*, was_down: bool, reachable: bool) -> EventType | None:
-    """HOST_DOWN when a host is found unreachable, HOST_UP when it is back, None while it stays so."""
+    """HOST_DOWN when a host becomes unreachable, HOST_UP when it is reachable again, otherwise None."""
     if was_down != reachable:
         return None
     return EventType.HOST_UP if reachable else EventType.HOST_DOWN
 
 
 def recovering_event(before: HostType, after: HostType) -> EventType | None:
-    """HOST_RECOVERING when a host begins to recover, HOST_RECOVERED when it is something else again."""
+    """HOST_RECOVERING when a host starts to recover, HOST_RECOVERED when it has finished."""
     if before is after or HostType.RECOVERING not in (before, after):
         return None
     return EventType.HOST_RECOVERING if after is HostType.RECOVERING else EventType.HOST_RECOVERED
 
 
 def role_event(before: HostType, after: HostType) -> EventType | None:
-    """HOST_NOW_…, when a host has another role; a first report tells none, nor does another prefix."""
+    """HOST_NOW_… when the role of a host changes; not for a first report or another prefix."""
     if before is HostType.NO_DATA or role(before) == role(after):
         return None
     return _NOW.get(role(after))
 
 
 def restart_event(before: int | None, after: int | None) -> EventType | None:
-    """HOST_RESTARTED, when the uptime in seconds went back; None where either is not known."""
+    """HOST_RESTARTED when the uptime has decreased; None if either value is unknown."""
     if before is None or after is None or after >= before:
         return None
     return EventType.HOST_RESTARTED
 
 
 def has_left(before: HostType, after: HostType, *, reachable: bool) -> bool:
-    """Whether the host is found to stand alone by now, and so in no replica set, shard or cluster.
+    """Whether the host has just become standalone, and so left its replica set, shard or cluster.
 
-    What stood alone before keeps what it was said to be in: reports may leave out what stays.
+    A host that was already standalone keeps its values: reports may leave out unchanged fields.
     """
     return reachable and after is HostType.STANDALONE and before is not HostType.STANDALONE
 
 
 def role(type_name: HostType) -> str:
-    """What a host is, whether in a replica set alone or in a shard."""
+    """The role of a host, whether in a plain replica set or in a shard."""
     return type_name.value.removeprefix("REPLICA_").removeprefix("SHARD_")

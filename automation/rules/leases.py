@@ -1,7 +1,8 @@
-"""Which of the agents that can watch a host watches it. Pure.
+"""Decides which of the agents that can watch a host watches it. Pure.
 
-An agent asks for leases again and again, and each time is told which hosts it holds. It holds a host until
-its time runs out, unless it gives the host back or hands it over. Asks of a project follow one another.
+An agent asks for leases again and again, and each time learns which hosts it holds. It holds a host until its
+time runs out, unless it releases or hands over the host. Requests of a project are processed one after
+another.
 """
 
 from collections import Counter
@@ -11,23 +12,23 @@ from datetime import datetime, timedelta
 from heapq import heapify, heapreplace
 
 Key = tuple[str, int]
-"""A host: its name in lower case, and its port."""
+"""A host: lower-case name and port."""
 Unit = str | Key
 
 LEASE_INTERVALS = 2.5
-"""So many intervals of its agent a lease lasts: one ask may be lost, and no host waits for a third."""
+"""The length of a lease in intervals of its agent: one request may be lost, and no host waits for a third."""
 SHORTEST_LEASE = timedelta(seconds=5)
 ROUND_INTERVALS = 0.9
-"""So long an agent asks its hosts, once it has asked for leases; what it hands over is free after that."""
+"""How long an agent may still poll a host after its request; a host that it hands over is free after that."""
 LATE_INTERVALS = 1.25
-"""An agent that has not asked for so many of its intervals is late."""
+"""An agent without a request for this many intervals is late."""
 FORGOTTEN_AFTER = timedelta(hours=2)
-"""So long after its end a lease is of no use: reports are at most one hour old."""
+"""How long a lease stays useful after its end: reports are at most one hour old."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """An agent that shares hosts: when it last asked, how often it asks, and when its time runs out."""
+    """An agent that shares hosts: its last request, its interval, and the end of its leases."""
 
     asked: datetime
     interval: timedelta
@@ -36,10 +37,10 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who holds a host: `watcher`, until its time runs out or `free_from` has come.
+    """The lease of a host: `watcher` holds it until its time runs out or until `free_from`.
 
-    `wanted_by` is the watcher that is to have it next, before any other. Hosts with the same text in
-    `together` go to one watcher: what members of a replica set say of each other is then told at one time.
+    `wanted_by` is the watcher that gets the host next. Hosts with the same text in `together` go to the same
+    watcher, so that what members of a replica set say about each other is reported together.
     """
 
     watcher: str | None
@@ -50,11 +51,11 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What becomes of an ask.
+    """The result of a request.
 
-    `held` are the hosts of the watcher that asked, with the end of each lease; those in `gained` it did not
-    hold before. `changed` are all leases that are others than before, `forgotten` those that nobody needs any
-    more. At `ask_again`, where it is set, there may be more for the watcher.
+    `held` are the hosts of the requesting watcher with the end of each lease; `gained` are the new ones.
+    `changed` are all changed leases, `forgotten` those that are no longer needed. At `ask_again`, if set,
+    there may be more hosts for the watcher.
     """
 
     held: Mapping[Key, datetime]
@@ -65,12 +66,12 @@ class Shares:
 
 
 def lease_end(now: datetime, interval: timedelta) -> datetime:
-    """When the time of a watcher that asks now runs out."""
+    """When the leases of a watcher that asks now run out."""
     return now + max(interval * LEASE_INTERVALS, SHORTEST_LEASE)
 
 
 def holder_of(lease: Lease, watchers: Mapping[str, Watcher], now: datetime) -> str | None:
-    """The watcher that holds a host now; None when it is free."""
+    """The current watcher of a host; None if it is free."""
     watcher = watchers.get(lease.watcher or "")
     is_over = lease.free_from is not None and lease.free_from <= now
     return lease.watcher if watcher and watcher.until > now and not is_over else None
@@ -106,7 +107,7 @@ def share(
 
 
 def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) -> Mapping[Key, Lease]:
-    """The leases of a watcher that stops, as they are then: free, and wanted by it no more."""
+    """Release the leases of a watcher that stops; it no longer wants hosts."""
     return {
         key: replace(
             lease,
@@ -119,7 +120,7 @@ def shares_given_back(me: str, *, leases: Mapping[Key, Lease], now: datetime) ->
 
 
 class _Ask:
-    """One ask, answered in steps; each changes `leases` and `loads`."""
+    """A request, processed in steps; each step changes `leases` and `loads`."""
 
     def __init__(
         self,
@@ -135,16 +136,17 @@ class _Ask:
         self.candidates, self.together = frozenset(candidates), candidates
         self.before, self.leases = leases, dict(leases)
         asked = watchers.get(me)
-        # It asked when the platform was there, and others could as well: who has not asked since is gone.
+        # It asked while the platform was up, so others could ask as well: watchers without a request since
+        # are gone.
         self.asked = asked.asked if asked and asked.until > now else None
         self.end = lease_end(now, interval)
-        # What was ours when our time ran out, and nobody took, is ours.
+        # A host that was ours when our time ran out, and that nobody took, is ours.
         self.watchers = {**watchers, me: Watcher(now, interval, self.end)}
         self.others = {key for key, one in watchers.items() if one.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 
     def answered(self) -> Shares:
-        """All steps."""
+        """Run all steps."""
         self._give_back()
         self._let_go()
         self._name_units()
@@ -170,7 +172,7 @@ class _Ask:
         return holder_of(lease, self.watchers, self.now)
 
     def _owner(self, lease: Lease) -> str | None:
-        """Who holds it once all is handed over."""
+        """The watcher of a host after all hand-overs."""
         wants = lease.wanted_by
         return wants if wants == self.me or wants in self.others else self._holder(lease)
 
@@ -182,7 +184,7 @@ class _Ask:
         self.loads.update(filter(None, [after]))
 
     def _give_back(self) -> None:
-        """Let others have what is not named any more."""
+        """Release hosts that were not named this time."""
         for key, lease in list(self.leases.items()):
             if key in self.candidates:
                 continue
@@ -192,7 +194,7 @@ class _Ask:
                 self._put(key, replace(lease, wanted_by=None))
 
     def _let_go(self) -> None:
-        """Hand over what others want: this round is the last."""
+        """Hand over hosts that others want, after this round."""
         for key, lease in list(self.leases.items()):
             if self._holder(lease) != self.me:
                 continue
@@ -200,10 +202,10 @@ class _Ask:
                 end = self.now if lease.free_from else self.now + self.interval * ROUND_INTERVALS
                 self._put(key, replace(lease, free_from=end))
             elif lease.free_from or lease.wanted_by:
-                self._put(key, self._ours(key))  # who wanted it is gone
+                self._put(key, self._ours(key))  # The watcher that wanted it is gone.
 
     def _name_units(self) -> None:
-        """Note which hosts belong together; of a host that another holds, the other says it."""
+        """Record which hosts belong together; for a host of another watcher, that watcher decides."""
         for key in self.candidates & self.leases.keys():
             lease, said = self.leases[key], self.together[key]
             is_ours = self._holder(lease) not in self.others or not lease.together
@@ -211,7 +213,7 @@ class _Ask:
                 self._put(key, replace(lease, together=said))
 
     def _gain(self) -> Collection[Key]:
-        """Take free hosts, and return them."""
+        """Take free hosts and return them."""
         free = [key for key in sorted(self.candidates) if self._is_free(self.leases.get(key, Lease(None)))]
         gained = {key for key in free if self._is_due(key)}
         for key in gained:
@@ -230,12 +232,12 @@ class _Ask:
         return gained
 
     def _unit(self, key: Key) -> Unit:
-        """What goes to one watcher: the hosts that belong together, or the host alone."""
+        """The unit of a host: the hosts that belong together, or the host alone."""
         lease = self.leases.get(key)
         return (lease.together if lease else self.together.get(key)) or key
 
     def _owners(self) -> Mapping[Unit, Counter[str]]:
-        """How many hosts of each unit its owners have."""
+        """The number of hosts of each unit by owner."""
         owners: dict[Unit, Counter[str]] = {}
         for key, lease in self.leases.items():
             owner = self._owner(lease)
@@ -248,15 +250,15 @@ class _Ask:
         return Lease(self.me, together=lease.together if lease else self.together[key])
 
     def _is_free(self, lease: Lease) -> bool:
-        """Whether nobody holds it or is to have it before us."""
+        """Whether nobody holds the host or has priority over us."""
         if self._holder(lease) is not None or lease.wanted_by in self.others:
             return False
-        # The platform may have been away, so that nobody could ask: whoever held it is first.
+        # The platform may have been down, so that nobody could ask: the previous watcher has priority.
         was_given_back = lease.free_from is not None and lease.free_from <= self.now
         return lease.watcher not in self.watchers or was_given_back or self.asked is not None
 
     def _is_due(self, key: Key) -> bool:
-        """Whether it is reserved for us, or others had their chance."""
+        """Whether the host is reserved for us, or others had their chance."""
         lease = self.leases.get(key)
         if lease is None:
             return False
@@ -270,7 +272,7 @@ class _Ask:
         return min(ends, default=self.now)
 
     def _part(self, sizes: Mapping[Unit, int]) -> Collection[Unit]:
-        """Which units of free hosts are ours when each goes to the watcher with the fewest hosts."""
+        """Our units of the free hosts, if each goes to the watcher with the fewest hosts."""
         loads = [(self.loads[self.me], 0), *((self.loads[one], 1) for one in self._rivals())]
         heapify(loads)
         ours = set()
@@ -282,21 +284,21 @@ class _Ask:
         return ours
 
     def _rivals(self) -> Iterable[str]:
-        """Others that watch some of our candidates, or nothing yet."""
+        """Other watchers of some of our candidates, or without hosts."""
         named = {self._owner(lease) for key, lease in self.leases.items() if key in self.candidates}
         return [one for one in self.others if one in named or not self.loads[one]]
 
     def _free(self, key: Key) -> Lease:
-        """The lease of a host that we leave to others."""
+        """The lease of a host that is left to others."""
         lease = self.leases.get(key) or Lease(None, together=self.together[key])
         return lease if lease.free_from else replace(lease, free_from=self.now)
 
     def _left(self) -> Sequence[Key]:
-        """What we leave to others until the next ask."""
+        """Hosts that we leave to others until the next request."""
         return [key for key in self.candidates if self._is_free(self.leases[key])]
 
     def _want(self) -> None:
-        """Want the rest of what we have the most of, and units of watchers that hold more than we would."""
+        """Want the rest of units that we mostly hold, and units of watchers with too many hosts."""
         offered: dict[str, dict[Unit, list[Key]]] = {}
         for key in sorted(self.candidates):
             lease = self.leases[key]
@@ -306,13 +308,15 @@ class _Ask:
         owners = self._owners()
         for other, units in offered.items():
             for unit in [unit for unit in units if len(owners[unit]) > 1]:
-                keys = units.pop(unit)  # it is in several hands: whoever has the most of it wants the rest
+                keys = units.pop(
+                    unit
+                )  # Several watchers have it: the one with the most of it wants the rest.
                 if (owners[unit][self.me], self.me) > (owners[unit][other], other):
                     self._want_all(keys)
         while offered:
             richest = max(offered, key=lambda one: (self.loads[one], one))
             more = self.loads[richest] - self.loads[self.me]
-            # A part of a unit, where we cannot watch all of it, would only be wanted back.
+            # If we can watch only part of a unit, it would be wanted back.
             fitting = [
                 unit
                 for unit, keys in offered[richest].items()
@@ -335,7 +339,7 @@ class _Ask:
         return is_of_nobody or self._free_since(lease) < self.now - FORGOTTEN_AFTER
 
     def _ask_again(self) -> datetime | None:
-        """The first moment before the usual one at which a host may come free for us."""
+        """The first moment before the regular request at which a host may become free for us."""
         moments: list[datetime] = []
         if self._left():
             moments.append(self.now + self.interval / 2)

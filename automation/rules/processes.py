@@ -1,4 +1,4 @@
-"""How far each process has come, of the wanted and the reported processes. Pure."""
+"""The progress of each process, from the wanted and the reported processes. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProcessState:
-    """The version of the configuration a process has reached; 0 before any was reported."""
+    """The version of the configuration that a process has reached; 0 before the first report."""
 
     name: str
     hostname: str
@@ -15,9 +15,10 @@ class ProcessState:
 
 
 def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[ProcessState]) -> list[ProcessState]:
-    """By name: the processes the document names, by name and hostname, and the others that are reported.
+    """By name: the processes of the document by name and hostname, and other reported processes.
 
-    One that nobody has reported yet has reached nothing: whoever waits for all of them waits for it too.
+    A process without a report has reached nothing, so a client that waits for all processes waits for it,
+    too.
     """
     states = {name: ProcessState(name, hostname, 0) for name, hostname in wanted}
     states |= {one.name: one for one in reported}

@@ -1,4 +1,4 @@
-"""The state of a replica set, by its members as last reported. Pure."""
+"""The state of a replica set, from its last reported members. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from automation.rules.hosts import role
 from events.types import EventType
 
 _HEALTHY = frozenset({"PRIMARY", "SECONDARY", "ARBITER"})
-# A router is in no replica set, and the type of a config server does not tell its role.
+# A router is in no replica set, and the type of a config server does not reveal its role.
 _NO_MEMBERS = frozenset({HostType.SHARD_MONGOS, HostType.SHARD_CONFIG})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """How many hosts of a replica set are of one type, and reachable or not."""
+    """Number of hosts of a replica set by type and reachability."""
 
     type_name: HostType
     reachable: bool
@@ -23,7 +23,7 @@ class Members:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Reachable primaries, and how many members are healthy or not; healthy ones include primaries."""
+    """Number of reachable primaries, and of healthy and unhealthy members; primaries are healthy, too."""
 
     primaries: int = 0
     healthy: int = 0
@@ -31,12 +31,12 @@ class Tally:
 
     @property
     def members(self) -> int:
-        """All of them; without any there is no such replica set."""
+        """All members; without members, the replica set does not exist."""
         return self.healthy + self.unhealthy
 
 
 def tally(seen: Iterable[Members]) -> Tally:
-    """Count: healthy are those reachable and PRIMARY, SECONDARY or ARBITER."""
+    """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy."""
     members = [one for one in seen if one.type_name not in _NO_MEMBERS]
     healthy = [one for one in members if one.reachable and role(one.type_name) in _HEALTHY]
     return Tally(
@@ -47,7 +47,7 @@ def tally(seen: Iterable[Members]) -> Tally:
 
 
 def primary_event(before: Tally, after: Tally) -> EventType | None:
-    """NO_PRIMARY or MULTIPLE_PRIMARIES when that begins, ONE_PRIMARY when either ends."""
+    """NO_PRIMARY or MULTIPLE_PRIMARIES when the condition starts, ONE_PRIMARY when it ends."""
     if not after.members:
         return None
     match after.primaries:

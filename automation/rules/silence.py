@@ -1,23 +1,23 @@
-"""When agents and hosts are silent, and when the platform itself was away. Pure."""
+"""Decides when agents and hosts are silent, and when the platform itself was down. Pure."""
 
 from datetime import datetime, timedelta
 
 SILENCE = timedelta(minutes=4)
-"""Who was not heard for so long is silent."""
+"""Silent after this time without a report."""
 ABSENCE = timedelta(seconds=60)
-"""Without a sweep for longer than this the platform was not running, and nobody could report."""
+"""If no sweep ran for longer than this, the platform was down and nobody could report."""
 
 
 def heard_limit(now: datetime) -> datetime:
-    """A last report at this moment or before is too old to say how something is now."""
+    """A last report at or before this moment is too old for the current state."""
     return now - SILENCE
 
 
 def unheard_for(last_report: datetime | None, now: datetime) -> timedelta | None:
-    """How long nothing has been heard of a host, if that is longer than an agent may be silent.
+    """Time since the last report of a host, if it is longer than an agent may be silent.
 
-    None while its last report counts, and when there was none yet. Only pages ask: alerts follow from what
-    a sweep marks.
+    None while the report counts, and before the first report. Only pages use this: alerts follow from the
+    sweep.
     """
     if last_report is None or last_report > heard_limit(now):
         return None
@@ -25,18 +25,18 @@ def unheard_for(last_report: datetime | None, now: datetime) -> timedelta | None
 
 
 def silent_since(*, counting_since: datetime, now: datetime) -> datetime | None:
-    """Who was heard last at this moment or before is silent now.
+    """Silent if the last report was at or before this moment.
 
-    None while the clocks, which started at `counting_since`, have not run that long: nobody is silent.
+    None if the clocks, started at `counting_since`, have not run for that long: then nobody is silent.
     """
     limit = heard_limit(now)
     return limit if counting_since <= limit else None
 
 
 def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datetime) -> datetime:
-    """When the clocks of silence started: as before, or now, when the last sweep is too long ago.
+    """When the clocks of silence started: unchanged, or now if the last sweep is too long ago.
 
-    Clocks that are yet to start do so at their time.
+    Clocks with a start in the future start at that time.
     """
     if swept is None or now - swept > ABSENCE:
         return max(counting_since, now)

@@ -1,7 +1,7 @@
-"""Versions: which is higher, and which are behind the others. Pure.
+"""Compares versions: which is newer, and which are behind. Pure.
 
-They compare by their numbers. A pre-release comes before its release; any other suffix (an edition,
-a build) does not count. A version that cannot be read is neither higher nor lower, and never behind.
+Versions compare by their numbers. A pre-release comes before its release; other suffixes (an edition, a
+build) do not count. A version that cannot be parsed is neither newer nor older, and never behind.
 """
 
 import re
@@ -18,20 +18,20 @@ _RELEASED = (len(_STAGES), 0)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A version that could be read; missing numbers are 0."""
+    """A parsed version; missing numbers are 0."""
 
     numbers: tuple[int, ...]
     stage: tuple[int, int]
 
     @property
     def series(self) -> tuple[int, int]:
-        """Major and minor number: within them a newer version takes an older one's place."""
+        """Major and minor number: within a series, newer versions replace older ones."""
         major, minor, *_ = (*self.numbers, 0, 0)
         return major, minor
 
 
 def read_version(text: str) -> Version | None:
-    """The version; None when it cannot be read."""
+    """The version; None if it cannot be parsed."""
     found = _SHAPE.fullmatch(text)
     if not found:
         return None
@@ -45,7 +45,7 @@ def read_version(text: str) -> Version | None:
 
 
 def version_event(before: str | None, after: str | None) -> EventType | None:
-    """HOST_UPGRADED or HOST_DOWNGRADED; None where it is the same, not said, or cannot be read."""
+    """HOST_UPGRADED or HOST_DOWNGRADED; None if unchanged, missing or unparsable."""
     old, new = (read_version(text) if text else None for text in (before, after))
     if old is None or new is None or old == new:
         return None
@@ -53,12 +53,12 @@ def version_event(before: str | None, after: str | None) -> EventType | None:
 
 
 def behind(texts: Iterable[str]) -> frozenset[str]:
-    """Those lower than the highest of all."""
+    """Versions below the highest."""
     return _behind(texts, lambda _: None)
 
 
 def behind_in_series(texts: Iterable[str]) -> frozenset[str]:
-    """Those lower than the highest of their own series, major.minor."""
+    """Versions below the highest of their series (major.minor)."""
     return _behind(texts, lambda version: version.series)
 
 

@@ -42,8 +42,10 @@ class AgentDocument(Document):
     created = serializers.DateTimeField()
     lastReport = serializers.DateTimeField()
     lastPing = serializers.DateTimeField(help_text="The same as lastReport.")
-    down = serializers.BooleanField(help_text="It has been silent for 4 minutes.")
-    stateName = serializers.ChoiceField([one.value for one in AgentState], help_text="down in a word.")
+    down = serializers.BooleanField(help_text="Whether the agent has been silent for 4 minutes.")
+    stateName = serializers.ChoiceField(
+        [one.value for one in AgentState], help_text="The same as down, as a word."
+    )
     links = LinkDocument(many=True)
 
 
@@ -52,11 +54,13 @@ class WatchedHostDocument(Document):
 
     hostname = serializers.CharField()
     port = serializers.IntegerField()
-    hostnamePort = serializers.CharField(help_text="Both in one, IPv6 in brackets.")
-    since = serializers.DateTimeField(help_text="When it became the agent's.")
-    until = serializers.DateTimeField(help_text="When others may have it, unless the agent asks again.")
+    hostnamePort = serializers.CharField(help_text="Hostname and port, IPv6 in brackets.")
+    since = serializers.DateTimeField(help_text="When the agent got the host.")
+    until = serializers.DateTimeField(
+        help_text="When other agents can get the host, unless the agent asks again."
+    )
     metricSet = serializers.IntegerField(
-        required=False, help_text="Which of metricSets, from 0, says what becomes of its metrics."
+        required=False, help_text="Index in metricSets, from 0, of the metric coverage of the host."
     )
 
 
@@ -66,10 +70,11 @@ class MetricStateDocument(Document):
     metricName = serializers.CharField()
     stateName = serializers.ChoiceField(
         [one.value for one in MetricState],
-        help_text="REPORTED whenever there is something to measure, ABSENT from this version or kind of "
-        "server, REFUSED for want of roleName, or FAILED, as the agent's log says.",
+        help_text="REPORTED: sent whenever there is a value. ABSENT: this version or type of server "
+        "does not have the metric. REFUSED: roleName is missing. FAILED: the log of the agent has the "
+        "cause.",
     )
-    roleName = serializers.CharField(required=False, help_text="The role or privilege that is wanting.")
+    roleName = serializers.CharField(required=False, help_text="The missing role or privilege.")
 
 
 class MetricSetDocument(Document):
@@ -107,7 +112,7 @@ class WatchingAgentDocument(AgentDocument):
         ],
     }
 
-    hosts = WatchedHostDocument(many=True, help_text="None of an agent that shares no hosts.")
+    hosts = WatchedHostDocument(many=True, help_text="Empty for an agent that does not share hosts.")
     metricSets = MetricSetDocument(many=True)
 
 

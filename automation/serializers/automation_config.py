@@ -36,7 +36,7 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
 }
 _CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
-_WARNING = "lastResync: an initial sync removes the entire data of this node"
+_WARNING = "lastResync: an initial sync deletes all data of this node"
 
 
 class AutomationConfigDocument(ShapedDocument):
@@ -79,17 +79,20 @@ class AutomationSchemaDocument(ShapedDocument):
 class EffectDocument(Document):
     """One thing that would happen to one process."""
 
-    process = serializers.CharField(help_text="Its name.")
+    process = serializers.CharField(help_text="Name of the process.")
     action = serializers.ChoiceField([one.value for one in Action])
     detail = serializers.CharField()
-    at = serializers.DateTimeField(required=False, help_text="Absent: as soon as the agents have it.")
+    at = serializers.DateTimeField(
+        required=False,
+        help_text="When the action runs. If absent, as soon as the agents have the configuration.",
+    )
     warning = serializers.CharField(required=False)
 
 
 class WarningDocument(Document):
     """Something to think of before publishing."""
 
-    process = serializers.CharField(help_text="The name of the process it is about.")
+    process = serializers.CharField(help_text="Name of the process.")
     warning = serializers.CharField()
 
 
@@ -102,7 +105,7 @@ class AutomationPlanDocument(Document):
             {
                 "process": "orders_1",
                 "action": Action.RESYNC.value,
-                "detail": "removes its data and copies it anew from another member",
+                "detail": "deletes its data and copies it again from another member",
                 "warning": _WARNING,
             }
         ],

@@ -32,14 +32,14 @@ class ClusterDocument(Document):
     typeName = serializers.ChoiceField(
         [one.value for one in ClusterType],
         required=False,
-        help_text="Absent while no host tells whether it is a member of a replica set or shard.",
+        help_text="Absent until a host reports whether it is a member of a replica set or shard.",
     )
     replicaSetNames = serializers.ListField(child=serializers.CharField())
     shardNames = serializers.ListField(child=serializers.CharField())
-    replicaSetName = serializers.CharField(required=False, help_text="Where there is one alone.")
-    shardName = serializers.CharField(required=False, help_text="Where there is one alone.")
+    replicaSetName = serializers.CharField(required=False, help_text="Only if there is exactly one.")
+    shardName = serializers.CharField(required=False, help_text="Only if there is exactly one.")
     lastHeartbeat = serializers.DateTimeField(
-        required=False, help_text="When one of its hosts was last reported."
+        required=False, help_text="Time of the last report of one of its hosts."
     )
     links = LinkDocument(many=True)
 

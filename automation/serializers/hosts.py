@@ -57,7 +57,7 @@ class HostDocument(Resource):
     replicaStateName = ShownChoice(
         sorted(set(_REPLICA_STATES.values())),
         required=False,
-        help_text="State as a member of a replica set, as typeName says it.",
+        help_text="Replica set state of the host, derived from typeName.",
         example="PRIMARY",
     )
     clusterName = ShownText(source="cluster_name", required=False)

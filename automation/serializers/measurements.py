@@ -19,7 +19,7 @@ from opsapi.clock import wire_time
 class DataPointDocument(Document):
     """The mean of what was measured in one bucket."""
 
-    timestamp = serializers.DateTimeField(help_text="Where the bucket begins.")
+    timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
     value = serializers.FloatField()
 
 
@@ -56,7 +56,7 @@ class MeasurementsDocument(Document):
     processId = serializers.CharField(help_text="The host's address.")
     databaseName = serializers.CharField(required=False)
     granularity = serializers.ChoiceField([one.value for one in Granularity])
-    start = serializers.DateTimeField(help_text="Where the first bucket begins.")
+    start = serializers.DateTimeField(help_text="Start of the first bucket.")
     end = serializers.DateTimeField()
     measurements = SeriesDocument(many=True)
     links = LinkDocument(many=True)

@@ -29,18 +29,20 @@ class MetricDocument(Document):
     example = present_metric(Metric.CONNECTIONS)
 
     metricName = serializers.CharField()
-    units = serializers.CharField(help_text="What a report without units means, and what is stored.")
+    units = serializers.CharField(help_text="The unit of stored values and of reports without units.")
     allowedUnits = serializers.ListField(child=serializers.CharField())
     meaning = serializers.CharField()
     kind = serializers.ChoiceField(
         [one.value for one in MetricKind],
-        help_text="RATE: the growth of a counter per second, which the agent computes.",
+        help_text="RATE: increase of a counter per second, computed by the agent.",
     )
     engines = serializers.ListField(
         child=serializers.ChoiceField([one.value for one in Engine]),
-        help_text="The servers that it is measured on.",
+        help_text="Engines that the metric is measured on.",
     )
-    deprecated = serializers.BooleanField(help_text="No server measures it any more; it stays accepted.")
+    deprecated = serializers.BooleanField(
+        help_text="Servers no longer have this metric. Reports can still contain it."
+    )
 
 
 METRIC_ROWS: list[dict[str, Any]] = [present_metric(metric) for metric in Metric]

@@ -31,10 +31,10 @@ class RevisionDocument(Document):
     publicKey = serializers.CharField(required=False)
     userId = serializers.CharField(required=False)
     username = serializers.CharField(required=False)
-    restoredFrom = serializers.IntegerField(required=False, help_text="The version it repeats.")
+    restoredFrom = serializers.IntegerField(required=False, help_text="The version that was restored.")
     changes = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Number of processes by the status of their diffs, which the event of the publish tells.",
+        help_text="Number of changed processes by status, as in the event of the publication.",
     )
     links = LinkDocument(many=True)
 
@@ -44,7 +44,7 @@ class RestoreDocument(Document):
 
     example = {"version": 2}
 
-    version = Whole(required=False, help_text="The current version; another one is refused.")
+    version = Whole(required=False, help_text="Must be the current version.")
 
 
 def present_revision(row: RevisionRow, links: Links) -> dict[str, Any]:

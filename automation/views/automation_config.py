@@ -38,7 +38,7 @@ DRY_RUN = Parameter(
     read_flag,
     False,
     {"type": "boolean", "default": False},
-    "Check everything, write nothing, and answer what publishing would do.",
+    "Validate the configuration and return the effects, without publishing it.",
     allowed=("true", "false"),
 )
 
@@ -84,7 +84,7 @@ class AutomationConfigViewSet(OfAutomationConfig):
     parameters = {"replace": (DRY_RUN,)}
     bodies = {"replace": AutomationConfigDocument}
     answers = {"retrieve": AutomationConfigDocument, "replace": PublishedDocument}
-    also_answers = {"retrieve": {304: OpenApiResponse(description="The version is one of If-None-Match.")}}
+    also_answers = {"retrieve": {304: OpenApiResponse(description="The version matches If-None-Match.")}}
     refusals = {"replace": (ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, ErrorCode.LIMIT_REACHED)}
     max_body = MAX_DOCUMENT
 

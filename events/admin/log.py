@@ -44,7 +44,7 @@ class EventAdmin(ConsoleAdmin):
     icon = "history_edu"
     rank = 50
     fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
-    empty_text = "Nothing has happened yet. Every write, by whomever, leaves an event here."
+    empty_text = "No events yet. Every change leaves an event here."
     change_form_template = "admin/events/event/change_form.html"
     list_template = "admin/events/event/list.html"
     no_file_template = "admin/events/event/no_file.html"
@@ -122,7 +122,7 @@ class EventAdmin(ConsoleAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Too many files at a time",
+            "title": "Too many downloads",
             "why": why.value,
             "seconds": FULL_RETRY_SECONDS,
             "csv_url": _with(filters),

@@ -16,10 +16,10 @@ class SignalAdmin(ConsoleAdmin):
     list_display = ["id", "created", "group_id", "kind", "failed"]
     list_filter = ["failed"]
     search_fields = ["group_id__exact"]
-    search_help_text = "A whole id of a project."
+    search_help_text = "Full ID of a project."
     ordering = ["-id"]
     sortable_by = ()
     fields = ["id", "created", "group_id", "kind", "failed", "payload_json"]
-    empty_text = "Nothing is waiting: alerting has looked at everything that happened."
+    empty_text = "No signals are waiting. Alerting has evaluated all events."
 
     payload_json = staticmethod(json_field("payload"))

@@ -124,7 +124,9 @@ def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
     # The text of the server may quote the address: log the class and the code.
     logger.warning("mail server %s: %s %s", settings.EMAIL_HOST, type(error).__name__, code or error.strerror)
     if isinstance(error, smtplib.SMTPNotSupportedError):
-        return DeliveryError("the mail server does not support what the mail needs", retryable=False)
+        return DeliveryError(
+            "the mail server does not support a feature that the message needs", retryable=False
+        )
     if code is None:
         reason = NO_ANSWER if is_open else "the mail server could not be reached"
         # A server that accepted the connection may be slow with this address alone: others do not wait.

@@ -93,7 +93,9 @@ def in_header(credential: str) -> str:
         DeliveryError: for good, when it has any other character.
     """
     if not (credential.isascii() and credential.isprintable()):
-        raise DeliveryError("the credential has characters that a header cannot carry", retryable=False)
+        raise DeliveryError(
+            "the credential has characters that are not allowed in an HTTP header", retryable=False
+        )
     return credential
 
 

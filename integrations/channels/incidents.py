@@ -38,7 +38,7 @@ def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest
     try:
         deliver_json(build(replace(message, kind=MessageKind.CLOSE)), now=now, total_timeout=seconds)
     except DeliveryError as error:
-        reason = f"the test arrived, but could not be closed again: {error.reason}"
+        reason = f"the test incident was created but could not be closed: {error.reason}"
         raise DeliveryError(
             reason,
             retryable=error.retryable,

@@ -27,9 +27,9 @@ _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand."""
 
 _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
-    ("Slack accepts no more messages for now", True, frozenset({"ratelimited", "rate_limited"})),
+    ("Slack accepts no more messages at the moment", True, frozenset({"ratelimited", "rate_limited"})),
     (
-        "Slack could not post the message for now",
+        "Slack cannot post the message at the moment",
         True,
         frozenset(
             {
@@ -48,15 +48,15 @@ _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
         frozenset({"not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"}),
     ),
     (
-        "the API token may not post messages",
+        "the API token has no permission to post messages",
         False,
         frozenset({"missing_scope", "no_permission", "not_allowed_token_type", "access_denied"}),
     ),
-    ("Slack has no such channel", False, frozenset({"channel_not_found"})),
-    ("the API token's owner is not in the channel", False, frozenset({"not_in_channel"})),
+    ("the Slack channel does not exist", False, frozenset({"channel_not_found"})),
+    ("the owner of the API token is not in the channel", False, frozenset({"not_in_channel"})),
     ("the channel is archived", False, frozenset({"is_archived"})),
     (
-        "the channel does not accept messages from the API token's owner",
+        "the channel does not accept messages from the owner of the API token",
         False,
         frozenset(
             {

@@ -13,9 +13,9 @@ from opsapi.api.errors import BadField
 from opsapi.api.schema import DocumentExtension
 from opsapi.redaction import MASK
 
-UNREADABLE = "has to be sent anew: what is stored can no longer be read"
-MOVED = "has to be sent anew: what it goes with was changed"
-UNKNOWN = "has to be sent anew: it is not the redacted form of what is stored"
+UNREADABLE = "must be sent again: the stored value can no longer be decrypted"
+MOVED = "must be sent again: a field that it belongs to was changed"
+UNKNOWN = "must be sent in full: it is not the redacted form of the stored value"
 
 
 class SecretField(Protocol):

@@ -123,54 +123,57 @@ class ErrorSpec:
 
 
 CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
-    ErrorCode.MISSING_ATTRIBUTE: ErrorSpec(400, "The required attribute {0} was not given."),
+    ErrorCode.MISSING_ATTRIBUTE: ErrorSpec(400, "The required attribute {0} is missing."),
     ErrorCode.INVALID_ATTRIBUTE: ErrorSpec(400, "The attribute {0} is invalid: {1}."),
     ErrorCode.ATTRIBUTE_READ_ONLY: ErrorSpec(400, "The attribute {0} is read-only."),
-    ErrorCode.INVALID_ENUM_VALUE: ErrorSpec(400, "{0} has a value that is not one of the allowed ones: {1}."),
-    ErrorCode.INVALID_JSON: ErrorSpec(400, "The body is not the JSON that is expected: {0}."),
+    ErrorCode.INVALID_ENUM_VALUE: ErrorSpec(400, "{0} has a value that is not allowed: {1}."),
+    ErrorCode.INVALID_JSON: ErrorSpec(400, "The body is invalid: {0}."),
     ErrorCode.INVALID_QUERY_PARAMETER: ErrorSpec(400, "The query parameter {0} is invalid: {1}."),
     ErrorCode.MISSING_QUERY_PARAMETER: ErrorSpec(400, "The query parameter {0} is required."),
     ErrorCode.INVALID_USERNAME: ErrorSpec(400, "The username is invalid: {1}."),
     ErrorCode.INVALID_EMAIL_ADDRESS: ErrorSpec(400, "{0} is not a valid e-mail address."),
     ErrorCode.WEAK_PASSWORD: ErrorSpec(400, "The password is too weak: {1}"),
-    ErrorCode.ROLE_NEEDS_GROUP_ID: ErrorSpec(400, "{0}: a role in a project needs its groupId."),
-    ErrorCode.ROLE_NEEDS_ORG_ID: ErrorSpec(400, "{0}: a role in an organization needs its orgId."),
-    ErrorCode.ROLE_NEEDS_NO_GROUP_ID: ErrorSpec(400, "{0}: that role is not granted in a project."),
+    ErrorCode.ROLE_NEEDS_GROUP_ID: ErrorSpec(400, "{0}: a role in a project needs a groupId."),
+    ErrorCode.ROLE_NEEDS_ORG_ID: ErrorSpec(400, "{0}: a role in an organization needs an orgId."),
+    ErrorCode.ROLE_NEEDS_NO_GROUP_ID: ErrorSpec(400, "{0}: this role cannot be granted in a project."),
     ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST: ErrorSpec(
-        400, "This would leave your own address {0} off the access list."
+        400, "This change would block your own address, {0}."
     ),
-    ErrorCode.REDACTED_VALUE_UNKNOWN: ErrorSpec(400, "{0} is a redacted value that matches no stored value."),
+    ErrorCode.REDACTED_VALUE_UNKNOWN: ErrorSpec(
+        400, "{0} is a redacted value that does not match the stored value."
+    ),
     ErrorCode.INVALID_ALERT_STATUS: ErrorSpec(400, "{0} is invalid: {1}."),
     ErrorCode.ACKNOWLEDGEMENT_COMMENT_TOO_LONG: ErrorSpec(400, "{0} is longer than 500 characters."),
     ErrorCode.INVALID_EVENT_TYPE_FOR_ALERT: ErrorSpec(
-        400, "No alert can be configured for that event type ({0})."
+        400, "This event type cannot be used in alert configurations ({0})."
     ),
     ErrorCode.GLOBAL_ALERTS_ONLY: ErrorSpec(
-        400, "That event type is for global alert configurations only ({0})."
+        400, "This event type is only allowed in global alert configurations ({0})."
     ),
     ErrorCode.METRIC_THRESHOLD_PRESENT: ErrorSpec(
-        400, "{0} goes with the event type OUTSIDE_METRIC_THRESHOLD only."
+        400, "{0} is only allowed with the event type OUTSIDE_METRIC_THRESHOLD."
     ),
     ErrorCode.MISSING_METRIC_THRESHOLD: ErrorSpec(
         400, "{0} is required with the event type OUTSIDE_METRIC_THRESHOLD."
     ),
     ErrorCode.THRESHOLD_PRESENT: ErrorSpec(
-        400, "{0} goes with TOO_FEW_HEALTHY_MEMBERS and TOO_MANY_UNHEALTHY_MEMBERS only."
+        400,
+        "{0} is only allowed with the event types TOO_FEW_HEALTHY_MEMBERS and TOO_MANY_UNHEALTHY_MEMBERS.",
     ),
-    ErrorCode.MISSING_THRESHOLD: ErrorSpec(400, "{0} is required with that event type."),
+    ErrorCode.MISSING_THRESHOLD: ErrorSpec(400, "{0} is required with this event type."),
     ErrorCode.UNITS_MISMATCH: ErrorSpec(400, "{0}: {1}."),
-    ErrorCode.INVALID_METRIC_NAME: ErrorSpec(400, "{0} does not name a metric: {1}."),
+    ErrorCode.INVALID_METRIC_NAME: ErrorSpec(400, "{0} is not a metric: {1}."),
     ErrorCode.MISSING_NOTIFICATIONS: ErrorSpec(400, "At least one notification is required ({0})."),
     ErrorCode.NOTIFICATION_INTERVAL_OUT_OF_RANGE: ErrorSpec(400, "{0} {1}, in whole minutes."),
     ErrorCode.NOTIFICATION_TYPE_IS_GLOBAL_ONLY: ErrorSpec(
-        400, "{0}: that kind of notification is for global alert configurations only."
+        400, "{0}: this notification type is only allowed in global alert configurations."
     ),
     ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS: ErrorSpec(
         400, "{0}: at most one notification of type GROUP and one of type ORG is allowed."
     ),
     ErrorCode.EMAIL_OR_SMS_REQUIRED: ErrorSpec(400, "{0}: emailEnabled or smsEnabled must be true."),
     ErrorCode.WEBHOOK_URL_NOT_SET: ErrorSpec(
-        400, "{0} is required: the project has no webhook integration to take it from."
+        400, "{0} is required because the project has no webhook integration."
     ),
     ErrorCode.MISSING_MAINTENANCE_WINDOW_START_DATE: ErrorSpec(400, "{0} is required."),
     ErrorCode.MISSING_MAINTENANCE_WINDOW_END_DATE: ErrorSpec(400, "{0} is required."),
@@ -183,26 +186,22 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_SETTINGS: ErrorSpec(400, "The automation configuration is invalid at {0}: {1}."),
     ErrorCode.LIMIT_REACHED: ErrorSpec(400, "A project can have at most {1} {0}."),
     ErrorCode.UNAUTHORIZED: ErrorSpec(
-        401, "You are not authorized for this resource: valid credentials of an API key are required."
+        401, "You are not authorized for this resource: valid API key credentials are required."
     ),
-    ErrorCode.USER_UNAUTHORIZED: ErrorSpec(403, "The caller lacks the role for this: {0} would do."),
-    ErrorCode.NOT_IN_GROUP: ErrorSpec(403, "The caller has no role in a project with ID {0}."),
+    ErrorCode.USER_UNAUTHORIZED: ErrorSpec(403, "You need the role {0}."),
+    ErrorCode.NOT_IN_GROUP: ErrorSpec(403, "You have no role in a project with ID {0}."),
     ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST: ErrorSpec(403, "The address {0} is not on {1}."),
     ErrorCode.CANNOT_WIDEN_OWN_ACCESS_LIST: ErrorSpec(
         403,
         "A key cannot add entries to its own access list or remove the last one. "
         "Use another key or the console.",
     ),
-    ErrorCode.CANNOT_ADD_GLOBAL_ROLE: ErrorSpec(
-        403, "The global role {0} cannot be granted here: a Global Owner grants it."
-    ),
-    ErrorCode.ROLE_NOT_HELD: ErrorSpec(
-        403, "The role {0} cannot be granted by a caller who does not hold it."
-    ),
-    ErrorCode.CANNOT_CHANGE_OWN_ROLES: ErrorSpec(403, "Nobody changes their own roles."),
+    ErrorCode.CANNOT_ADD_GLOBAL_ROLE: ErrorSpec(403, "Only a Global Owner can grant the global role {0}."),
+    ErrorCode.ROLE_NOT_HELD: ErrorSpec(403, "You cannot grant the role {0} because you do not have it."),
+    ErrorCode.CANNOT_CHANGE_OWN_ROLES: ErrorSpec(403, "You cannot change your own roles."),
     ErrorCode.CANNOT_DEMOTE_LAST_OWNER: ErrorSpec(403, "The last Global Owner cannot be removed."),
     ErrorCode.INVITATION_ONLY_MODE_OR_LDAP: ErrorSpec(
-        403, "Users cannot be created here: it needs invitation only mode, and no LDAP authentication."
+        403, "Users can only be created in invitation-only mode without LDAP authentication."
     ),
     ErrorCode.INVALID_GROUP_ID: ErrorSpec(404, "{0} is not the ID of a project."),
     ErrorCode.GROUP_NOT_FOUND: ErrorSpec(404, "No project with ID {0} exists."),
@@ -241,7 +240,7 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ErrorCode.INVALID_CLUSTER_ID: ErrorSpec(404, "{0} is not the ID of a cluster."),
     ErrorCode.CLUSTER_NOT_FOUND: ErrorSpec(404, "No cluster with ID {0} exists in group {1}."),
     ErrorCode.INVALID_AGENT_TYPE: ErrorSpec(
-        404, "{0} is not an agent type: MONITORING, BACKUP and AUTOMATION are."
+        404, "{0} is not an agent type. Allowed: MONITORING, BACKUP, AUTOMATION."
     ),
     ErrorCode.AGENT_NOT_FOUND: ErrorSpec(404, "No {0} agent {1} exists in the group."),
     ErrorCode.GROUP_NAME_NOT_FOUND: ErrorSpec(404, "No project with the name {0} exists."),
@@ -256,18 +255,18 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
     ),
     ErrorCode.INVALID_INTEGRATION_TYPE: ErrorSpec(404, "{0} is not an integration type."),
     ErrorCode.RESOURCE_NOT_FOUND: ErrorSpec(404, "No resource exists at {0}."),
-    ErrorCode.METHOD_NOT_ALLOWED: ErrorSpec(405, "The method {0} is not allowed here: {1} would do."),
+    ErrorCode.METHOD_NOT_ALLOWED: ErrorSpec(405, "The method {0} is not allowed here. Allowed: {1}."),
     ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST: ErrorSpec(
-        409, "The address {0} is on the access list already, as entry {1}."
+        409, "The address {0} is already on the access list, as entry {1}."
     ),
     ErrorCode.ORG_NOT_EMPTY: ErrorSpec(409, "The organization {0} still has projects: {1}."),
     ErrorCode.USER_ALREADY_EXISTS: ErrorSpec(
-        409, "A user with the name {0}, or with a name that looks like it, exists already."
+        409, "A user with the name {0} or a similar-looking name already exists."
     ),
-    ErrorCode.GROUP_ALREADY_EXISTS: ErrorSpec(409, "A project with the name {0} exists already."),
-    ErrorCode.HOST_ALREADY_EXISTS: ErrorSpec(409, "The host {0} exists already in this project."),
+    ErrorCode.GROUP_ALREADY_EXISTS: ErrorSpec(409, "A project with the name {0} already exists."),
+    ErrorCode.HOST_ALREADY_EXISTS: ErrorSpec(409, "The host {0} already exists in this project."),
     ErrorCode.INTEGRATION_ALREADY_CONFIGURED: ErrorSpec(
-        409, "The integration {0} is configured already for group {1}."
+        409, "The integration {0} is already configured for group {1}."
     ),
     ErrorCode.NOTIFICATION_CANNOT_BE_RESENT: ErrorSpec(
         409, "The notification {0} cannot be sent again: {1}."
@@ -276,11 +275,13 @@ CATALOGUE: Mapping[ErrorCode, ErrorSpec] = {
         409, "The automation configuration is at version {1}, not {0}."
     ),
     ErrorCode.REQUEST_TOO_LARGE: ErrorSpec(413, "The body is larger than {0} bytes."),
-    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(415, "The body has to be sent as application/json (UTF-8)."),
+    ErrorCode.UNSUPPORTED_MEDIA_TYPE: ErrorSpec(415, "The body must be sent as application/json (UTF-8)."),
     ErrorCode.IDEMPOTENCY_KEY_REUSED: ErrorSpec(
-        422, "Another body was sent with the Idempotency-Key {0} within a day: use a new key for each report."
+        422,
+        "The Idempotency-Key {0} was used for another body within the last day. Use a new key for "
+        "each report.",
     ),
-    ErrorCode.RATE_LIMITED: ErrorSpec(429, "Too many requests: try again in {0} seconds."),
+    ErrorCode.RATE_LIMITED: ErrorSpec(429, "Too many requests. Try again in {0} seconds."),
     ErrorCode.UNEXPECTED_ERROR: ErrorSpec(500, "Something went wrong on our side. The request ID is {0}."),
     ErrorCode.SERVICE_UNAVAILABLE: ErrorSpec(503, "The service is not available right now: {0}."),
 }

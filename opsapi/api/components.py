@@ -14,34 +14,35 @@ _SOME_ID = "0123456789abcdef01234567"
 
 HEADERS: dict[str, Any] = {
     "X-Vendor-Service-Version": {
-        "description": "Which build answers.",
+        "description": "The build that answers.",
         "schema": {"type": "string", "pattern": r"^gitHash=[0-9a-f]{40}; versionString=\S+$"},
     },
     "X-Request-ID": {
-        "description": "Names this request in the log: the caller's own, when it has this form.",
+        "description": "The ID of this request in the log. You can send your own ID in this format.",
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$"},
     },
     "Strict-Transport-Security": {"schema": {"type": "string", "const": "max-age=300"}},
     "WWW-Authenticate": {
-        "description": "The digest challenge; `stale=true` asks for the same request with this nonce.",
+        "description": "The digest challenge. With `stale=true`, repeat the request with this nonce.",
         "schema": {"type": "string", "pattern": '^Digest realm="Ops Public API", '},
     },
     "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}},
-    "Allow": {"description": "The methods there are, by comma.", "schema": {"type": "string"}},
+    "Allow": {"description": "The allowed methods, separated by commas.", "schema": {"type": "string"}},
 }
 
 SECURITY = {
     "digest": {
         "type": "http",
         "scheme": "digest",
-        "description": "HTTP Digest (RFC 7616 with MD5, qop auth): the user name is the public key of an API "
-        "key, the password its private key. Every client library that knows digest does it unasked.",
+        "description": "HTTP Digest (RFC 7616 with MD5, qop auth). The username is the public key of "
+        "an API key, the password is the private key. HTTP client libraries with digest support do the "
+        "rest.",
     },
     "basic": {
         "type": "http",
         "scheme": "basic",
-        "description": "HTTP Basic (RFC 7617), for scrapers alone: user name and password of the project's "
-        "SCRAPER integration, sent unasked.",
+        "description": "HTTP Basic (RFC 7617), for scrapers only: the username and password of the "
+        "SCRAPER integration of the project, sent with the first request.",
     },
 }
 """How callers authenticate; views name what they take."""
@@ -49,48 +50,56 @@ SECURITY = {
 _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     400: (
         "BadRequest",
-        "Something in the request is wrong; `badFields` names every wrong field or query parameter.",
+        "The request is invalid. `badFields` lists every wrong field or query parameter.",
         ApiError.of_fields(
             [BadField("pageNum", ErrorCode.INVALID_QUERY_PARAMETER, "must be a whole number from 1")]
         ),
     ),
-    401: ("Unauthorized", "No, or no valid, credentials.", ApiError(ErrorCode.UNAUTHORIZED)),
-    403: ("Forbidden", "The caller may not.", ApiError(ErrorCode.USER_UNAUTHORIZED, "GROUP_READ_ONLY")),
+    401: ("Unauthorized", "Missing or invalid credentials.", ApiError(ErrorCode.UNAUTHORIZED)),
+    403: (
+        "Forbidden",
+        "The caller has no permission.",
+        ApiError(ErrorCode.USER_UNAUTHORIZED, "GROUP_READ_ONLY"),
+    ),
     404: (
         "NotFound",
-        "Nothing has this name or id, or it has not the form of one.",
+        "No resource has this name or ID, or the ID has the wrong format.",
         ApiError(ErrorCode.GROUP_NOT_FOUND, _SOME_ID),
     ),
     405: (
         "MethodNotAllowed",
-        "The path exists and has no such method: any path answers so.",
+        "The path does not support this method.",
         ApiError(ErrorCode.METHOD_NOT_ALLOWED, "PUT", "GET, HEAD"),
     ),
     409: (
         "Conflict",
-        "What is stored does not allow it; nothing was changed.",
+        "The request conflicts with the stored state. Nothing was changed.",
         ApiError(ErrorCode.GROUP_ALREADY_EXISTS, "payments"),
     ),
     413: ("TooLarge", "The body is too large.", ApiError(ErrorCode.REQUEST_TOO_LARGE, str(2 * 1024 * 1024))),
     415: (
         "UnsupportedMediaType",
-        "The body is not sent as JSON.",
+        "The body is not JSON.",
         ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE),
     ),
     422: (
         "UnprocessableContent",
-        "The Idempotency-Key belongs to another body; nothing was changed.",
+        "The Idempotency-Key was used for another body. Nothing was changed.",
         ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, "8e03978e-40d5-43dd-bc93-6894a57f9324"),
     ),
     429: (
         "TooManyRequests",
-        "Too many requests: Retry-After says when to try again.",
+        "Too many requests. Retry-After says when to try again.",
         ApiError(ErrorCode.RATE_LIMITED, "42"),
     ),
-    500: ("Unexpected", "Our fault; the log has more.", ApiError(ErrorCode.UNEXPECTED_ERROR, "9f3c0a77")),
+    500: (
+        "Unexpected",
+        "Unexpected error. The log has the details.",
+        ApiError(ErrorCode.UNEXPECTED_ERROR, "9f3c0a77"),
+    ),
     503: (
         "Unavailable",
-        "Not right now.",
+        "The service is temporarily unavailable.",
         ApiError(ErrorCode.SERVICE_UNAVAILABLE, "the database cannot be reached"),
     ),
 }

@@ -173,7 +173,9 @@ class Document(serializers.Serializer[Any]):
         field = self.fields[name]
         if says(field, raw, stored[name]) if name in stored else is_empty_array(field, raw):
             return ()
-        return [BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and says otherwise than stored")]
+        return [
+            BadField(name, ErrorCode.ATTRIBUTE_READ_ONLY, "is read-only and differs from the stored value")
+        ]
 
     def _is_unknown(self, name: str) -> bool:
         known = self.older_names.get(name, name) in self.fields
@@ -205,7 +207,7 @@ class Document(serializers.Serializer[Any]):
 
     def _twice(self, data: Mapping[str, Any]) -> list[BadField]:
         return [
-            BadField(old, ErrorCode.INVALID_ATTRIBUTE, f"is an older name of {name}, which stands there too")
+            BadField(old, ErrorCode.INVALID_ATTRIBUTE, f"is an older name of {name}, which is also given")
             for old, name in self.older_names.items()
             if old in data and name in data
         ]
@@ -238,7 +240,9 @@ def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]
     if not items:
         raise ApiError.of_fields([BadField("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")])
     if len(items) > MOST_ITEMS:
-        fault = BadField(f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, f"at most {MOST_ITEMS} at once")
+        fault = BadField(
+            f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, f"must have at most {MOST_ITEMS} items"
+        )
         raise ApiError.of_fields([fault])
     values: list[dict[str, Any]] = []
     bad: list[BadField] = []

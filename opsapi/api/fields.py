@@ -87,7 +87,7 @@ class Text(WithExample, serializers.CharField):
         if not minimum <= len(data) <= maximum:
             raise invalid(f"must have {minimum} to {maximum} characters")
         if self.single_line and _CONTROL.search(data):
-            raise invalid("must not hold control characters")
+            raise invalid("must not contain control characters")
         if not is_kept(data):
             raise invalid(UNKEPT_TEXT)
         return data
@@ -118,7 +118,7 @@ class PathName(VisibleText):
 def path_name(name: str) -> str:
     """The name, unless clients take it out of a path (RFC 3986, 5.2.4), its dots percent-encoded or not."""
     if name in {".", ".."}:
-        raise invalid('must not be "." or "..": no URL can name it')
+        raise invalid('must not be "." or ".."')
     return name
 
 
@@ -285,12 +285,12 @@ def url_fault(text: str) -> str | None:
     if parts.scheme not in {"http", "https"}:
         return "must be an http or https URL"
     if parts.username is not None or parts.password is not None:
-        return "must not carry a user name or password"
+        return "must not contain a username or password"
     if not parts.hostname or port == 0 or not text.isascii() or " " in text or "\\" in text:
         return "is not a URL"
     # Services of a private network often have an underscore in their names, and are found by them.
     if canonical_hostname(parts.hostname.replace("_", "-")) is None:
-        return "must name its host by a name (RFC 1123) or an IP address"
+        return "must have a host name (RFC 1123) or an IP address"
     return None
 
 
@@ -344,5 +344,5 @@ def _repeated(values: Sequence[Any]) -> Iterator[BadField]:
     seen = set()
     for place, value in enumerate(values):
         if value in seen:
-            yield BadField(f"[{place}]", ErrorCode.INVALID_ATTRIBUTE, "stands there twice")
+            yield BadField(f"[{place}]", ErrorCode.INVALID_ATTRIBUTE, "is given twice")
         seen.add(value)

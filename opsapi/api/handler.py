@@ -26,7 +26,7 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
     if isinstance(error, Http404):
         return ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path)
     if isinstance(error, SuspiciousOperation):
-        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has more parameters than are read")
+        fault = BadField("query", ErrorCode.INVALID_QUERY_PARAMETER, "has too many parameters")
         return ApiError.of_fields([fault])
     if failure := database_fault(error):
         logger.error("the database failed: %s", first_line(error))
@@ -64,9 +64,9 @@ def bad_request(
     exception: Exception | None = None,
 ) -> HttpResponse:
     """Django's 400: a Host header that is no host of ours, a form too large, and their like."""
-    field, message = "request", "was refused before it was looked at"
+    field, message = "request", "was refused before it was processed"
     if isinstance(exception, DisallowedHost):
-        field, message = "Host", "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
+        field, message = "Host", "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
     fault = BadField(field, ErrorCode.INVALID_ATTRIBUTE, message)
     return plain_answer(ApiError.of_fields([fault]))
 

@@ -39,7 +39,7 @@ class HealthDocument(Document):
 
     ok = serializers.BooleanField()
     missing = serializers.DictField(
-        child=serializers.CharField(), required=False, help_text="Check → what is wrong."
+        child=serializers.CharField(), required=False, help_text="Failed checks with their causes."
     )
 
 
@@ -92,12 +92,12 @@ def _missing() -> dict[str, str]:
     try:
         with _in_time():
             if unapplied_migrations():
-                return {"migrations": "not all are applied"}
+                return {"migrations": "not all migrations are applied"}
             found = {name: check() for name, check in readiness().items()}
         write_trial.run()
     except Error as error:
         fault = database_fault(error)
-        return {"database": fault.words if fault else "cannot be used"}
+        return {"database": fault.words if fault else "not usable"}
     return {name: fault for name, fault in found.items() if fault}
 
 

@@ -60,7 +60,7 @@ def base_url(request: HttpRequest) -> str:
     forwarded_host = forwarded_value(request, "X-Forwarded-Host")
     host = (forwarded_host or request.headers.get("Host") or _bound_to(request)).strip()
     if not validate_host(split_domain_port(host)[0], settings.ALLOWED_HOSTS):
-        message = "is not a host of this installation (OPSAPI_ALLOWED_HOSTS)"
+        message = "is not an allowed host of this installation (OPSAPI_ALLOWED_HOSTS)"
         raise ApiError.of_fields([BadField("Host", ErrorCode.INVALID_ATTRIBUTE, message)])
     return f"{request.scheme}://{host}"
 

@@ -144,7 +144,9 @@ class PassingFaults:
             if database.wrote or repeated >= database.repeats:
                 return response
             repeated += 1
-            logger.info("a passing fault was met before anything was written: the request is repeated")
+            logger.info(
+                "a temporary database fault occurred before anything was written: the request is repeated"
+            )
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """What the API's own views do not answer; everything but the database's absence goes its way."""

@@ -49,7 +49,7 @@ class LargeBodies:
             if self._bytes and self._bytes + size > most * 1024 * 1024:
                 raise rate_limited(
                     _BUSY_RETRY_SECONDS,
-                    note=f"At most {most} MB of large bodies are worked on at a time. "
+                    note=f"At most {most} MB of large bodies are processed at the same time. "
                     "The setting is OPSAPI_MAX_BODIES_MB.",
                 )
             self._bytes += size
@@ -99,7 +99,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
     try:
         body: bytes = environ["wsgi.input"].read(limit + 1) if chunked else request.read()
     except OSError:
-        raise ApiError(ErrorCode.INVALID_JSON, "the body did not arrive whole") from None
+        raise ApiError(ErrorCode.INVALID_JSON, "the body is incomplete") from None
     if len(body) > limit:
         raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit))
     setattr(request, _KEPT, body)
@@ -114,7 +114,7 @@ def read_json_object(body: bytes) -> dict[str, Any]:
     """
     document = _read_json(body)
     if not isinstance(document, dict):
-        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an object")
+        raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON object")
     return document
 
 
@@ -126,7 +126,7 @@ def read_json_array(body: bytes) -> list[Any]:
     """
     documents = _read_json(body)
     if not isinstance(documents, list):
-        raise ApiError(ErrorCode.INVALID_JSON, "it is JSON, but not an array")
+        raise ApiError(ErrorCode.INVALID_JSON, "it must be a JSON array")
     return documents
 
 

@@ -15,12 +15,12 @@ from opsapi.roles import Role
 class Where(StrEnum):
     """Where a role has to be held."""
 
-    NOWHERE = "open to everybody, no key needed"
+    NOWHERE = "no API key required"
     # Where, if roles are named, the service finds out from what is asked for.
-    SOMEWHERE = "any authenticated key"
+    SOMEWHERE = "any API key"
     INSTALLATION = "installation"
-    ORG = "organization of the path"
-    GROUP = "project of the path"
+    ORG = "organization in the path"
+    GROUP = "project in the path"
 
 
 @dataclass(frozen=True, slots=True)

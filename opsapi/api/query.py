@@ -82,30 +82,37 @@ def read_name(text: str) -> str:
 
 
 _BOOLEAN = {"type": "boolean", "default": False}
-PRETTY = Parameter("pretty", read_flag, False, _BOOLEAN, "Pretty-print the body.", allowed=("true", "false"))
+PRETTY = Parameter(
+    "pretty", read_flag, False, _BOOLEAN, "Pretty-print the response.", allowed=("true", "false")
+)
 ENVELOPE = Parameter(
-    "envelope", read_flag, False, _BOOLEAN, "Wrap the answer, with its status.", allowed=("true", "false")
+    "envelope",
+    read_flag,
+    False,
+    _BOOLEAN,
+    "Wrap the response together with its status.",
+    allowed=("true", "false"),
 )
 PAGE_NUM = Parameter(
     "pageNum",
     read_whole(1, MAX_PAGE),
     1,
     {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 1},
-    "One-based page.",
+    "Page number, starting at 1.",
 )
 ITEMS_PER_PAGE = Parameter(
     "itemsPerPage",
     read_whole(1, MAX_ITEMS_PER_PAGE),
     100,
     {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS_PER_PAGE, "default": 100},
-    "Items of one page.",
+    "Items per page.",
 )
 INCLUDE_COUNT = Parameter(
     "includeCount",
     read_flag,
     True,
     {"type": "boolean", "default": True},
-    "Whether totalCount is counted and shown.",
+    "Whether to include totalCount.",
     allowed=("true", "false"),
 )
 NAME = Parameter(
@@ -113,21 +120,21 @@ NAME = Parameter(
     read_name,
     None,
     {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "examples": ["payments"]},
-    "Only those whose name begins with it, without regard to case.",
+    "Only items whose name starts with this text, case-insensitive.",
 )
 MIN_DATE = Parameter(
     "minDate",
     lambda text: parse_filter_time(text, end_of_day=False),
     None,
     {"type": "string"},
-    "Created at or after it: ISO 8601, a date alone is its first second.",
+    "Created at or after this time. ISO 8601; a date means the start of the day.",
 )
 MAX_DATE = Parameter(
     "maxDate",
     lambda text: parse_filter_time(text, end_of_day=True),
     None,
     {"type": "string"},
-    "Created at or before it: ISO 8601, a date alone is the whole day.",
+    "Created at or before this time. ISO 8601; a date means the end of the day.",
 )
 
 EVERYWHERE = (PRETTY, ENVELOPE)

@@ -46,7 +46,7 @@ class ErrorCodeDocument(Document):
 
     errorCode = serializers.CharField()
     status = serializers.IntegerField()
-    message = serializers.CharField(help_text="{0} stands for the first of the error's parameters.")
+    message = serializers.CharField(help_text="{0} stands for the first parameter of the error.")
 
 
 class RootViewSet(ApiViewSet):

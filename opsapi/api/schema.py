@@ -104,7 +104,7 @@ def _older_properties(document: Document, properties: Mapping[str, Any]) -> dict
         name: {**properties[field], "deprecated": True, "description": f"Older name of {field}."}
         for name, field in document.older_names.items()
     }
-    unused = {"deprecated": True, "description": "Taken and not looked at."}
+    unused = {"deprecated": True, "description": "Accepted and ignored."}
     return older | {name: dict(unused) for name in sorted(document.ignored)}
 
 

@@ -102,7 +102,7 @@ class ActionPage:
         return Call(operator=self.operator, now=self.now, row=row, values=form.values, address=address)
 
     def _was_done(self, url: str, told: str) -> HttpResponse:
-        messages.warning(self.request, f"This was done already, and not a second time. {told}")
+        messages.warning(self.request, f"This was already done and was not repeated. {told}")
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[Outcome] | None:

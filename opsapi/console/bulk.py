@@ -14,7 +14,7 @@ from opsapi.console.actions import Action
 if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
 
-NONE_LEFT = "None of them is there any more."
+NONE_LEFT = "None of the selected items exists any more."
 DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
 
 
@@ -27,7 +27,7 @@ def to_many(name: str, action: Action) -> DoToMany:
         if not rows:
             return _refused(request, NONE_LEFT)
         if len(rows) > MOST_ROWS:
-            return _refused(request, f"At most {MOST_ROWS} at once.")
+            return _refused(request, f"Select at most {MOST_ROWS} items at once.")
         return ActionPage(admin, request, action, rows, name=name).answer()
 
     return do

@@ -63,7 +63,7 @@ _UNKNOWN_HOST = ErrorPage(
     status=400,
     title="Unknown host name",
     text="The console isn't served under this host name.",
-    advice="Whoever runs the installation can allow the name with OPSAPI_ALLOWED_HOSTS.",
+    advice="An administrator of the server can allow the name with OPSAPI_ALLOWED_HOSTS.",
 )
 
 
@@ -107,8 +107,8 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     missing = exception if isinstance(exception, MissingError) else None
     page = ErrorPage(
         status=404,
-        title="Nothing is here",
-        text=missing.text if missing else "The console has no page with this address.",
+        title="Page not found",
+        text=missing.text if missing else "The console has no page at this address.",
         advice="It may have been deleted, or your roles may not let you see it." if missing else "",
         links=missing.links if missing else (),
     )
@@ -132,7 +132,7 @@ def refused(request: HttpRequest, error: ApiError) -> HttpResponse:
         return handler.plain_answer(error)
     if error.status >= 500:
         return _answer(request, _failed(request, error))
-    titles = {403: "You don't have access to this", 404: "Nothing is here"}
+    titles = {403: "You don't have access to this", 404: "Page not found"}
     title = titles.get(error.status, "This can't be done")
     page = ErrorPage(status=error.status, title=title, text=error.document()["detail"], headers=error.headers)
     return _answer(request, page)
@@ -144,13 +144,16 @@ def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
     if error.code is ErrorCode.SERVICE_UNAVAILABLE:
         title, text = "The console is unavailable", error.document()["detail"]
     else:
-        title, text = "Something went wrong", "The console failed to answer. This is not your fault."
+        title, text = (
+            "Something went wrong",
+            ("The console failed to answer. This is an error of the platform."),
+        )
     return ErrorPage(
         status=error.status,
         title=title,
         text=text,
-        advice=f"Try again in a moment. If it happens again, give the request ID {request_id} to whoever "
-        "runs the installation: the log has the cause under this ID.",
+        advice=f"Try again in a moment. If it happens again, give the request ID {request_id} to an "
+        "administrator of the server, who can look up the cause in the log.",
         links=again,
         headers=error.headers,
     )
@@ -169,7 +172,7 @@ def _place(request: HttpRequest, error: RoleNeededError) -> str:
     if error.scope and error.scope.org_id:
         return "in this organization"
     if all(role.is_global for role in error.roles):
-        return "over the installation"
+        return "in the whole installation"
     return "in a project" if all(role.is_group for role in error.roles) else "in an organization"
 
 

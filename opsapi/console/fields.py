@@ -60,7 +60,9 @@ class SecretField(forms.CharField):
         attributes = {"autocomplete": "new-password"}
         if stored is not None:
             attributes["placeholder"] = "unchanged"
-            options["help_text"] = format_html("Stored: <code>{}</code>. Empty: it stays.{}", stored, note)
+            options["help_text"] = format_html(
+                "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
+            )
         widget = UnfoldAdminPasswordWidget(attributes)
         super().__init__(required=required and stored is None, widget=widget, **options)
 

@@ -46,7 +46,7 @@ def single_line(value: str) -> None:
     try:
         _single_line.run_validation(value)
     except InvalidField:
-        raise ValidationError("This must not hold control characters.") from None
+        raise ValidationError("This must not contain control characters.") from None
 
 
 class ConsoleForm(forms.Form):

@@ -20,7 +20,7 @@ class LoginForm(AdminAuthenticationForm):
 
     error_messages = {
         **AdminAuthenticationForm.error_messages,
-        "invalid_login": "No user with that name and password has a role here.",
+        "invalid_login": "Incorrect username or password.",
     }
 
     request: HttpRequest
@@ -52,14 +52,14 @@ def first_steps(request: HttpRequest) -> list[Step]:
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
     return [
         _first_user(api),
-        Step("Create the first project with that key.", first_project_call(api)),
+        Step("Create the first project with this key.", first_project_call(api)),
         Step("Log in below as the first user."),
     ]
 
 
 def _first_user(api: str) -> Step:
     if get_user_model()._default_manager.exists():
-        return Step("Create the first user: done. For another API key:", on_server=CREATE_KEY)
+        return Step("Create the first user: done. To create another API key:", on_server=CREATE_KEY)
     text = "Create the first user. You get an API key and a password; both are shown only once."
     return Step(text, first_user_call(api), BOOTSTRAP)
 

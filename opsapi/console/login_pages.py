@@ -33,7 +33,7 @@ class CodeForm(forms.Form):
     code = forms.CharField(
         max_length=_MOST_TYPED,
         label="Code",
-        help_text="The six digits your authenticator shows, or one of your recovery codes.",
+        help_text="A six-digit code from your authenticator, or a recovery code.",
         widget=forms.TextInput(
             attrs={
                 "autocomplete": "one-time-code",
@@ -52,7 +52,7 @@ class CodeForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Used up when it is right."""
         if self.user is None:
-            raise ValidationError("Too much time has passed: log in again.")
+            raise ValidationError("The log-in has timed out. Log in again.")
         if "code" in self.cleaned_data:
             self._take(self.cleaned_data["code"])
         return self.cleaned_data

@@ -15,7 +15,7 @@ ONCE = "once"
 """The field that bears the token."""
 MOST_PAGES = 50
 """So many pages of a session are remembered, the newest."""
-NOT_REMEMBERED = "Nothing was done yet: too much was done since this page was opened. Send it once more."
+NOT_REMEMBERED = "This form has expired and nothing was changed. Send it again."
 _PAGES = "pages"
 _BYTES = 16
 Pages = dict[str, list[str] | None]

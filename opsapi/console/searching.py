@@ -8,7 +8,7 @@ from django.utils.text import smart_split
 
 MOST_WORDS = 10
 MOST_CHARACTERS = 200
-TOO_LONG = f"A search takes at most {MOST_WORDS} words and {MOST_CHARACTERS} characters."
+TOO_LONG = f"Search for at most {MOST_WORDS} words and {MOST_CHARACTERS} characters."
 
 
 def is_too_long(term: str) -> bool:

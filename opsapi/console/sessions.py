@@ -65,7 +65,7 @@ class SessionStore(DatabaseStore):
         """
         row = self._locked()
         if row is None:
-            raise SessionInterrupted("The session has ended: log in again.")
+            raise SessionInterrupted("Your session has ended. Log in again.")
         self._take_over(row)
 
     def _locked(self) -> AbstractBaseSession | None:

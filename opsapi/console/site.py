@@ -115,7 +115,7 @@ def _refuse_hosts_of_others(request: HttpRequest) -> None:
 def _refuse_nul(request: HttpRequest, path: dict[str, Any]) -> None:
     """No text in PostgreSQL holds a NUL, so nothing has such an id or value."""
     if any("\0" in text for text in _texts(request, path)):
-        raise MissingError("The address has a character that nothing here can have.")
+        raise MissingError("The address contains an invalid character.")
 
 
 def _texts(request: HttpRequest, path: dict[str, Any]) -> Iterator[str]:

@@ -79,8 +79,8 @@ class Cluster:
             ours = shown.communicate()[0].split()[-1].partition(".")[0]
         if made_by != ours:
             raise EmbeddedDatabaseError(
-                f"{self.layout.cluster} is of PostgreSQL {made_by}, and PostgreSQL {ours} is installed: "
-                "start with the version that made it, back up, and restore with this one"
+                f"{self.layout.cluster} was created by PostgreSQL {made_by}, but PostgreSQL {ours} is "
+                f"installed: start PostgreSQL {made_by}, back up, and restore with PostgreSQL {ours}"
             )
 
     def create(self) -> None:
@@ -136,7 +136,7 @@ class Cluster:
         process = self._popen(command, signal.SIGKILL, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
         output, _ = process.communicate(text.encode())
         if process.returncode != 0:
-            said = output.decode(errors="replace").strip().splitlines() or ["nothing said"]
+            said = output.decode(errors="replace").strip().splitlines() or ["no output"]
             raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {said[-1]}")
 
     def _popen(

@@ -51,7 +51,7 @@ class ServerProcesses:
             _signal(receivers, signum)
             if self._gone_within(seconds if receivers else 0.0):
                 return
-        raise EmbeddedDatabaseError(f"processes {sorted(self.alive())} of an earlier start do not end")
+        raise EmbeddedDatabaseError(f"processes {sorted(self.alive())} of an earlier start do not stop")
 
     def _receivers(self, signum: signal.Signals) -> frozenset[int]:
         if signum is not FAST:

@@ -65,7 +65,7 @@ class Server:
             ServerProcesses(self.layout, binaries / "postgres").end()
         cluster = Cluster(self.layout, owner, binaries, self._durable)
         if not cluster.exists():
-            log.info("making the database in %s", self.layout.home)
+            log.info("creating the database in %s", self.layout.home)
             cluster.create()
         cluster.remove_stale_locks()
         cluster.configure()
@@ -80,10 +80,10 @@ class Server:
         began = said = time.monotonic()
         while not self._is_ready() and not give_up():
             if self.poll() is not None:
-                raise EmbeddedDatabaseError(f"PostgreSQL ended while starting: {self._last_words()}")
+                raise EmbeddedDatabaseError(f"PostgreSQL stopped while starting: {self._last_words()}")
             if time.monotonic() - said >= SAY_EVERY:
                 said = time.monotonic()
-                log.info("PostgreSQL is recovering or starting for %d s", said - began)
+                log.info("PostgreSQL has been recovering or starting for %d s", said - began)
             time.sleep(PAUSE)
 
     @property
@@ -99,7 +99,7 @@ class Server:
         if self._process is None:
             return None
         if self._process.poll() is None and self._hangs():
-            log.error("PostgreSQL did not end within %g s after a PANIC and is killed", PANIC_PATIENCE)
+            log.error("PostgreSQL did not stop within %g s after a PANIC and is killed", PANIC_PATIENCE)
             self._process.kill()
             self._process.wait()
         return self._process.poll()
@@ -113,7 +113,7 @@ class Server:
             try:
                 self._process.wait(patience)
             except subprocess.TimeoutExpired:
-                log.warning("PostgreSQL did not end within %g s after %s", patience, signum.name)
+                log.warning("PostgreSQL did not stop within %g s after %s", patience, signum.name)
             else:
                 break
         if self._log:
@@ -150,7 +150,7 @@ def _make_owned(directory: Path, owner: Owner) -> None:
         if owner.is_lent and directory.lstat().st_uid == os.geteuid() and not any(directory.iterdir()):
             os.chown(directory, owner.uid, owner.gid, follow_symlinks=False)
     except OSError as error:
-        raise EmbeddedDatabaseError(f"{directory}: cannot be made: {error.strerror}") from None
+        raise EmbeddedDatabaseError(f"{directory}: cannot be created: {error.strerror}") from None
     _refuse_foreign(directory, owner)
 
 
@@ -165,7 +165,7 @@ def _refuse_foreign(directory: Path, owner: Owner) -> None:
         )
     if found.st_mode & 0o077:
         raise EmbeddedDatabaseError(
-            f"{directory}: mode {found.st_mode & 0o777:04o} lets others in, make it 0700"
+            f"{directory}: mode {found.st_mode & 0o777:04o} gives other users access; set mode 0700"
         )
 
 

@@ -34,7 +34,7 @@ class ServerLog:
     def last_words(self) -> str:
         """Why a server that has ended did so: its last error, or else its last line."""
         self.wait_end()
-        return self._last_error or self._last_line or "it said nothing"
+        return self._last_error or self._last_line or "it printed nothing"
 
     def _pass_on(self) -> None:
         with self._stream:

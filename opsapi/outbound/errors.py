@@ -30,7 +30,7 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
     OutboundReason.TIMED_OUT: UNREACHABLE,
     OutboundReason.NO_ANSWER: NO_ANSWER,
     OutboundReason.BAD_CERTIFICATE: "the receiver's certificate could not be verified",
-    OutboundReason.BAD_RESPONSE: "the receiver did not answer with valid HTTP",
+    OutboundReason.BAD_RESPONSE: "the receiver did not send a valid HTTP response",
 }
 
 

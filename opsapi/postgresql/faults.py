@@ -13,7 +13,7 @@ class DatabaseFault(Enum):
     READ_ONLY = ("read-only", "the database is read-only")
     STARTING = ("starting", "the database is starting or stopping")
     TOO_SLOW = ("no answer in time", "the database did not answer in time")
-    GAVE_WAY = ("gave way to another transaction", "another request was in the way")
+    GAVE_WAY = ("gave way to another transaction", "another request blocked this one")
     UNREACHABLE = ("cannot be reached", "the database cannot be reached")
 
     def __init__(self, words: str, sentence: str) -> None:

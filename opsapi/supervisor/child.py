@@ -63,6 +63,6 @@ class Child:
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            log.warning("%s did not end within %g s and is killed", self.name, seconds)
+            log.warning("%s did not stop within %g s and is killed", self.name, seconds)
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()

@@ -59,7 +59,7 @@ class Keeper:
         self._deaths = 1 if now - self._started >= SOUND_AFTER else self._deaths + 1
         delay = restart_delay(self._deaths)
         self._due = now + delay
-        log.error("%s ended (%s), starting it again in %g s", self._name, reason, delay)
+        log.error("%s stopped (%s), restarting in %g s", self._name, reason, delay)
 
 
 def told(status: int) -> str:

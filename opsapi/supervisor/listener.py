@@ -25,7 +25,9 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise StartError(f"OPSAPI_BIND: {host!r} is no address of this machine: {error.strerror}") from None
+        raise StartError(
+            f"OPSAPI_BIND: {host!r} is not an address of this machine: {error.strerror}"
+        ) from None
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -43,7 +45,7 @@ def check_tls(certificate: Path | None, key: Path | None) -> None:
     if certificate is None and key is None:
         return
     if certificate is None or key is None:
-        raise StartError("OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: either both or none")
+        raise StartError("OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: set both or neither")
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except (OSError, ValueError) as error:  # SSLError is an OSError
@@ -65,5 +67,5 @@ def _bind(listener: socket.socket, address: tuple[object, ...], deadline: float)
 
 def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program uses that port"
+        return "another program uses this port"
     return error.strerror or str(error)

@@ -34,7 +34,7 @@ class DirectoryLock:
             patience = STOPPING_PATIENCE_SECONDS if holder.endswith(STOPPING) else PATIENCE_SECONDS
             if time.monotonic() - began > patience:
                 os.close(file)
-                raise StartError(f"{self._path.parent} is in use: the platform runs there, process {holder}")
+                raise StartError(f"{self._path.parent} is in use by a running platform, process {holder}")
             time.sleep(PAUSE)
         self._file = file
         self._write(str(os.getpid()))

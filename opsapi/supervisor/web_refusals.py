@@ -55,8 +55,8 @@ def refusal(status: HTTPStatus) -> bytes:
 
 def _error(status: HTTPStatus, request_id: str) -> ApiError:
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
-        return ApiError(ErrorCode.SERVICE_UNAVAILABLE, "too much is waiting")
+        return ApiError(ErrorCode.SERVICE_UNAVAILABLE, "too many requests are waiting")
     if status is HTTPStatus.INTERNAL_SERVER_ERROR:
         return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
-    message = f"was refused before it was looked at ({status.phrase})"
+    message = f"was refused before it was processed ({status.phrase})"
     return ApiError.of_fields([BadField("request", ErrorCode.INVALID_ATTRIBUTE, message)])

@@ -146,7 +146,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.callers.add(conn)
         if crowd := self.callers.too_many(conn):
             if self.callers.is_news(conn):
-                message = "%s has more than %d connections: those that have waited longest are closed"
+                message = "%s has more than %d connections: the longest-waiting connections are closed"
                 self.log.warning(message, conn.caller, self.callers.most)
             if not self._close_longest_waiting(crowd):
                 self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -283,7 +283,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def _give_up(self, conn: Connection, *, stalled: bool) -> None:
         if stalled:
-            self.log.warning("%s does not read its answer", (conn.client or ("-",))[0])
+            self.log.warning("%s does not read its response", (conn.client or ("-",))[0])
         conn.abandon()
         self._close(conn)
 

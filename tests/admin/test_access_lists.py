@@ -74,9 +74,9 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
         ({"ranges": "", "description": "x"}, "This field is required"),
         ({"ranges": "192.0.2.1/24", "description": "x"}, "must have no host bits set"),
         ({"ranges": "192.0.2.0/24\noffice", "description": "x"}, "office must be an address or a range"),
-        ({"ranges": OWN}, "An entry of the global list needs a description"),
-        ({"ranges": OWN, "description": "a\x07b"}, "must not hold control characters"),
-        ({"ranges": "192.0.2.64/26", "description": "x"}, "is on the access list already"),
+        ({"ranges": OWN}, "Entries of the global list need one"),
+        ({"ranges": OWN, "description": "a\x07b"}, "control characters"),
+        ({"ranges": "192.0.2.64/26", "description": "x"}, "already on the access list"),
         ({"ranges": OWN, "description": "x", "api_key": "0" * 24}, "Select a valid choice"),
         ({"ranges": "\n".join(f"10.0.0.{n}" for n in range(101)), "description": "x"}, "At most 100 at once"),
     ],
@@ -126,7 +126,7 @@ def test_a_list_opens_a_key_everywhere_so_all_its_places_count(project: Project)
     with leaves_events(user, as_owner=False):
         assert confirm(browser, action_url(key, "allow"), ranges=OWN).status_code == 403
         answer = confirm(browser, ADD, api_key=key.id, ranges=OWN)
-    assert "GLOBAL_OWNER would do" in answer.content.decode()
+    assert "role GLOBAL_OWNER" in answer.content.decode()
     assert blocks(key) == []
 
 
@@ -159,7 +159,7 @@ def test_whom_a_list_would_keep_out_is_told_before_it_is_made(console: Client, o
     has_called(silent, "198.51.100.2", days=31)
     with leaves_events(operator):
         first = confirm(console, ADD, ranges=OWN, description="office").content.decode()
-    assert "this list would refuse 1:" in first
+    assert "1 callers of the last" in first
     assert f"{key.public_key} from 198.51.100.1, last seen" in first
     assert silent.public_key not in first
     assert 'name="anyway"' in first
@@ -183,7 +183,7 @@ def test_of_a_list_that_is_not_theirs_nobody_learns_whom_it_would_keep_out(proje
     user, browser = operator_with(Role.GROUP_OWNER, project=project)
     with leaves_events(user, as_owner=False):
         page = confirm(browser, ADD, ranges=OWN, description="x", anyway="on").content.decode()
-    assert "GLOBAL_OWNER would do" in page
+    assert "role GLOBAL_OWNER" in page
     assert key.public_key not in page
     assert "198.51.100.1" not in page
     assert blocks() == []
@@ -222,7 +222,7 @@ def test_the_last_entry_goes_without_a_question_and_says_what_that_means(
     has_called(a_key(Role.GLOBAL_READ_ONLY), "198.51.100.1")
     with leaves_events(operator, REMOVED):
         answer = confirm(console, action_url(entry, "remove"))
-    assert "it keeps nobody out" in console.get(answer["Location"]).content.decode()
+    assert "allows every address" in console.get(answer["Location"]).content.decode()
     assert blocks() == []
 
 
@@ -239,10 +239,10 @@ def test_callers_are_looked_for_among_the_newest_events_only(
 @each(
     ("address", "told"),
     [
-        ("192.0.2.7", "Let in"),
+        ("192.0.2.7", "Allowed: "),
         ("198.51.100.1", "the access list of the API key"),
         ("203.0.113.1", "the global access list"),
-        ("127.0.0.1", "no access list applies there"),
+        ("127.0.0.1", "no access list applies"),
         ("::ffff:192.0.2.7", "192.0.2.7"),
         ("192.0.2.0/24", "must be an address"),
         ("", "This field is required"),
@@ -262,4 +262,4 @@ def test_the_global_list_does_not_hold_for_a_projects_key(console: Client, proje
     make_entry(OWN)
     key = a_key(Grant(Role.GROUP_AGENT, group_id=project.id))
     answer = confirm(console, action_url(key, "check-address"), address="203.0.113.1")
-    assert "Let in" in answer.content.decode()
+    assert "Allowed: " in answer.content.decode()

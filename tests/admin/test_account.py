@@ -54,7 +54,7 @@ def test_nobody_else_has_one(client: Client, project: Project) -> None:
 
 
 def test_it_says_how_the_account_stands(console: Client, operator: User) -> None:
-    assert "whoever knows your password can log in" in text_of(console.get(ACCOUNT))
+    assert "knows your password can log in" in text_of(console.get(ACCOUNT))
     make_second_factor(operator, NOON)
     operator.refresh_from_db()
     console.force_login(operator)
@@ -74,8 +74,8 @@ def test_it_says_which_roles_one_has(client: Client, project: Project) -> None:
     assert re.findall("<li>((?:GLOBAL|ORG|GROUP)_.*)</li>", text_of(client.get(ACCOUNT))) == [
         f"ORG_MEMBER in the organization {project.org}",
         "GROUP_OWNER in the project &lt;b&gt;billing&lt;/b&gt;",
-        "GLOBAL_READ_ONLY over the installation",
-        f"GROUP_READ_ONLY in the project {project}, by the team {team}",
+        "GLOBAL_READ_ONLY in the whole installation",
+        f"GROUP_READ_ONLY in the project {project}, from the team {team}",
     ]
 
 
@@ -169,7 +169,7 @@ def test_removing_it_takes_a_code(console: Client, operator: User, factor: tuple
     with leaves_events(operator, EventType.USER_SECOND_FACTOR_REMOVED_AUDIT):
         assert post(console, REMOVE, code=code_at(factor[0], NOON))["Location"] == ACCOUNT
     assert not has_second_factor(operator.id)
-    assert "log in with your password alone now" in text_of(console.get(ACCOUNT))
+    assert "log in with your password only" in text_of(console.get(ACCOUNT))
 
 
 def test_changing_the_password(console: Client, operator: User) -> None:
@@ -187,9 +187,9 @@ def test_changing_the_password(console: Client, operator: User) -> None:
 @each(
     ("typed", "field", "told"),
     [
-        ({"oldPassword": "wrong"}, "oldPassword", "This is not your password."),
+        ({"oldPassword": "wrong"}, "oldPassword", "Incorrect password."),
         ({"oldPassword": ""}, "oldPassword", "This field is required."),
-        ({"again": "another one"}, "again", "not the same"),
+        ({"again": "another one"}, "again", "do not match"),
         ({"password": "short", "again": "short"}, "password", "too short"),
         ({"password": "lovelace", "again": "lovelace"}, "password", "too similar"),
         ({"password": "\0" * 12, "again": "\0" * 12}, "password", "Null characters"),

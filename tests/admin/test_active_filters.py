@@ -32,7 +32,7 @@ def _chips(browser: Client, url: str) -> dict[str, str]:
 def test_every_active_filter_is_named_and_taken_off_alone(console: Client, project: Project) -> None:
     url = f"{ALERTS}?status=OPEN&group__id__exact={project.id}&age={Age.HOUR}&q=db1&p=2"
     chips = _chips(console, url)
-    assert list(chips) == ["State: Open", f"Project: {project.name}", "Age: Began within an hour"]
+    assert list(chips) == ["State: Open", f"Project: {project.name}", "Age: Started in the last hour"]
     for words, target in chips.items():
         left = _chips(console, f"{ALERTS}{target}")
         assert set(left) == set(chips) - {words}

@@ -48,7 +48,7 @@ def test_it_shows_hosts_with_their_state_and_metrics_with_the_reason(
     assert "not reported yet" in text
     for told in ("refused: needs pg_monitor", "not in this version", "failed", "db0.example.com:5432"):
         assert told in text
-    missing = text.partition("Metrics it does not report")[2].partition("</table>")[0]
+    missing = text.partition("Missing metrics")[2].partition("</table>")[0]
     assert missing.index("CONNECTIONS") < missing.index("PG_XID_AGE") < missing.index("PG_IO_READS")
     assert "PG_WAL_BYTES" not in missing
     assert "3 hosts" in missing
@@ -59,15 +59,15 @@ def test_it_says_so_when_an_agent_shares_no_hosts(
 ) -> None:
     agent.report(project.id, bodies.report(bodies.host()))
     text = page(console, Agent.objects.get())
-    assert "It watches no host now" in text
-    assert "It has not said yet what becomes of the metrics" in text
+    assert "has no leases" in text
+    assert "has not sent its metric coverage" in text
 
 
 def test_it_says_so_when_every_metric_is_reported(
     console: Client, agent: ApiClient, project: Project
 ) -> None:
     shown = watches(agent, project, host(1, metricSet=0), metricSets=[{"reported": ["CONNECTIONS"]}])
-    assert "Every metric of the hosts it watches is reported." in page(console, shown)
+    assert "reports all metrics" in page(console, shown)
 
 
 def test_what_an_agent_says_is_shown_as_text(console: Client, agent: ApiClient, project: Project) -> None:

@@ -32,10 +32,10 @@ def test_a_page_tells_the_story(console: Client, project: Project) -> None:
     due = now + HOUR
     make_notification(project, alert=alert, due=due, kind="alert.update", setting_id=config.settings.get().id)
     text = shown(console, alert_page(alert))
-    assert "oncall@example.com was told that it opened: attempt 1, 84 ms." in text
-    assert "is told that it is still open" in text
+    assert "oncall@example.com was notified that the alert opened: attempt 1, 84 ms." in text
+    assert "will be notified that the alert is still open" in text
     assert reverse("admin:alerting_alertconfig_change", args=[config.id]) in text
-    assert "by nobody" in text
+    assert ">no</dd>" in text.partition(">Acknowledged<")[2]
 
 
 def test_where_nobody_was_reached_the_console_tells_when_that_began(
@@ -45,7 +45,7 @@ def test_where_nobody_was_reached_the_console_tells_when_that_began(
     told = make_notification(project, alert=alert, status="FAILED", attempts=1, reason=UNREACHABLE)
     began = datetime(2025, 11, 21, 12, 0, 30, tzinfo=UTC)
     tried = told.tries.create(number=1, status="retry", ended=began, reason=UNREACHABLE)
-    assert "was not told that it opened: attempt 1." in shown(console, alert_page(alert))
+    assert "was not notified that the alert opened: attempt 1." in shown(console, alert_page(alert))
     for path in (
         reverse("admin:alerting_notificationattempt_changelist"),
         reverse("admin:alerting_notificationattempt_change", args=[tried.pk]),
@@ -101,7 +101,7 @@ def test_whom_a_global_configuration_tells_is_not_the_projects_business(
     for_all, for_them = shown(console, alert_page(alert)), shown(monitor, alert_page(alert))
     assert [text in for_all for text in secret] == [True] * 3
     assert [text in for_them for text in secret] == [False] * 3
-    assert "only those see who may read global configurations" in for_them
+    assert "need a global role to see it" in for_them
 
 
 def test_whom_a_global_configuration_tells_of_events_is_not_either(

@@ -70,7 +70,7 @@ def test_every_changed_field_stands_as_it_was_and_as_it_became(console: Client, 
     page = compared(first, console)
     assert f"<small>{process['id']}</small>" in page
     assert page.count('<th scope="row" data-label="Field">') == len(process["params"])
-    assert "It changed no process." not in page
+    assert "No process changed." not in page
 
 
 def test_more_processes_than_a_page_can_show_are_cut_and_counted(

@@ -144,7 +144,7 @@ class TestChanging:
         with leaves_events(operator):
             answer = send(console, do(config, "change"), typed | {"notifications[0].delayMin": ["7"]})
         page = answer.content.decode()
-        assert "It was changed in the meantime" in page
+        assert "Somebody else has changed this configuration" in page
         with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
             send(console, do(config, "change"), typed_in(page))
 

@@ -138,7 +138,7 @@ class TestPages:
         closed = make_alert(project, config_id=config.id, status="CLOSED")
         page = shown(console, f"{CONFIGS}{config.id}/change/")
         assert "where HOSTNAME starts with “&lt;script&gt;" in page
-        assert "SMS +12025550100: after 5 min, again every 60 min" in page
+        assert "SMS +12025550100: after 5 min, reminder every 1 h" in page
         assert alert.id in page
         assert closed.id not in page
         assert Event.objects.get(event_type="ALERT_CONFIG_ADDED_AUDIT").id in page

@@ -137,7 +137,7 @@ class TestAtATime:
         second = console.get(CSV, {"type": "HOST_DOWN"})
         assert (first.status_code, second.status_code, second["Retry-After"]) == (200, 429, "30")
         page = second.content.decode()
-        assert "Too many files at a time" in page
+        assert "Too many downloads" in page
         assert Full.OF_ALL in page
         assert f'href="{LIST}?type=HOST_DOWN"' in page
         _gone(first)

@@ -60,7 +60,7 @@ class TestReach:
         theirs = reader.get(LIST, {name: self.theirs.id})
         assert (nothing.status_code, theirs.status_code) == (400, 400)
         assert [answer.context["form"].errors for answer in (theirs, nothing)] == [
-            {name: [f"{name}: there is no such event (any more). Begin with the newest."]}
+            {name: [f"{name}: this event does not exist or has been deleted. Start with the newest events."]}
         ] * 2
 
     def test_an_id_out_of_reach_is_as_one_of_nothing(self) -> None:
@@ -75,7 +75,7 @@ class TestReach:
         for name in (self.other.id, self.other.name):
             answer = reader.get(LIST, {"project": name})
             assert answer.status_code == 400
-            assert "You can read no project of this name or id." in answer.content.decode()
+            assert "no project with this name or ID" in answer.content.decode()
 
     def test_no_name_of_another_project_is_shown(self) -> None:
         Organization.objects.filter(id=self.other.org_id).update(name="not theirs either")

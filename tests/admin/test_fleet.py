@@ -180,7 +180,7 @@ def test_a_host_s_page_tells_what_is_known_of_it(console: Client, project: Proje
     assert "New host" in page
     assert "1,234" in page
     assert "3 GB" in page
-    assert "CONNECTIONS in the last day: from 1,234 to 1,234, at last 1,234." in page
+    assert "CONNECTIONS, last 24 hours: 1,234 to 1,234, latest 1,234." in page
 
 
 def test_a_name_stands_above_its_page_as_it_is(console: Client, project: Project) -> None:
@@ -209,7 +209,7 @@ def test_a_host_s_page_has_no_alert_of_a_namesake(console: Client, project: Proj
 
 def test_a_host_nothing_was_measured_on_says_so(console: Client, project: Project) -> None:
     page = _page(console, page_of(make_host(project)))
-    assert "Nothing has been measured on it yet." in page
+    assert "No measurements yet." in page
     assert "plot-data" not in page
 
 

@@ -24,7 +24,7 @@ from tests.factories.accesslist import PASSWORD, Key, UserFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 LOGIN = "/admin/login/"
-NEUTRAL = "No user with that name and password has a role here."
+NEUTRAL = "Incorrect username or password."
 
 
 def _log_in(browser: Client, username: str = "ada", password: str = PASSWORD, **headers: Any) -> Any:
@@ -143,7 +143,7 @@ def test_attempts_on_one_name_are_throttled_from_wherever_they_come(
     refused = _log_in(Client(), "ADA", PASSWORD, REMOTE_ADDR="192.0.2.200")
     assert refused.status_code == 429
     assert refused["Retry-After"] == str(int(LOGIN_WINDOW.total_seconds()))
-    assert "Too many attempts" in refused.content.decode()
+    assert "Too many log-in attempts" in refused.content.decode()
     assert "_auth_user_id" not in refused.wsgi_request.session
 
 

@@ -69,7 +69,7 @@ def test_the_page_of_a_revision_says_that_it_cannot_be_read(console: Client, pro
     page = console.get(page_of(revision))
     assert page.status_code == 200
     assert page.text.count(LACKING) == 2
-    assert "Beside the version before" in page.text
+    assert "Compared with version" in page.text
 
 
 def test_it_is_not_restored(console: Client, operator: User, project: Project) -> None:

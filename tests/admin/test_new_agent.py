@@ -172,7 +172,7 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     assert f'href="{waiting(key)}"' in page
     before = console.get(waiting(key))
     assert (before.context["arrived"], before.context["hosts"]) == ([], [])
-    assert "Look again" in before.content.decode()
+    assert "Check again" in before.content.decode()
     sent = report(host(hostname="db1"), host(hostname="db2", reachable=False), hostname="agent1")
     assert ApiClient(Key(key.id, key.public_key, private)).report(project.id, sent).status_code == 202
     after = console.get(waiting(key))
@@ -182,7 +182,7 @@ def test_it_waits_until_the_first_report_has_come(console: Client, project: Proj
     assert {name: state for name, (state, _) in states.items()} == {"db1": "up", "db2": "down"}
     assert all(states[one.hostname][1] == page_of(one) for one in Host.objects.all())
     assert "data-done" in text
-    assert "Look again" not in text
+    assert "Check again" not in text
 
 
 def test_an_agent_that_reported_before_is_told_apart(

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 KEYS = "/admin/accesslist/apikey/"
 ADD = f"{KEYS}add/"
-ALREADY = "This was done already, and not a second time."
+ALREADY = "This was already done and was not repeated."
 
 
 def send(console: Client, once: str, **changes: Any) -> Any:
@@ -120,7 +120,7 @@ def test_a_window_made_from_an_alert_is_made_once(console: Client, operator: Use
         sent = [post(console, page, confirmed="yes", **typed) for _ in range(2)]
     assert [answer["Location"] for answer in sent] == [alert_page(alert)] * 2
     assert MaintenanceWindow.objects.count() == 1
-    assert f"{ALREADY} Maintenance window made until" in shown(console, alert_page(alert))
+    assert f"{ALREADY} Maintenance window created until" in shown(console, alert_page(alert))
 
 
 def test_a_configuration_is_copied_once(console: Client, operator: User, project: Project) -> None:

@@ -112,8 +112,8 @@ class TestWhoSeesWhat:
             "agents silent",
             "notifications failing",
             "destinations failing",
-            "windows active or coming",
-            "workers of the last day",
+            "windows active or scheduled",
+            "workers in the last 24 hours",
         ]
 
     def test_a_project_reader_is_shown_their_projects_alone(self, project: Project) -> None:
@@ -191,10 +191,10 @@ class TestWhatIsShown:
         WorkerHeartbeat.objects.create(name="late", seen=clock.now() - timedelta(minutes=2))
         reader = browser_with(Role.GROUP_READ_ONLY, project=project)
         for browser in (console, reader):
-            assert "No worker was seen in the last minute" in start_page(browser)
+            assert "No worker is running" in start_page(browser)
         fill_installation()
         for browser in (console, reader):
-            assert "No worker was seen" not in start_page(browser)
+            assert "No worker is running" not in start_page(browser)
 
     def test_hostile_names_are_text(self, project: Project, console: Client) -> None:
         Project.objects.update(name=HOSTILE)

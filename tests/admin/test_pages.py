@@ -148,7 +148,7 @@ def test_a_search_without_result_offers_all(console: Client) -> None:
     for name in (model._meta.label_lower for model in MODELS):
         if admin_of(name).search_fields:
             page = console.get(_list_url(name), {"q": "nothing is called this"})
-            assert "Nothing fits the search" in text_of(page), name
+            assert "No matches for this search" in text_of(page), name
 
 
 def test_strangers_and_users_without_a_role_are_sent_to_the_login(

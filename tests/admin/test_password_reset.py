@@ -51,7 +51,7 @@ def test_it_is_set_and_their_sessions_end(console: Client, operator: User, grace
     [
         ({"password": "short", "again": "short"}, "password", "too short"),
         ({"password": "lovelace", "again": "lovelace"}, "password", "too similar"),
-        ({"again": "another one"}, "again", "not the same"),
+        ({"again": "another one"}, "again", "do not match"),
         ({"password": ""}, "password", "required"),
     ],
 )

@@ -91,7 +91,7 @@ def test_what_would_be_refused_is_told_before(console: Client, operator: User, p
     AutomationRevision.objects.filter(group=project).update(created=first.created)
     publish(project, 2, databaseVersions=[version(builds=[build(bits=64)])])
     page = console.get(action_url(first, "restore")).content.decode()
-    assert "It would be refused" in page
+    assert "This version cannot be published" in page
     with leaves_events(operator):
         assert confirm(console, action_url(first, "restore"), version="3").status_code == 200
     assert numbers(project) == [1, 2, 3]

@@ -61,7 +61,7 @@ def test_a_code_lets_in_once(client: Client, factor: tuple[str, list[str]]) -> N
     type_password(other)
     answer = type_code(other, code_at(factor[0], NOON))
     assert answer.status_code == 403
-    assert errors_of(answer) == {"code": ["This was used already. Wait for the next one."]}
+    assert errors_of(answer) == {"code": ["This code has already been used. Wait for the next code."]}
     assert not is_in(other)
 
 
@@ -166,7 +166,7 @@ def test_wrong_codes_count_as_attempts_to_log_in(
     refused = type_code(client, code_at(factor[0], NOON), REMOTE_ADDR="192.0.2.200")
     assert refused.status_code == 429
     assert refused["Retry-After"] == "300"
-    assert "Too many attempts" in text_of(refused)
+    assert "Too many log-in attempts" in text_of(refused)
     assert not is_in(client)
     other = Client()
     type_password(other)

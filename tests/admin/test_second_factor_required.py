@@ -59,7 +59,7 @@ def test_one_that_is_reset_has_to_be_set_up_again(
     grace.refresh_from_db()
     console.force_login(grace)
     url = action_url(operator, "reset_second_factor")
-    assert "Be sure that it is they who ask" in text_of(console.get(url))
+    assert "Verify who is asking" in text_of(console.get(url))
     with leaves_events(grace, EventType.USER_SECOND_FACTOR_REMOVED_AUDIT):
         post(console, url, confirmed="yes")
     browser = Client()

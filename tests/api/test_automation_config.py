@@ -268,7 +268,7 @@ class TestDryRun:
         assert [(one["id"], one["status"]) for one in plan["diffs"]] == [("db_1", "NEW")]
         assert [one["action"] for one in plan["effects"]] == ["START", "RESYNC"]
         assert [one["process"] for one in plan["warnings"]] == ["db_1"]
-        assert "removes the entire data" in plan["warnings"][0]["warning"]
+        assert "deletes all data" in plan["warnings"][0]["warning"]
         assert publisher.get(path).json() == START
         assert nothing_changed(project)
 

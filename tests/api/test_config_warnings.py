@@ -12,7 +12,7 @@ from tests.factories.accesslist import UserFactory
 
 pytestmark = pytest.mark.django_db
 GROUP = {"typeName": "GROUP", "emailEnabled": True}
-NOBODY = '299 - "notifications[1]: nobody to tell: no user holds such a role there"'
+NOBODY = '299 - "notifications[1]: no recipients: no user has the required role"'
 
 
 def body(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_people_without_an_address_are_nobody(owner: ApiClient, project: Project
         f"/groups/{project.id}/alertConfigs", body({**GROUP, "emailEnabled": False, "smsEnabled": True})
     )
     assert made.headers["Warning"] == (
-        '299 - "notifications[1]: nobody to tell: none of them has an address for it"'
+        '299 - "notifications[1]: no recipients: no user has an address for this channel"'
     )
 
 

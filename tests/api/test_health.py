@@ -120,7 +120,7 @@ def test_a_write_that_succeeded_counts_for_a_second_and_one_that_failed_is_tried
 
 def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
     worker_seen(name="host:1", now=clock.now().replace(year=2020))
-    assert ready() == (503, {"ok": False, "missing": {"worker": "none was seen in the last minute"}})
+    assert ready() == (503, {"ok": False, "missing": {"worker": "no worker was seen in the last minute"}})
 
 
 @pytest.mark.django_db(transaction=True)

@@ -65,7 +65,7 @@ def test_one_who_cannot_be_told_is_how_it_ended(
 def test_where_nobody_is_to_be_told_the_answer_says_so(project: Project, admin: ApiClient, path: str) -> None:
     (result,) = try_out(admin, path, alert_config(notifications=[GROUP]))
     assert result["status"] == "FAILED"
-    assert result["reason"] == "nobody to tell: no user holds such a role there"
+    assert result["reason"] == "no recipients: no user has the required role"
 
 
 def test_of_many_people_the_first_are_told(
@@ -100,9 +100,7 @@ def test_credentials_left_out_are_the_integrations(
 @pytest.mark.parametrize(
     ("notification", "reason"),
     [
-        pytest.param(
-            GROUP, "nobody to tell: there is no alert whose project's people it could be", id="people"
-        ),
+        pytest.param(GROUP, "no recipients: an event without a project has no project members", id="people"),
         pytest.param(
             {"typeName": "WEBHOOK"}, "without a project there is no Webhook integration", id="service"
         ),

@@ -55,7 +55,7 @@ def test_an_event_type_shows_the_parts_it_takes_alone(console: Page) -> None:
         "JOINED_GROUP",
     ):
         console.get_by_label("Event type").select_option(name)
-        matchers = console.get_by_role("button", name="Add a matcher")
+        matchers = console.get_by_role("button", name="Add matcher")
         expect(matchers).to_be_visible(visible=bool(kinds[name].matcher_fields))
         for part in ("metricThreshold", "threshold"):
             legend = console.get_by_role("group", name=label_of(part), exact=True)
@@ -71,7 +71,7 @@ def test_a_metric_says_what_it_means_and_offers_its_units(console: Page, project
     expect(threshold.get_by_text(Metric.CONNECTIONS_PERCENT.spec.meaning)).to_be_visible()
     expect(units.locator("option:not([hidden])")).to_have_text(["– (PERCENT)", "PERCENT"])
     metric.select_option("OPCOUNTER_QUERY")
-    expect(threshold.get_by_text(f"{Metric.OPCOUNTER_QUERY.spec.meaning} A rate per second.")).to_be_visible()
+    expect(threshold.get_by_text(f"{Metric.OPCOUNTER_QUERY.spec.meaning} Rate per second.")).to_be_visible()
     metric.select_option("")
     expect(threshold.get_by_text(Metric.OPCOUNTER_QUERY.spec.meaning)).to_be_hidden()
 
@@ -113,7 +113,7 @@ def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> 
     console.keyboard.type("EMAIL")
     tab_to(console.get_by_label("E-mail address"))
     console.keyboard.type("oncall@example.com")
-    tab_to(console.get_by_role("button", name="Add a notification"))
+    tab_to(console.get_by_role("button", name="Add notification"))
     console.keyboard.press("Enter")
     expect(_of(_row(console, 2), "typeName")).to_be_focused()
     console.keyboard.type("SMS")

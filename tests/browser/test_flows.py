@@ -49,9 +49,9 @@ def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, proje
     expect(happened).to_contain_text(COMMENT)
     expect(happened).to_contain_text("by ada")
 
-    page.get_by_role("link", name="Make a maintenance window").click()
-    page.get_by_role("button", name="Make a maintenance window").click()
-    expect(page.get_by_text("Maintenance window made")).to_be_visible()
+    page.get_by_role("link", name="Create maintenance window").click()
+    page.get_by_role("button", name="Create maintenance window").click()
+    expect(page.get_by_text("Maintenance window created")).to_be_visible()
     expect(page.get_by_text(f"all HOST alerts of 0 hosts in {project.name}")).to_be_visible()
     window = MaintenanceWindow.objects.get(group=project)
     assert window.alert_types == ["HOST"]
@@ -104,8 +104,8 @@ def test_a_project_reader_sees_theirs_and_changes_nothing(
     for address in (page_url(alert), page_url(AlertConfig.objects.get(group=project)), list_url(AlertConfig)):
         page.goto(address)
         expect(page).to_have_url(address)
-        for name in ("Acknowledge", "Make a maintenance window", "Change", "Disable", "Delete", "New"):
+        for name in ("Acknowledge", "Create maintenance window", "Change", "Disable", "Delete", "New"):
             expect(page.get_by_role("main").get_by_role("link", name=name)).to_have_count(0)
     faults.expects(404)
     page.goto(page_url(foreign))
-    expect(page.get_by_role("heading", name="Nothing is here", level=2)).to_be_visible()
+    expect(page.get_by_role("heading", name="Page not found", level=2)).to_be_visible()

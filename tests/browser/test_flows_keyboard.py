@@ -54,10 +54,10 @@ def test_the_keyboard_is_enough(page: Page, operator: User, project: Project) ->
     assert alert.acknowledged_until > clock.now()
 
     _skip(page)
-    _press(page.get_by_role("link", name="Make a maintenance window"))
+    _press(page.get_by_role("link", name="Create maintenance window"))
     _skip(page)
-    _press(page.get_by_role("button", name="Make a maintenance window"))
-    expect(page.get_by_text("Maintenance window made")).to_be_visible()
+    _press(page.get_by_role("button", name="Create maintenance window"))
+    expect(page.get_by_text("Maintenance window created")).to_be_visible()
     assert MaintenanceWindow.objects.get().group_id == project.id
 
     _press(page.get_by_role("link", name="API keys"))
@@ -74,7 +74,7 @@ def test_the_keyboard_is_enough(page: Page, operator: User, project: Project) ->
     _skip(page)
     _press(page.get_by_role("button", name="Copy the private key"))
     expect(page.get_by_text("Copied.")).to_be_visible()
-    _press(page.get_by_role("link", name="I have kept it"))
+    _press(page.get_by_role("link", name="I've saved it"))
     assert ApiKey.objects.get().grants.get().project_id == project.id
 
     _press(account_menu(page))

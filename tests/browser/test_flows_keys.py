@@ -42,7 +42,7 @@ def test_a_key_is_made_and_its_private_part_is_shown_once(console: Page, project
     client = ApiClient(Key(key.id, key.public_key, private))
     assert [one["id"] for one in client.get("/groups").json()["results"]] == [project.id]
 
-    console.get_by_role("link", name="I have kept it").click()
+    console.get_by_role("link", name="I've saved it").click()
     expect(console).to_have_url(page_url(key))
     console.reload()
     assert private not in console.content()
@@ -58,7 +58,7 @@ def test_a_key_is_made_once_by_an_impatient_operator(console: Page) -> None:
 
     console.reload()
     expect(console).to_have_url(page_url(key))
-    expect(console.get_by_text("This was done already, and not a second time.")).to_be_visible()
+    expect(console.get_by_text("This was already done and was not repeated.")).to_be_visible()
     assert private not in console.content()
     assert ApiKey.objects.get() == key
 
@@ -67,14 +67,14 @@ def test_a_second_factor_is_set_up_and_asked_for(page: Page, operator: User, pro
     log_in(page, operator.username, PASSWORD)
     account_menu(page).click()
     page.get_by_role("link", name="Your account").click()
-    page.get_by_role("link", name="Set it up").click()
+    page.get_by_role("link", name="Set up second factor").click()
     page.get_by_label("Your password").fill(PASSWORD)
     page.get_by_role("button", name="Go on").click()
     secret = page.get_by_role("listitem").locator("code").inner_text()
     page.get_by_role("textbox", name="Code").fill(code_at(secret, clock.now()))
-    page.get_by_role("button", name="Switch it on").click()
+    page.get_by_role("button", name="Turn on").click()
     expect(page.get_by_role("heading", name="Your recovery codes")).to_be_visible()
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I've saved them").click()
 
     log_out(page)
     page.goto(START)

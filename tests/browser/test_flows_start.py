@@ -39,7 +39,7 @@ def test_an_alert_that_closes_disappears_without_reloading(start: Page) -> None:
     _close_all()
     start.clock.fast_forward(EVERY)
     expect(_alerts(start)).to_have_count(0)
-    expect(start.get_by_text("No alert is open.")).to_be_visible()
+    expect(start.get_by_text("No open alerts.")).to_be_visible()
     assert start.evaluate("window.isTheSame")
 
 
@@ -47,7 +47,7 @@ def test_it_says_that_the_server_is_gone_and_that_it_is_back(start: Page, faults
     faults.expects_no_answer()
     start.context.set_offline(True)
     start.clock.fast_forward(EVERY)
-    gone = start.get_by_text("The server cannot be reached").first
+    gone = start.get_by_text("Connection lost").first
     expect(gone).to_be_visible()
     expect(_alerts(start)).to_have_count(1)
     _close_all()

@@ -14,7 +14,7 @@ from tests.factories.second_factors import make_second_factor
 
 pytestmark = pytest.mark.chromium
 
-WRONG = "No user with that name and password"
+WRONG = "Incorrect username or password"
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=str)

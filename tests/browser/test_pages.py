@@ -65,7 +65,7 @@ def _is_for_everybody(page: Page) -> Iterator[str]:
 def _fill_config_form(page: Page) -> None:
     page.goto("/admin/alerting/alertconfig/add/")
     page.get_by_label("Event type").select_option("OUTSIDE_METRIC_THRESHOLD")
-    page.get_by_role("button", name="Add a matcher").click()
+    page.get_by_role("button", name="Add matcher").click()
     page.get_by_role("group", name="Notification 1").get_by_label("Type").select_option("GROUP")
 
 

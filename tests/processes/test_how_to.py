@@ -114,7 +114,7 @@ def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal)
     add, seal, drop, forget, make = _blocks(HOW_TO / "rotate-keys.md", platform)
     terminal.run(add)
     _restart(platform)
-    said = dict(re.findall(r"^(\S+): (\d+) sealed anew$", terminal.run(seal), re.MULTILINE))
+    said = dict(re.findall(r"^(\S+): (\d+) encrypted again$", terminal.run(seal), re.MULTILINE))
     assert int(said["accesslist.ApiKey.ha1"]) == 1
     assert int(said["alerting.NotificationSetting.secrets"]) == 1
     terminal.run(drop)

@@ -59,8 +59,8 @@ def test_a_start_goes_on_when_its_database_and_its_preparation_are_killed(platfo
         os.kill(killed, signal.SIGKILL)
         eventually(lambda killed=killed: not is_running(killed))  # type: ignore[misc]  # as above
     platform.wait_ready()
-    assert platform.log.count("PostgreSQL ended (signal 9), starting it again") == 2
-    assert "preparation ended (signal 9), starting it again" in platform.log
+    assert platform.log.count("PostgreSQL stopped (signal 9), restarting") == 2
+    assert "preparation failed (signal 9), trying again" in platform.log
     assert "Traceback" not in platform.log
 
 

@@ -64,7 +64,7 @@ def test_it_ends_everything_in_order_when_told_to_stop(serving: Platform, signum
 
 def test_it_can_be_stopped_while_it_starts(platform: Platform) -> None:
     platform.launch()
-    eventually(lambda: "making the database" in platform.log)
+    eventually(lambda: "creating the database" in platform.log)
     assert platform.stop() == 0
 
 
@@ -107,7 +107,7 @@ def test_it_ends_with_the_parent_it_was_given_and_starts_at_once(prepared: Platf
 def test_a_second_one_on_the_same_directory_is_refused(running: Platform) -> None:
     second = Platform(running.directory / "second", OPSAPI_DATA_DIR=str(running.data_dir))
     second.directory.mkdir()
-    assert_one_line(second.fail_to_start(), f"in use: the platform runs there, process {running.pid}")
+    assert_one_line(second.fail_to_start(), f"in use by a running platform, process {running.pid}")
 
 
 def _has_database(platform: Platform) -> bool:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 def test_a_taken_port(platform: Platform) -> None:
     with socket.create_server(("127.0.0.1", platform.port)):
         stderr = platform.fail_to_start()
-    assert_one_line(stderr, f"127.0.0.1:{platform.port}", "another program uses that port")
+    assert_one_line(stderr, f"127.0.0.1:{platform.port}", "another program uses this port")
 
 
 def test_an_address_of_another_machine(platform: Platform) -> None:
@@ -29,7 +29,7 @@ def test_an_address_of_another_machine(platform: Platform) -> None:
         ("OPSAPI_BIND", "nonsense", "is not <address>:<port>"),
         ("OPSAPI_WORKERS", "many", "is not a whole number"),
         ("OPSAPI_ACCESS_LIST_EXEMPT", "10.0.0.1/8", "has host bits set"),
-        ("OPSAPI_PUBLIC_URL", "http://a/?x=1", "must end with its path"),
+        ("OPSAPI_PUBLIC_URL", "http://a/?x=1", "must not have a query"),
         ("DATABASE_URL", "mysql://a/b", "only postgresql:// is supported"),
         ("DATABASE_URL", "foo", "only postgresql:// is supported"),
         ("OPSAPI_BUILD", "abc", "is not 40 hex digits"),
@@ -42,7 +42,7 @@ def test_a_malformed_setting(platform: Platform, name: str, value: str, words: s
 
 def test_half_of_what_tls_needs(platform: Platform) -> None:
     platform.environment["OPSAPI_TLS_CERT"] = "cert.pem"
-    assert_one_line(platform.fail_to_start(), "OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: either both or none")
+    assert_one_line(platform.fail_to_start(), "OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: set both or neither")
 
 
 def test_a_certificate_that_is_not_there(platform: Platform) -> None:

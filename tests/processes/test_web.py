@@ -130,9 +130,9 @@ def test_a_client_that_does_not_read_its_answers_is_one_line_in_the_log(
 ) -> None:
     client = connect.enter_context(_open(running))
     client.sendall(b"GET /api/schema/ HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
-    eventually(lambda: "127.0.0.1 does not read its answer" in running.log)
+    eventually(lambda: "127.0.0.1 does not read its response" in running.log)
     assert "Traceback" not in running.log
-    assert running.log.count("does not read its answer") == 1
+    assert running.log.count("does not read its response") == 1
 
 
 def test_forwarding_headers_of_strangers_mean_nothing(running: Platform, connect: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py access_list`: ends a lock-out from the shell."""
+"""`manage.py access_list`: reads and repairs access lists, for example after a lock-out."""
 
 from typing import Any
 
@@ -18,24 +18,24 @@ _SHELL = ListWriter(SYSTEM)
 
 
 class Command(DatabaseCommand):
-    """Shows, widens or empties the global access list, or a key's own."""
+    """Show, extend or clear the global access list or the access list of a key."""
 
-    help = "Show the global access list (or a key's own), add a range to it, or remove all its entries."
+    help = "Show the global access list or the access list of a key, add a range, or remove all entries."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to do, with which list."""
+        """The subcommands and the key."""
         parser.add_argument(
-            "--key", metavar="PUBLIC_KEY", help="the key's own list in place of the global one"
+            "--key", metavar="PUBLIC_KEY", help="use the access list of this key instead of the global list"
         )
         actions = parser.add_subparsers(dest="action", required=True, metavar="list | add | clear")
         actions.add_parser("list", help="show the entries")
-        add = actions.add_parser("add", help="let callers from one more range in")
-        add.add_argument("cidr", metavar="CIDR", help="a range in CIDR notation, or an address")
+        add = actions.add_parser("add", help="add a range")
+        add.add_argument("cidr", metavar="CIDR", help="range in CIDR notation, or address")
         add.add_argument("--description", metavar="TEXT", help="1 to 250 characters")
-        actions.add_parser("clear", help="remove every entry: callers may then come from everywhere")
+        actions.add_parser("clear", help="remove all entries; keys can then call from every address")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Does it, or says in one line why not."""
+        """Run the subcommand; errors are one line."""
         try:
             of = _list_of(options["key"])
             if options["action"] == "add":
@@ -53,7 +53,7 @@ class Command(DatabaseCommand):
             used = f"last used {clock.wire_time(entry.last_used)}" if entry.last_used else "never used"
             self.stdout.write(f"{entry.cidr_block:<20} {used:<30} {entry.description or ''}".rstrip())
         if not entries:
-            self.stdout.write("No entry: callers may come from everywhere.")
+            self.stdout.write("No entries. Keys can call from every address.")
 
     def _add(self, of: AccessList, cidr: str, description: str | None) -> None:
         item = KeyAccessListEntryInput().read({"cidrBlock": cidr, "description": description})
@@ -62,7 +62,7 @@ class Command(DatabaseCommand):
 
     def _clear(self, of: AccessList) -> None:
         gone = access_list_clear(of=of, by=_SHELL, now=clock.now())
-        self.stdout.write(f"Removed {gone}: callers may come from everywhere.")
+        self.stdout.write(f"Removed {gone} entries. Keys can call from every address.")
 
 
 def _list_of(public_key: str | None) -> AccessList:

@@ -13,15 +13,19 @@ from accesslist.services.users import NewUser, unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 
 
 class Command(DatabaseCommand):
-    """Makes the first user and prints their API key, once."""
+    """Create the first user and print the API key, once."""
 
-    help = "Make the first user of the installation and print the API key, which is shown only once."
+    help = (
+        "Create the first user and an API key, and print the password and the private key. They are "
+        "shown only once."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Who, and from where the key may be used."""
+        """The username and the allowed addresses of the key."""
         parser.add_argument("username", nargs="?", default="admin")
         parser.add_argument("--first-name", default="First")
         parser.add_argument("--last-name", default="Owner")
@@ -30,9 +34,9 @@ class Command(DatabaseCommand):
         add_export_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuses when a user exists."""
+        """Fails if a user exists."""
         if any_user_exists():
-            raise CommandError("a user exists already; manage.py create_key makes another API key")
+            raise CommandError(f"a user already exists; to create another API key, run {COMMAND} create_key")
         password, generated = password_asked()
         given = {
             "username": options["username"],
@@ -51,6 +55,6 @@ class Command(DatabaseCommand):
         except ApiError as error:
             raise CommandError(error.document()["detail"]) from None
         if key is None:
-            raise CommandError("another call made the first user in the meantime")
+            raise CommandError("another process has just created the first user")
         known = f"username     {user.username}\n" + (f"password     {password}\n" if generated else "")
         show_key(self, key, export=options["export"], before=known)

@@ -17,30 +17,36 @@ from opsapi.roles import INSTALLATION, Grant, Role
 
 
 class Command(DatabaseCommand):
-    """Makes a key and prints it, once."""
+    """Create a key and print it, once."""
 
-    help = "Make an API key, by default of a Global Owner, and print it; the private key is shown only once."
+    help = (
+        "Create an API key, by default with the role GLOBAL_OWNER, and print it. The private key is "
+        "shown only once."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What the key is for, and what it may do where."""
-        parser.add_argument("--desc", default="Made from the shell", help="1 to 250 characters")
+        """The description, roles and scopes of the key."""
+        parser.add_argument("--desc", default="Created from the command line", help="1 to 250 characters")
         parser.add_argument(
-            "--role", action="append", metavar="ROLE", help="may be repeated; default GLOBAL_OWNER"
+            "--role",
+            action="append",
+            metavar="ROLE",
+            help="role of the key; repeat for more roles; default GLOBAL_OWNER",
         )
-        parser.add_argument("--group", metavar="ID", help="the project of the GROUP_ roles")
-        parser.add_argument("--org", metavar="ID", help="the organization of the ORG_ roles")
+        parser.add_argument("--group", metavar="ID", help="ID of the project of GROUP_ roles")
+        parser.add_argument("--org", metavar="ID", help="ID of the organization of ORG_ roles")
         add_export_option(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuses roles without their place, places without a role, and what does not exist."""
+        """Refuses roles without a scope, scopes without a role, and scopes that do not exist."""
         names = options["role"] or [Role.GLOBAL_OWNER.value]
         roles = [_placed(name, options["group"], options["org"]) for name in names]
         for option, prefix in (("group", "GROUP_"), ("org", "ORG_")):
             if options[option] is not None and not any(name.startswith(prefix) for name in names):
-                raise CommandError(f"--{option} says where {prefix} roles hold, and there is none (--role)")
+                raise CommandError(f"--{option} needs a {prefix} role (--role)")
         try:
             body = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
-            # The shell may do what a Global Owner may.
+            # The command line has the permissions of a Global Owner.
             request = RoleRequest(asked_roles(body["roles"]), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
             new = api_key_issue(desc=body["desc"], roles=request, actor=SYSTEM, now=clock.now())
         except ApiError as error:
@@ -49,13 +55,13 @@ class Command(DatabaseCommand):
 
 
 def _placed(name: str, group_id: str | None, org_id: str | None) -> dict[str, str]:
-    """The role with where it holds, as the API takes it."""
+    """The role with its scope, in the form of the API."""
     if name not in ROLE_NAMES:
-        raise CommandError(f"{name} is no role; there are {', '.join(ROLE_NAMES)}")
+        raise CommandError(f"{name} is not a role; allowed: {', '.join(ROLE_NAMES)}")
     role = Role(name)
     if not (role.is_group or role.is_org):
         return {"roleName": name}
     option, field, place = ("--group", "groupId", group_id) if role.is_group else ("--org", "orgId", org_id)
     if place is None:
-        raise CommandError(f"{name} needs {option} with the id of where it holds")
+        raise CommandError(f"{name} needs {option} with an ID")
     return {"roleName": name, field: place}

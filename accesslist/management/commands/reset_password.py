@@ -1,4 +1,4 @@
-"""`manage.py reset_password`: for who forgot theirs, when nobody else can enter the console."""
+"""`manage.py reset_password`: sets a new password when nobody else can enter the console."""
 
 from typing import Any
 
@@ -15,23 +15,23 @@ from opsapi.roles import Grant, Role
 
 
 class Command(DatabaseCommand):
-    """Sets another password for a user."""
+    """Set a new password for a user."""
 
     help = (
-        "Set another password for a user: the one typed at a terminal, or one that is made and printed once. "
-        "Their sessions end; a second factor stays."
+        "Set a new password for a user: type it at the prompt, or press Enter to generate one. This "
+        "ends the user's sessions. A second factor stays on."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whose."""
-        parser.add_argument("username", help="in whatever case")
+        """The username."""
+        parser.add_argument("username", help="case-insensitive")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Does it, or says in one line why not. The shell may do what a Global Owner may."""
+        """Set the password; errors are one line. The command line has the permissions of a Global Owner."""
         name = options["username"]
         user = User.objects.filter(username_key=username_key(name)).first()
         if user is None:
-            raise CommandError(f"no user is called {name}")
+            raise CommandError(f"no user has the username {name}")
         password, generated = password_asked()
         by = [Grant(Role.GLOBAL_OWNER)]
         try:
@@ -40,4 +40,4 @@ class Command(DatabaseCommand):
             raise CommandError(error.document()["detail"]) from None
         if generated:
             self.stdout.write(f"password  {password}")
-        self.stdout.write(f"{user.username} logs in with the new password.")
+        self.stdout.write(f"{user.username} can now log in with the new password.")

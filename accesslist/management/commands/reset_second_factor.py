@@ -1,4 +1,4 @@
-"""`manage.py reset_second_factor`: for who lost theirs, when nobody else can enter the console."""
+"""`manage.py reset_second_factor`: removes a second factor when nobody else can enter the console."""
 
 from typing import Any
 
@@ -14,23 +14,25 @@ from opsapi.roles import Grant, Role
 
 
 class Command(DatabaseCommand):
-    """Takes a user's second factor away; the password then suffices to log in."""
+    """Remove the second factor of a user, who can then log in with the password only."""
 
-    help = "Take a user's second factor away, with its recovery codes, and end their sessions."
+    help = "Remove the second factor and the recovery codes of a user, and end the user's sessions."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Whose."""
-        parser.add_argument("username", help="in whatever case")
+        """The username."""
+        parser.add_argument("username", help="case-insensitive")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Does it, or says in one line why not. The shell may do what a Global Owner may."""
+        """Remove the second factor, with the permissions of a Global Owner; errors are one line."""
         name = options["username"]
         user = User.objects.filter(username_key=username_key(name)).first()
         if user is None:
-            raise CommandError(f"no user is called {name}")
+            raise CommandError(f"no user has the username {name}")
         by = [Grant(Role.GLOBAL_OWNER)]
         try:
             second_factor_reset(user_id=user.id, by=by, actor=SYSTEM, now=clock.now())
         except ApiError as error:
             raise CommandError(error.document()["detail"]) from None
-        self.stdout.write(f"{user.username} logs in with the password alone until they set up another one.")
+        self.stdout.write(
+            f"{user.username} now logs in with the password only, and can set up a new second factor."
+        )

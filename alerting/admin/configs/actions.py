@@ -39,7 +39,7 @@ def _add_presets(call: Call) -> Outcome:
     done = presets_create(**call.values, actor=call.actor, now=call.now)
     number = len(done.made)
     made = f"Added {number} alert configuration{'' if number == 1 else 's'}."
-    existing = f" The project had these already: {', '.join(done.existing)}." if done.existing else ""
+    existing = f" The project already had: {', '.join(done.existing)}." if done.existing else ""
     warnings = [warning for config in done.made for warning in _warnings(config)]
     return Outcome(message=made + existing, warnings=warnings)
 
@@ -97,8 +97,8 @@ def _is_disabled(config: AlertConfig, _now: datetime) -> bool:
 
 NEW = Action(
     label="New alert configuration",
-    done="Made",
-    text="Conditions that hold already open their alerts at once.",
+    done="Created",
+    text="If the condition is already met, alerts open as soon as you save.",
     run=_create,
     access=_access,
     form=NewConfigForm,
@@ -107,7 +107,8 @@ NEW = Action(
 OF_LIST: Mapping[str, Action] = {
     "presets": Action(
         label="Add presets",
-        text="Alert configurations that most projects want. Conditions that hold already open alerts now.",
+        text="Recommended alert configurations. If a condition is already met, its alert opens as soon "
+        "as you save.",
         run=_add_presets,
         access=WRITE,
         form=PresetsForm,
@@ -118,7 +119,8 @@ OF_ROW: Mapping[str, Action] = {
     "change": Action(
         label="Change",
         done="Changed",
-        text="Its alerts are cancelled where the event type, matchers, thresholds or projects change.",
+        text="If you change the event type, matchers, thresholds or projects, alerts that no longer "
+        "match are cancelled.",
         run=_change,
         access=_access,
         form=ConfigForm,
@@ -127,7 +129,7 @@ OF_ROW: Mapping[str, Action] = {
     "enable": Action(
         label="Enable",
         done="Enabled",
-        text="Conditions that hold already open their alerts at once.",
+        text="If the condition is already met, alerts open as soon as you save.",
         run=_switch(enabled=True),
         access=_access,
         icon="toggle_on",
@@ -137,7 +139,7 @@ OF_ROW: Mapping[str, Action] = {
     "disable": Action(
         label="Disable",
         done="Disabled",
-        text="Its alerts are cancelled.",
+        text="Cancels its alerts.",
         run=_switch(enabled=False),
         access=_access,
         icon="toggle_off",
@@ -145,7 +147,7 @@ OF_ROW: Mapping[str, Action] = {
         offered=_is_enabled,
     ),
     "test": Action(
-        label="Send a test notification",
+        label="Send test notifications",
         text="Each message is sent once, marked as a test. The next page shows the result.",
         run=_test,
         access=_access,
@@ -155,8 +157,8 @@ OF_ROW: Mapping[str, Action] = {
     ),
     "copy": Action(
         label="Copy as new",
-        done="Made",
-        text="Secrets are not copied: type them, or leave them to the project's integrations.",
+        done="Created",
+        text="Secrets are not copied. Enter them again, or use the integrations of the project.",
         run=_create,
         # Where it is made the form asks, and holds the roles there against the API's route.
         access=Access(Where.SOMEWHERE, WRITE.roles),
@@ -167,7 +169,7 @@ OF_ROW: Mapping[str, Action] = {
     "delete": Action(
         label="Delete",
         done="Deleted",
-        text="Its alerts are cancelled.",
+        text="Cancels its alerts.",
         run=_delete,
         access=_access,
         icon="delete",

@@ -38,7 +38,7 @@ class EventTypeFilter(ChoiceFilter):
 class TellsFilter(ChoiceFilter):
     """By a kind of notification it has."""
 
-    title = "kind of notification"
+    title = "notification type"
     parameter_name = "tells"
     offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
 

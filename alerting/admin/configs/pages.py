@@ -55,7 +55,9 @@ class AlertConfigAdmin(ConsoleAdmin):
     ]
     list_select_related = ["group"]
     search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
-    search_help_text = "Part of an event type or a project's name, or a whole id of either."
+    search_help_text = (
+        "Part of an event type or project name, or the full ID of an alert configuration or project."
+    )
     ordering = ["group__name", "created", "id"]
     fields = [
         "event",
@@ -68,7 +70,10 @@ class AlertConfigAdmin(ConsoleAdmin):
         "updated",
         "id",
     ]
-    empty_text = "No alert configuration yet: nobody is told of anything. Every new project comes with three."
+    empty_text = (
+        "No alert configurations, so no alerts open and nobody is notified. Every new project "
+        "starts with three."
+    )
 
     change_form_template = "admin/alerting/alertconfig/change_form.html"
 
@@ -123,13 +128,13 @@ class AlertConfigAdmin(ConsoleAdmin):
         parts = ((one,) for one in ("global:", shown, more, none) if one)
         return format_html_join(" ", "{}", parts)
 
-    @admin.display(description="told by")
+    @admin.display(description="notifications")
     def told(self, config: AlertConfig) -> str | None:
         """The kinds of its notifications."""
         names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
         return ", ".join(names) or None
 
-    @admin.display(description="alerts when")
+    @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:
         """What has to hold beside the event."""
         view = config_view(config)
@@ -140,7 +145,7 @@ class AlertConfigAdmin(ConsoleAdmin):
             threshold=view.threshold,
         )
 
-    @admin.display(description="alerts now")
+    @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:
         """Those that are tracked or open, and the way to the others."""
         now = clock.now()
@@ -162,7 +167,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         every = link(list_url(Alert, q=config.id), "All its alerts")
         return format_html("{}{} {}", shown, more, every)
 
-    @admin.display(description="what was done to it")
+    @admin.display(description="history")
     def happened(self, config: AlertConfig) -> str:
         """The newest events about it."""
         found = first_rows(config_audits(config))
@@ -187,10 +192,10 @@ class NotificationSettingAdmin(ConsoleAdmin):
     list_filter = ["type_name"]
     list_select_related = ["config"]
     search_fields = ["id__exact", "config__id__exact"]
-    search_help_text = "A whole id of a notification setting or of an alert configuration."
+    search_help_text = "Full ID of a notification setting or an alert configuration."
     ordering = ["config_id", "position"]
     fields = ["id", "config", "position", "type_name", "delay_min", "interval_min", "fields_json"]
-    empty_text = "No alert configuration tells anybody."
+    empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))
 

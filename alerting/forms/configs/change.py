@@ -45,7 +45,9 @@ ADD = "add"
 """The button that adds a row where there is no script: its value is the part."""
 _BLANK = "__n__"
 """Stands for the number in the row that the page's script copies."""
-_CHANGED = "It was changed in the meantime. Below is what you typed: send it again to put it in its place."
+_CHANGED = (
+    "Somebody else has changed this configuration. Your input is below; save again to overwrite the change."
+)
 
 
 class ConfigForm(ConsoleForm):

@@ -26,10 +26,10 @@ from opsapi.console.forms import themed
 
 _NONE_CHOSEN = ("", "–")
 _HELP = {
-    "delayMin": "Empty: 0, told at once.",
-    "username": "As they log in.",
-    "teamId": "Its ID; the list shows the names.",
-    "units": "Empty: the metric's own.",
+    "delayMin": "Leave blank for 0: notify immediately.",
+    "username": "The name the user logs in with.",
+    "teamId": "Select a team, or enter a team ID.",
+    "units": "Leave blank for the base unit of the metric.",
 }
 TEAMS = "config-teams"
 """The id of the page's list of teams, whose ids can be typed."""
@@ -134,7 +134,7 @@ def notification_fields(
         if isinstance(field, SecretField) and name in secrets:
             fields[name + CLEAR] = themed(field.removal())
         elif all(KINDS[kind].integrated for kind in shown.types):
-            field.help_text = "Empty: from the project's integration."
+            field.help_text = "Leave blank to use the integration of the project."
     fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
     fields[f"{row}.intervalMin"].help_text = _interval_help()
     return fields
@@ -158,7 +158,7 @@ def _marked(name: str, choices: Choices, marks: Mapping[str, Mapping[str, str]])
 
 
 def _meaning(metric: Metric) -> str:
-    per_second = " A rate per second." if metric.spec.kind is MetricKind.RATE else ""
+    per_second = " Rate per second." if metric.spec.kind is MetricKind.RATE else ""
     return metric.spec.meaning + per_second
 
 
@@ -186,4 +186,4 @@ def _type_field(*, is_global: bool) -> forms.Field:
 
 def _interval_help() -> str:
     usual = next(kind.interval_min for kind in KINDS.values() if kind.interval_min is not None)
-    return f"Empty: {usual}; none for services that keep the state themselves."
+    return f"Leave blank for {usual}. Services that track incidents themselves get no reminders."

@@ -49,10 +49,12 @@ class NewConfigForm(ConfigForm):
 
     def asked(self) -> dict[str, forms.Field]:
         """With the project first."""
-        everywhere = [(GLOBAL, "All projects or some: a global configuration")] if self.offers_global else []
+        everywhere = (
+            [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
+        )
         choices = [("", "–"), *everywhere, *writable_projects(self.operator, self.group)]
         widget = forms.Select(choices=choices)
-        help_text = f"The first {MOST_OFFERED} by name." if len(choices) > MOST_OFFERED else ""
+        help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
         group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
         return {"group": themed(group), **super().asked()}
 

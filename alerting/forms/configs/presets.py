@@ -18,7 +18,7 @@ from opsapi.console.places import page_url
 from opsapi.roles import Scope
 
 _ENGINE_LABELS: Mapping[Engine, str] = {Engine.MONGODB: "MongoDB", Engine.POSTGRESQL: "PostgreSQL"}
-_OTHERS = "Choose from these presets: they are those of the project and engine above."
+_OTHERS = "The project or engine has changed. Select from the presets below."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class PresetsForm(ConsoleForm):
     def clean(self) -> dict[str, Any]:
         """Something has to be chosen, of what was shown."""
         if self.is_answered and not self.cleaned_data.get("presets"):
-            self.add_error("presets", "Choose at least one.")
+            self.add_error("presets", "Select at least one preset.")
         elif self.shown_name in self.data and self.show_name not in self.data and not self.is_answered:
             self.add_error(None, _OTHERS)
         return self.cleaned_data

@@ -16,7 +16,7 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 class Command(BaseCommand):
     """Any number of workers may run, on any number of machines with the same database."""
 
-    help = "Evaluate signals and send notifications until SIGTERM or Ctrl-C; may run many times."
+    help = "Evaluate signals and send notifications until SIGTERM or Ctrl-C. You can run several workers."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until told to stop; what is in hand is finished."""

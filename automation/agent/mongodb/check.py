@@ -1,4 +1,4 @@
-"""What `--check` tries at MongoDB: each server of a connection string, and the members that these name."""
+"""Checks of `--check` for MongoDB: each server of a connection string, and the members they name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from automation.agent.settings import PREFIX
 from automation.agent.steps import Step, reach
 
 MOST_SERVERS = 100
-"""Servers that are tried for a connection string; a replica set has 50 members at most."""
+"""Maximum number of servers to try per connection string; a replica set has at most 50 members."""
 
 _GRANT = 'db.getSiblingDB("admin").grantRolesToUser(USER, ["clusterMonitor"])'
 
@@ -41,7 +41,7 @@ class _Deployment:
         self._has_user = "username" in options or "authmechanism" in options
 
     def steps(self) -> Iterator[Step]:
-        """Seeds first, then the members of their replica sets, each once."""
+        """Try the seeds, then the members of their replica sets, each once."""
         seen: list[Address] = []
         waiting = list(self._access.seeds)
         while waiting and len(seen) < MOST_SERVERS:
@@ -53,19 +53,19 @@ class _Deployment:
             waiting += [member.address for member in members_of_set(hello, None, None).members]
 
     def _server(self, address: Address) -> Generator[Step, None, Document]:
-        """Try one; return its answer to `hello`, empty when there is none."""
+        """Try a server. Returns its answer to `hello`, empty if there is none."""
         what = f"mongodb {address}"
         if not (yield from reach(what, *address)):
             return {}
         hello = yield from self._hello(what, address)
         if hello.get("arbiterOnly"):
-            yield Step(f"{what}: is an arbiter, which has no users and nothing more to ask")
+            yield Step(f"{what}: arbiter, no more checks")
         elif hello:
             yield from self._asked(what, address, hello)
         return hello
 
     def _hello(self, what: str, address: Address) -> Generator[Step, None, Document]:
-        """Without credentials, which tells the connection from the log-in."""
+        """Connect without credentials, to tell connection problems from log-in problems."""
         tried = f"{what}: TLS and hello" if self._is_tls else f"{what}: hello, without TLS"
         try:
             session = self._access.session(address, with_credentials=False)
@@ -80,14 +80,16 @@ class _Deployment:
     def _todo(self, error: Exception) -> str:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             if "mismatch" in str(error):
-                return "name the server as its certificate does, or give it a certificate with this name"
-            return "name the file of the authority's certificate with tlsCAFile in the connection string"
+                return (
+                    "use the server name of the certificate, or give the server a certificate for this name"
+                )
+            return "set tlsCAFile in the connection string to the certificate file of the CA"
         if self._is_tls:
-            return "check that the server takes TLS, and the tls options of the connection string"
-        return "check that a MongoDB server listens there; if it wants TLS, add tls=true"
+            return "check that the server accepts TLS, and check the tls options of the connection string"
+        return "check that a MongoDB server listens on this port; if it requires TLS, add tls=true"
 
     def _asked(self, what: str, address: Address, hello: Document) -> Iterator[Step]:
-        """The log-in, and whether it suffices for each command."""
+        """Log in, and check the permission for each command."""
         try:
             session = self._access.session(address, with_credentials=True)
         except (PyMongoError, OSError, ValueError) as error:
@@ -102,12 +104,12 @@ class _Deployment:
 
     def _log_in(self, what: str, session: Session) -> Step:
         if not self._has_user:
-            return Step(f"{what}: no log-in, the connection string names no user")
+            return Step(f"{what}: no log-in, because the connection string has no user")
         tried = f"{what}: log-in"
         try:
             session.command({"ping": 1}, ANSWER_SECONDS)
         except OperationFailure as error:
-            todo = "check user, password (percent-encoded) and authSource of the connection string"
+            todo = "check the user, the password (percent-encoded) and authSource in the connection string"
             return Step(tried, f"{self._told(error)}: {todo}")
         except PyMongoError as error:
             return Step(tried, f"{self._told(error)}: try again")
@@ -119,8 +121,12 @@ class _Deployment:
             session.command(asked.command, ANSWER_SECONDS, asked.database)
         except OperationFailure as error:
             if error.code == NOT_FOUND:
-                return Step(f"{tried} is not known to this server, and left out")
-            todo = _GRANT if self._has_user else "name a user with the role clusterMonitor"
+                return Step(f"{tried} is not supported by this server, skipped")
+            todo = (
+                _GRANT
+                if self._has_user
+                else ("add a user with the role clusterMonitor to the connection string")
+            )
             refused = error.code in REFUSALS
             return Step(tried, f"{self._told(error)}{f': {todo}' if refused else ''}")
         except PyMongoError as error:

@@ -1,4 +1,4 @@
-"""The commands by which a server is asked, in a round as by `--check`. Pure."""
+"""The commands sent to a server by a poll and by `--check`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_FOUND = 59
 
 
 class Command(NamedTuple):
-    """A command to a database; `section` is the name under which its answer is kept."""
+    """A command to a database; `section` is the name of its answer."""
 
     section: str
     command: Document
@@ -25,7 +25,7 @@ class Command(NamedTuple):
 
 
 DIAGNOSTICS = Command("getDiagnosticData", {"getDiagnosticData": 1})
-"""The sections of a server without a set or of a member, and `systemMetrics`, all in one."""
+"""The sections of a standalone server or member and `systemMetrics`, in a single command."""
 
 OPLOG = Command(
     "oplog",
@@ -35,7 +35,7 @@ OPLOG = Command(
         **dict.fromkeys(("locks", "metrics", "opLatencies", "tcmalloc", "transactions", "wiredTiger"), 0),
     },
 )
-"""The part of `serverStatus` that diagnostic data lack before 6.0, without the largest of the others."""
+"""The part of `serverStatus` missing in diagnostic data before 6.0, without the largest sections."""
 
 DATABASES = Command("listDatabases", {"listDatabases": 1, "nameOnly": True})
 SHARDS = Command("listShards", {"listShards": 1})
@@ -47,7 +47,7 @@ def sizes_of(database: str) -> Command:
 
 
 def sections_of(hello: Document) -> Iterator[Command]:
-    """What is asked for itself where the diagnostic data do not hold it."""
+    """Commands for data that is not in the diagnostic data."""
     yield Command("serverStatus", {"serverStatus": 1, "oplog": 1})
     if hello.get("setName"):
         yield Command("replSetGetStatus", {"replSetGetStatus": 1})
@@ -55,7 +55,7 @@ def sections_of(hello: Document) -> Iterator[Command]:
 
 
 def all_of(hello: Document) -> Iterator[Command]:
-    """Everything that a server is asked for which a user needs a role."""
+    """All commands to a server that need a role."""
     yield DIAGNOSTICS
     yield from sections_of(hello)
     if is_router(hello):
@@ -71,7 +71,7 @@ def is_router(hello: Document) -> bool:
 
 
 def ask_hello(ask: Callable[[Document], Document]) -> Document:
-    """What a server says of itself; before 4.4.2 by a command of another name. Raises what `ask` raises."""
+    """The server's description of itself. Before 4.4.2 the command has another name."""
     try:
         return ask({"hello": 1})
     except OperationFailure as error:

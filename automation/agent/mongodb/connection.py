@@ -1,4 +1,4 @@
-"""Connection strings, and direct connections to single servers with their credentials and TLS options."""
+"""Connection strings, and direct connections to single servers with credentials and TLS options."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ _KEPT = frozenset(
         "tlsInsecure",
     )
 )
-"""Options that hold for each server of a deployment; the others are about choosing among them."""
+"""Options that apply to each server of a deployment. The others select among servers."""
 
 _AS_READ: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
-"""Decodes a part of an answer when it is looked at: most of the diagnostic data never are."""
+"""Decodes parts of an answer on access: most of the diagnostic data is never read."""
 
 _EXTERNAL = frozenset({"MONGODB-X509", "GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"})
 
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach the servers of a deployment: options as pymongo takes them, with secrets."""
+    """Access to the servers of a deployment: pymongo options, including secrets."""
 
     seeds: Sequence[Address]
     options: Mapping[str, Any] = field(repr=False)
@@ -63,12 +63,11 @@ class Access:
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def session(self, address: Address, *, with_credentials: bool) -> Session:
-        """A session with this server alone; it connects when it is first used.
+        """A session with a single server, which connects on first use.
 
-        Raises:
-            PyMongoError, OSError, ValueError: when a file of the TLS options cannot be used.
+        Raises: PyMongoError, OSError, ValueError: a file of the TLS options cannot be used.
         """
-        # Certificates are read once for all servers, and again when a file was replaced.
+        # Certificates are read once for all servers, and again after a file was replaced.
         files = [Path(str(value)) for name, value in self.options.items() if name.endswith("File")]
         marks = (with_credentials, *(file.stat().st_mtime_ns for file in files))
         with self._guard:
@@ -84,7 +83,7 @@ class Access:
             for name, value in self.options.items()
             if with_credentials or not (name.startswith("auth") or name in {"username", "password"})
         }
-        # The client reads the options, and is never opened.
+        # The client only parses the options and is never opened.
         client = MongoClient[Document](
             connect=False,
             directConnection=True,
@@ -98,25 +97,24 @@ class Access:
 
 
 class Session:
-    """Commands to a server, over one connection that is made when it is needed. One thread uses it.
+    """Sends commands to a server over a single connection, opened on demand. Not thread-safe.
 
-    It is the pool of a `MongoClient` alone. The client would watch the server with a connection and two
-    threads of its own; these wake twice a second, which costs more than what is asked in a round.
+    This is the pool of a `MongoClient` without the client. The client would monitor the server with another
+    connection and two threads that wake up twice a second, which costs more than a poll.
     """
 
     def __init__(self, address: Address, options: PoolOptions) -> None:
-        """Nothing is connected yet."""
+        """Does not connect yet."""
         self._pool = Pool(address, options)
         self._pool.ready()
 
     def command(self, command: Document, seconds: float | None = None, database: str = "admin") -> Document:
-        """The answer, within so many seconds; without them, CONNECT_SECONDS or ANSWER_SECONDS for each step.
+        """The answer within `seconds`, or within CONNECT_SECONDS or ANSWER_SECONDS for each step.
 
-        Raises:
-            PyMongoError: when the server does not answer, or refuses the credentials or the command.
+        Raises: PyMongoError: the server does not answer, or rejects the credentials or the command.
         """
         with pymongo.timeout(seconds), self._pool.checkout() as connection:
-            # A secondary refuses some commands to clients that want a primary.
+            # A secondary rejects some commands of clients that want a primary.
             return connection.command(
                 database, dict(command), ReadPreference.PRIMARY_PREFERRED, codec_options=_AS_READ
             )
@@ -127,34 +125,37 @@ class Session:
 
 
 def check(text: str) -> None:
-    """Raise ValueError, without secrets, when this is no `mongodb+srv://` string. No name is looked up."""
+    """Raise ValueError, without secrets, if this is not a `mongodb+srv://` string. Resolves no names."""
     if not re.fullmatch(r"mongodb\+srv://(?:[^@/]*@)?[A-Za-z0-9_.-]+(?:/[^?]*)?(?:\?.*)?", text):
         raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
 
 
 def read(text: str) -> Access:
-    """Read a connection string. For `mongodb+srv://` it asks the DNS, for up to ANSWER_SECONDS.
+    """Parse a connection string. For `mongodb+srv://` this queries DNS, for up to ANSWER_SECONDS.
 
-    Raises:
-        ValueError: the text is no connection string, or the platform does not accept the name of a server in
-            it, or it would send the password in the clear. The message holds no secrets.
+    Raises: ValueError: the text is not a connection string, or has a server name that the platform does not
+    accept, or would send the password unencrypted. The message contains no secrets.
     """
     try:
         parsed = uri_parser.parse_uri(text, DEFAULT_PORT, warn=False, connect_timeout=ANSWER_SECONDS)
     except OSError as error:
-        raise ValueError(f"names a file that cannot be read: {error.strerror}") from None
+        raise ValueError(f"has a file option with an unreadable file: {error.strerror}") from None
     except (InvalidURI, ConfigurationError, ValueError) as error:
-        what = "cannot be looked up" if text.startswith("mongodb+srv://") else "is not a connection string"
+        what = (
+            "has a host name that does not resolve"
+            if text.startswith("mongodb+srv://")
+            else "is not a connection string"
+        )
         raise ValueError(f"{what}: {without_secrets(str(error), text)}") from None
     seeds = []
     for hostname, port in parsed["nodelist"]:
         seed = address_of(hostname, port) if port else None
         if seed is None:
-            raise ValueError("names a server by something else than a host name (RFC 1123) or an IP address")
+            raise ValueError("has a server that is not a host name (RFC 1123) or an IP address")
         seeds.append(seed)
     said: Mapping[str, Any] = parsed["options"]
     if str(said.get("authMechanism", "")) == "PLAIN" and not said.get("tls"):
-        raise ValueError("sends the password in the clear: authMechanism=PLAIN needs tls=true")
+        raise ValueError("would send the password unencrypted: authMechanism=PLAIN needs tls=true")
     options = {name: said[name] for name in said if name.lower() in _KEPT}
     if parsed["username"] is not None:
         options.update(username=parsed["username"], password=parsed["password"])
@@ -169,24 +170,24 @@ def read(text: str) -> Access:
 
 
 def without_secrets(message: str, connection_string: str) -> str:
-    """A message for the log, without the credentials and option values of a connection string."""
+    """A log message without the credentials and option values of a connection string."""
     _, _, rest = connection_string.partition("://")
-    # The authority ends before a path or a query, which may hold an `@` as well; a password that is not
-    # percent-encoded may hold all of them.
+    # The authority ends before a path or a query, which can also contain an `@`. A password that is not
+    # percent-encoded can contain all of them.
     authority = re.split(r"[/?]", rest, maxsplit=1)[0]
     credentials, at, _ = (authority if "@" in authority else rest).rpartition("@")
     _, _, query = rest.partition("?")
     secrets = {one for one in credentials.split(":", 1) if at} | {credentials}
-    # Such a password is taken apart, and a part of it for a port, a database or an option.
+    # The parser splits such a password and takes parts of it for a port, a database or an option.
     secrets |= set(re.split(r"[:/?@&=]", credentials)) if at else set()
     secrets |= {value for pair in query.split("&") for value in [pair.partition("=")[2]]}
     for secret in sorted(secrets | {unquote_plus(one) for one in secrets}, key=len, reverse=True):
-        # Words such as `true` tell nothing, and a user of one letter would make the message unreadable.
+        # Words such as `true` reveal nothing, and a username of one letter would make the message unreadable.
         if len(secret) > 1 and secret not in {"true", "false"}:
             message = message.replace(secret, "***")
     return " ".join(message.split())[:500]
 
 
 def probe(address: Address) -> None:
-    """Raise OSError when nothing listens there; when nothing answers at all, after CONNECT_SECONDS."""
+    """Raise OSError if nothing listens; after CONNECT_SECONDS if nothing answers."""
     socket.create_connection(address, timeout=CONNECT_SECONDS).close()

@@ -1,4 +1,4 @@
-"""A deployment: the servers that are found from one connection string, and what is known of each."""
+"""A deployment: the servers found from a connection string, and what is known about them."""
 
 from __future__ import annotations
 
@@ -27,39 +27,38 @@ from automation.agent.rates import Why
 log = logging.getLogger("opsapi.agent")
 
 MOST_MEMBERS = 50
-"""Of one replica set: MongoDB allows no more."""
+"""Limit of a replica set: MongoDB allows no more."""
 
 MOST_HOSTS = 1000
-"""Of one deployment: what servers name beyond them is not asked."""
+"""Limit of a deployment: further servers are not monitored."""
 
 LONGEST_SET = 200
-"""Letters of the name of a set, as the platform takes it."""
+"""Maximum length of a replica set name that the platform accepts."""
 
 LOOK_UP_AGAIN = 10.0
-"""Seconds, while the DNS does not answer for `mongodb+srv://`."""
+"""Seconds between DNS queries while `mongodb+srv://` does not resolve."""
 
 
 @dataclass(frozen=True)
 class _Names:
-    """Which servers a server named, and in whose name it spoke: its replica set, or the routers."""
+    """The servers that a server named, and on whose behalf: its replica set, or the routers."""
 
     group: str
     members: frozenset[Address]
 
 
 class Deployment:
-    """One thread uses it, but for the polls of its hosts.
+    """The servers of a deployment. Not thread-safe, except for the polls of its hosts.
 
-    Members are the servers that others name, a router or a replica set, and a standalone server that a seed
-    is. Seeds are asked as long as no member answers: a seed may be another name of a member, which is then
-    known by the name that its replica set has for it.
+    Members are servers that a router or a replica set names, and standalone servers among the seeds. Seeds
+    are polled until a member answers: a seed may be another name of a member, which is then known under the
+    name in its replica set.
     """
 
     def __init__(self, connection_string: str) -> None:
-        """Nothing is connected yet; a name of `mongodb+srv://` is looked up by a thread.
+        """Does not connect yet. A thread resolves a `mongodb+srv://` name.
 
-        Raises:
-            ValueError: when it is no connection string; without secrets.
+        Raises: ValueError: not a connection string; the message contains no secrets.
         """
         self._text = connection_string
         self._stopped = threading.Event()
@@ -80,11 +79,11 @@ class Deployment:
 
     @property
     def seed(self) -> str:
-        """The first server of the connection string, which tells deployments apart; empty while unknown."""
+        """The first server of the connection string, which identifies the deployment; empty while unknown."""
         return str(self._access.seeds[0]) if self._access else ""
 
     def targets(self) -> Sequence[Host]:
-        """The servers to ask in the round that begins."""
+        """The servers to poll in the next round."""
         if self._access is None:
             return []
         self._forget_unnamed()
@@ -94,11 +93,11 @@ class Deployment:
 
     @property
     def clusters(self) -> Iterable[str]:
-        """The names of the clusters that its servers are in, those included that another agent watches."""
+        """The cluster names of its servers, including servers that another agent watches."""
         return dict.fromkeys(one.cluster for one in self._last.values() if one.cluster)
 
     def sets(self) -> Mapping[Address, str]:
-        """The replica set of each member, with its cluster where it has one."""
+        """The replica set of each member, with its cluster if it has one."""
         return {
             address: f"{member.cluster or ''}/{member.replica_set}"[:LONGEST_SET]
             for address, member in self._members.items()
@@ -106,11 +105,11 @@ class Deployment:
         }
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
-        """By server and metric: whether it was reported the last time, or why not."""
+        """By server and metric: whether the metric was reported last time, or why not."""
         return {address: host.missing for address, host in self._hosts.items()}
 
     def learn(self, answer: Answer) -> Sequence[Host]:
-        """Take the answer of a server; return servers that were not known."""
+        """Process the answer of a server. Returns newly found servers."""
         if not answer.is_look:
             self._log(answer)
         if answer.hello is None:
@@ -120,7 +119,7 @@ class Deployment:
         return [self._host(address) for address in self._members if address not in known]
 
     def take(self, answers: Iterable[Answer]) -> None:
-        """Keep what the answers of a round say, for `readings`."""
+        """Keep the results of a round for `readings`."""
         for answer in answers:
             reading = self._reading(answer)
             if reading is None:
@@ -132,12 +131,12 @@ class Deployment:
                 self._fresh[reading.address] = reading
 
     def readings(self) -> Sequence[Reading]:
-        """What the answers since the last call say."""
+        """The results since the last call."""
         fresh, self._fresh = self._fresh, {}
         return list(fresh.values())
 
     def close(self) -> None:
-        """Stop looking names up. Connections end with the process: a poll may use them."""
+        """Stop resolving names. Connections end with the process, because a poll may use them."""
         self._stopped.set()
 
     # --- members ----------------------------------------------------------------------------------
@@ -160,7 +159,7 @@ class Deployment:
             most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"
             self._problems.tell((answer.address, "members"), "many", most)
             named = replace(named, members=named.members[:MOST_MEMBERS])
-        # A server that was removed from its set is a member of nothing: only seeds stand for themselves.
+        # A server that was removed from its set is not a member; only seeds count on their own.
         is_seed = self._access is not None and answer.address in self._access.seeds
         if (
             is_seed
@@ -176,7 +175,7 @@ class Deployment:
             if member.address in self._members or len(self._members) < MOST_HOSTS:
                 self._members[member.address] = self._better(member)
             else:
-                most = f"{self.seed} leads to more than {MOST_HOSTS} servers: the others are not asked"
+                most = f"{self.seed} leads to more than {MOST_HOSTS} servers; the others are not monitored"
                 self._problems.tell("servers", "many", most)
 
     def _better(self, member: Member) -> Member:
@@ -187,9 +186,9 @@ class Deployment:
         return member
 
     def _forget_unnamed(self) -> None:
-        """A server that nobody names any more is gone.
+        """Forget servers that nobody names any more.
 
-        What a silent server named holds as long as no other of its set, or no other router, answers.
+        A silent server's list stays valid while no other member of its set, or no other router, answers.
         """
         answered = {
             self._named_by[address].group for address in self._heard if self._named_by[address].members
@@ -201,7 +200,7 @@ class Deployment:
         }
         named = frozenset[Address]().union(*(names.members for names in self._named_by.values()))
         for address in self._members.keys() - named:
-            log.info("%s is no member any more", address)
+            log.info("%s is no longer a member", address)
             self._last.pop(address, None)
             self._problems.forget(address, (address, "members"))
             del self._members[address]
@@ -211,7 +210,7 @@ class Deployment:
     def _host(self, address: Address) -> Host:
         access = self._access
         if access is None:
-            raise RuntimeError("no server is known before the connection string is read")
+            raise RuntimeError("the connection string has not been read yet")
         if address not in self._hosts:
             member = self._members.get(address)
             is_arbiter = member is not None and member.type_name == ARBITER
@@ -219,7 +218,7 @@ class Deployment:
         return self._hosts[address]
 
     def _name_of(self, answer: Answer) -> Address:
-        """By which address others know the server that answered."""
+        """The address under which others know the server that answered."""
         hello = answer.hello or {}
         own = own_address(hello)
         if own is None and answer.cluster is not None and answer.own_name:
@@ -230,7 +229,7 @@ class Deployment:
     # --- readings ---------------------------------------------------------------------------------
 
     def _reading(self, answer: Answer) -> Reading | None:
-        """What is reported; None of a seed that is another name of a member, or that members stand for."""
+        """The result to report; None for a seed that is another name of a member."""
         if answer.hello is None:
             return self._unreachable(answer.address)
         address = self._name_of(answer)
@@ -284,7 +283,8 @@ class Deployment:
     def _log(self, answer: Answer) -> None:
         if answer.hello is None:
             line = f"{answer.address} does not answer: {answer.problem}"
-            self._problems.tell(answer.address, "silent", line)  # once, as the words of the driver differ
+            # Log it once, because the wording of the driver varies.
+            self._problems.tell(answer.address, "silent", line)
         else:
             line = f"{answer.address} is not measured in full: {answer.problem}"
             self._problems.tell(answer.address, answer.problem, line)
@@ -301,7 +301,7 @@ class Deployment:
                 if str(error) != before:
                     log.warning("OPSAPI_AGENT_MONGODB: a connection string %s", error)
                 before = str(error)
-            except Exception as error:  # it is looked up again
+            except Exception as error:  # The name will be resolved again.
                 log_unforeseen("OPSAPI_AGENT_MONGODB: a name of mongodb+srv", error)
             else:
                 return

@@ -1,4 +1,4 @@
-"""MongoDB as an engine of the agent: several deployments, in which no server stands twice."""
+"""MongoDB as an engine of the agent: several deployments without duplicate servers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ log = logging.getLogger("opsapi.agent")
 
 
 class MongoDB:
-    """All the deployments that connection strings name."""
+    """All deployments of the connection strings."""
 
     role = "clusterMonitor"
 
     def __init__(self, connection_strings: Iterable[str]) -> None:
-        """Nothing is connected yet.
+        """Does not connect yet.
 
-        Raises:
-            ValueError: with the number of the connection string that is none; without secrets.
+        Raises: ValueError: with the number of the invalid connection string, without secrets.
         """
         self._deployments: list[Deployment] = []
         for number, text in enumerate(connection_strings, 1):
@@ -34,7 +33,7 @@ class MongoDB:
                 self._deployments.append(Deployment(text))
             except ValueError as error:
                 raise ValueError(f"connection string {number} {error}") from None
-        # A server that is gone takes its entry with it, once nobody asks it any more.
+        # The entry of a server disappears with the server, once nobody polls it.
         self._owners: WeakKeyDictionary[Host, Deployment] = WeakKeyDictionary()
         self._names: dict[tuple[str, str], str] = {}
 
@@ -43,7 +42,7 @@ class MongoDB:
         return self._mine(((one, host) for one in self._deployments for host in one.targets()), {})
 
     def look(self, target: Host) -> Callable[[], Answer]:
-        """How to ask a server that another agent watches for the servers that it names."""
+        """A function that polls a server of another agent for the servers it names."""
         return target.look
 
     def sets(self) -> Mapping[Address, str]:
@@ -51,14 +50,17 @@ class MongoDB:
         return {address: name for one in self._deployments for address, name in one.sets().items()}
 
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
-        """Take an answer; return servers that were not known."""
+        """Process an answer. Returns newly found servers."""
         owner = self._owners[target]
         fresh = owner.learn(answer)
         owner.take([answer])
         return self._mine(((owner, host) for host in fresh), {})
 
     def readings(self) -> Sequence[Reading]:
-        """What the answers since the last call say. Of two clusters with one name the later gets another."""
+        """The results since the last call.
+
+        If two clusters have the same name, the second one gets a new name.
+        """
         found: dict[Address, Reading] = {}
         taken: dict[str, Deployment] = {}
         for deployment in self._deployments:
@@ -73,11 +75,11 @@ class MongoDB:
         return list(found.values())
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
-        """By server and metric: whether it was reported the last time, or why not."""
+        """By server and metric: whether the metric was reported last time, or why not."""
         return {address: found for one in self._deployments for address, found in one.why_missing().items()}
 
     def close(self) -> None:
-        """Leave nothing running."""
+        """Stop all background work."""
         for deployment in self._deployments:
             deployment.close()
 
@@ -90,5 +92,10 @@ class MongoDB:
     def _other_name(self, name: str, seed: str) -> str:
         if (name, seed) not in self._names:
             self._names[name, seed] = f"{name} ({seed})"
-            log.warning("two deployments are named %s: one is reported as cluster %s (%s)", name, name, seed)
+            log.warning(
+                "two deployments have the name %s: one of them is reported as cluster %s (%s)",
+                name,
+                name,
+                seed,
+            )
         return self._names[name, seed]

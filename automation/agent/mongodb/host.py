@@ -1,4 +1,4 @@
-"""A server that is watched: its connection, what it answers to a poll, and what was measured before."""
+"""A monitored server: its connection, its answers to a poll and its previous measurements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "coll
 
 @dataclass(frozen=True)
 class Answer:
-    """What a poll found; `hello` None when the server does not answer, and then `problem` says why."""
+    """The result of a poll. If the server does not answer, `hello` is None and `problem` says why."""
 
     address: Address
     hello: Mapping[str, Any] | None = None
@@ -57,11 +57,11 @@ class Answer:
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
     is_look: bool = False
-    """Nothing was measured: it is asked for the servers it names."""
+    """Whether the server was only polled for the servers it names."""
 
 
 class Host:
-    """A server at an address. One thread at a time polls it; `missing` can be read by any."""
+    """A server at an address. One thread at a time polls it; any thread can read `missing`."""
 
     def __init__(
         self,
@@ -72,18 +72,18 @@ class Host:
         is_arbiter: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`told` writes an error without secrets. `clock` tells seconds that never go back."""
+        """`told` writes an error without secrets. `clock` returns monotonic seconds."""
         self.address = address
         self.missing: Mapping[str, Why] = {}
         self._access, self._told, self._clock = access, told, clock
-        # Arbiters hold no users: they know no credentials, and answer `hello` to everybody.
+        # Arbiters have no users: they accept no credentials and answer `hello` to everybody.
         self._with_credentials = not is_arbiter
         self._session: Session | None = None
         self._before: Moment | None = None
         self._databases = _Databases()
 
     def poll(self) -> Answer:
-        """Ask the server; within CONNECT_SECONDS when nothing listens, ANSWER_SECONDS for each part else."""
+        """Poll the server: CONNECT_SECONDS if nothing listens, otherwise ANSWER_SECONDS for each part."""
         return self._asked(self._measured)
 
     def look(self) -> Answer:
@@ -91,13 +91,13 @@ class Host:
         return replace(self._asked(self._named), is_look=True)
 
     def _asked(self, then: Callable[[Mapping[str, Any], str], Answer]) -> Answer:
-        """`hello`, and then what follows it; the answer whatever happens."""
+        """Ask `hello` and the rest. Returns an answer, whatever happens."""
         try:
             hello, note = self._hello()
-        except Exception as error:  # a fault of ours is told with the host, and loses no other
+        except Exception as error:  # An error in our code is logged with the host and affects no other host.
             if not isinstance(error, (OSError, PyMongoError)):
                 log_unforeseen(self.address, error)
-            self.close()  # the next poll looks first whether anything listens
+            self.close()  # The next poll first checks whether anything listens.
             return Answer(self.address, problem=self._brief(error))
         try:
             return then(hello, note)
@@ -113,15 +113,15 @@ class Host:
             self._session = None
 
     def _brief(self, error: Exception) -> str:
-        """An error without what pymongo adds: its own settings, and all it knows of the deployment."""
+        """An error without the pymongo additions: its settings and the state of the deployment."""
         return self._told(error).split(" (configured timeouts")[0].split(", Timeout:")[0]
 
     # --- hello ------------------------------------------------------------------------------------
 
     def _hello(self) -> tuple[Mapping[str, Any], str]:
-        """The answer to `hello`, and a note when the credentials were refused.
+        """The answer to `hello`, and a note if the credentials were rejected.
 
-        A server that listens and does not answer in time, because it is stopped for a moment, is asked again.
+        A server that listens but does not answer in time, because it is stopped for a moment, is asked again.
         """
         end = self._clock() + ANSWER_SECONDS
         if self._session is None:
@@ -146,7 +146,7 @@ class Host:
         hello = ask_hello(self._command)
         if hello.get("arbiterOnly"):
             return hello, ""
-        # With credentials again next time: somebody may create the user.
+        # Try the credentials again next time: somebody may create the user.
         self._reconnect(with_credentials=True)
         return hello, refusal
 
@@ -200,7 +200,7 @@ class Host:
             self.address,
             hello,
             version=_text(status.get("version")) or self._version(),
-            # A clock that was set back tells a start that is still to come.
+            # After a clock was set back, the start time can be in the future.
             uptime=None if seconds is None or not isfinite(seconds) else max(0, int(seconds)),
             status=answers.sections.get("replSetGetStatus"),
             cluster=self._cluster(status) if routes else None,
@@ -211,7 +211,7 @@ class Host:
         )
 
     def _measured_before(self, reasons: Mapping[str, Why]) -> Mapping[str, Why]:
-        """What comes every ten minutes only, and was reported the last time."""
+        """Metrics that come only every ten minutes and were reported last time."""
         return {
             metric: Why.REPORTED
             for metric in OF_DATABASES
@@ -219,7 +219,7 @@ class Host:
         }
 
     def _answers(self, hello: Mapping[str, Any], end: float) -> Answers:
-        """Everything in one command; what is not in it, or where that is refused, by commands of its own."""
+        """Everything in a single command. Missing or refused parts come from separate commands."""
         sections: dict[str, Mapping[str, Any]] = {}
         refused: set[str] = set()
         whole = self._section(DIAGNOSTICS, end, refused)
@@ -239,10 +239,9 @@ class Host:
         return Answers(sections, frozenset(refused), self._db_path(end))
 
     def _section(self, asked: Command, end: float, refused: set[str]) -> Mapping[str, Any] | None:
-        """The answer; None when the server has none, and then `refused` says whether for want of a role.
+        """The answer; None if the server has none, in which case `refused` says whether a role is missing.
 
-        Raises:
-            PyMongoError: when the server does not answer at all.
+        Raises: PyMongoError: the server does not answer.
         """
         try:
             return self._command(asked.command, max(0.1, end - self._clock()), asked.database)
@@ -252,7 +251,7 @@ class Host:
             return None
 
     def _db_path(self, end: float) -> str | None:
-        """Where the server keeps its data, asked once in the life of a connection."""
+        """The data directory of the server, read once per connection."""
         if self._databases.path_of is not self._session:
             found = self._section(Command("getCmdLineOpts", {"getCmdLineOpts": 1}), end, set()) or {}
             path = found.get("parsed", {}).get("storage", {}).get("dbPath")
@@ -267,7 +266,7 @@ class Host:
             return None
 
     def _cluster(self, status: Mapping[str, Any]) -> Named | None:
-        """What a router tells of its cluster; None where it may not be asked."""
+        """The cluster data of a router; None if the router refuses it."""
         end = self._clock() + ANSWER_SECONDS
         refused: set[str] = set()
         shards = self._section(SHARDS, end, refused) or {}
@@ -279,23 +278,25 @@ class Host:
         rows = self._section(Command("routers", find, "config"), end, refused)
         routers = (rows or {}).get("cursor", {}).get("firstBatch", [])
         if refused:
-            log.warning("%s: the router does not tell its cluster: refused %s", self.address, sorted(refused))
+            log.warning(
+                "%s: the router does not report its cluster: refused %s", self.address, sorted(refused)
+            )
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         return members_of_cluster(shards.get("shards", []), known, routers, now)
 
     # --- databases --------------------------------------------------------------------------------
 
     def _database_samples(self) -> Mapping[str, Sequence[Sample]] | None:
-        """The samples of all databases, those measured just now; None when none was due."""
+        """The samples of all databases measured now; None if none was due."""
         known = self._databases
         try:
             known.turns.take(self._clock, ANSWER_SECONDS, self._database_names, self._sizes)
-            # Every server has databases of its own; without the role none of them is listed.
+            # Every server has its own databases; without the role, none of them is listed.
             known.refused = frozenset(() if known.turns.due else {"dbStats"})
         except PyMongoError as error:
             is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
             known.refused = frozenset({"dbStats"} if is_refused else ())
-            log.warning("%s: the sizes of databases are missing: %s", self.address, self._told(error))
+            log.warning("%s: no database sizes: %s", self.address, self._told(error))
         return known.turns.told()
 
     def _database_names(self) -> Sequence[str]:
@@ -319,7 +320,7 @@ class Host:
 
 @dataclass
 class _Databases:
-    """The databases of a server, and what it said of them last."""
+    """The databases of a server and their last sizes."""
 
     turns: Turns = field(default_factory=Turns)
     sizes: dict[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -329,11 +330,11 @@ class _Databases:
     _summed: tuple[int, ...] = ()
 
     def keep(self, names: Sequence[str]) -> None:
-        """Forget the sizes of other databases: they are gone."""
+        """Forget the sizes of databases that no longer exist."""
         self.sizes = {name: sizes for name, sizes in self.sizes.items() if name in names}
 
     def totals(self) -> Mapping[str, float]:
-        """The sums over all databases and the room on the disk, when all were measured, and one anew."""
+        """The sums over all databases and the disk space, if all were measured and at least one now."""
         marks = tuple(id(sizes) for sizes in self.sizes.values())
         due = self.turns.due
         if not due or self.sizes.keys() != due.keys() or marks == self._summed:
@@ -351,13 +352,16 @@ class _Databases:
 
 
 def _is_fresh(data: Mapping[str, Any], hello: Mapping[str, Any]) -> bool:
-    """Whether a server that takes its own numbers each second still does: this can be switched off."""
+    """Whether the server still collects its own diagnostic data every second; this can be turned off."""
     taken, now = data.get("start"), hello.get("localTime")
     return isinstance(taken, datetime) and isinstance(now, datetime) and now - taken < STALE
 
 
 def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """The parts of `getDiagnosticData`. A process that is both shard and router has them a level deeper."""
+    """The parts of `getDiagnosticData`.
+
+    A process that is both shard and router nests them one level deeper.
+    """
     found: dict[str, Mapping[str, Any]] = {}
     for name, part in data.items():
         if isinstance(part, Mapping):

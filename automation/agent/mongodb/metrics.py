@@ -1,7 +1,7 @@
-"""What is measured of a MongoDB server: a row for each metric, with its sources in order of preference. Pure.
+"""The MongoDB metrics: a row per metric, with its sources in order of preference. Pure.
 
-Sources are paths into the server's answers, such as `serverStatus/connections/current`. What stands in
-capitals is computed of other numbers (`numbers`).
+Sources are paths into the answers of the server, such as `serverStatus/connections/current`. Names in
+capitals are computed from other numbers (`numbers`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _rate(metric: str, *sources: str, scale: float = 1.0, by: str | None = None)
 
 
 def _rows(kind: Kind, names: str, sources: str, parts: dict[str, str]) -> tuple[Row, ...]:
-    """A row for each part: `{}` stands for the name of the part, and for its place in the source."""
+    """A row for each part: `{}` stands for the name of the part and its place in the source."""
     return tuple(Row(names.format(name), kind, (sources.format(place),)) for name, place in parts.items())
 
 
@@ -52,7 +52,7 @@ SERVER = (
         (_CACHE + "tracked dirty bytes in the cache",),
         _CACHE + "maximum bytes configured",
     ),
-    # From 7.0 on the older place is still there in some versions, and says less.
+    # Some versions from 7.0 on still have the older place, with less data.
     _gauge(
         "TICKETS_AVAILABLE_READS",
         "serverStatus/queues/execution/read/available",
@@ -166,7 +166,8 @@ SERVER = (
     _gauge("DISK_PARTITION_SPACE_USED", "systemMetrics/mounts/USED", "dbStats/USED"),
     _gauge("DISK_PARTITION_SPACE_PERCENT_FREE", "systemMetrics/mounts/PERCENT_FREE", "dbStats/PERCENT_FREE"),
     _gauge("DISK_PARTITION_SPACE_PERCENT_USED", "systemMetrics/mounts/PERCENT_USED", "dbStats/PERCENT_USED"),
-    # Which disk holds the data is not told: operations are of all disks, the utilization is of the busiest.
+    # The server does not say which disk holds the data: operations are of all disks, the utilization is of
+    # the busiest disk.
     *_rows(
         Kind.RATE, "DISK_PARTITION_IOPS_{}", "systemMetrics/DISKS/{}s", {**_READ_WRITE, "TOTAL": "operation"}
     ),
@@ -188,7 +189,7 @@ SERVER = (
 OF_DATABASES = frozenset(
     row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)
 )
-"""Those that the sizes of databases tell, at the least where nothing else does: every ten minutes."""
+"""The metrics that need the sizes of databases, every ten minutes."""
 
 DATABASE = (
     _gauge("DB_DATA_SIZE_TOTAL", "dbStats/dataSize"),
@@ -204,14 +205,14 @@ DATABASE = (
 """The metrics of a database, every ten minutes."""
 
 NEVER = {
-    "BACKGROUND_FLUSH_AVG": "of the storage engine MMAPv1, removed in 4.2",
+    "BACKGROUND_FLUSH_AVG": "only with the storage engine MMAPv1, removed in 4.2",
     "INDEX_COUNTERS_BTREE_ACCESSES": "removed in 2.6",
     "INDEX_COUNTERS_BTREE_HITS": "removed in 2.6",
     "INDEX_COUNTERS_BTREE_MISSES": "removed in 2.6",
     "INDEX_COUNTERS_BTREE_MISS_RATIO": "removed in 2.6",
-    "JOURNALING_COMMITS_IN_WRITE_LOCK": "of the storage engine MMAPv1, removed in 4.2",
-    "JOURNALING_MB": "of the storage engine MMAPv1, removed in 4.2",
-    "JOURNALING_WRITE_DATA_FILES_MB": "of the storage engine MMAPv1, removed in 4.2",
+    "JOURNALING_COMMITS_IN_WRITE_LOCK": "only with the storage engine MMAPv1, removed in 4.2",
+    "JOURNALING_MB": "only with the storage engine MMAPv1, removed in 4.2",
+    "JOURNALING_WRITE_DATA_FILES_MB": "only with the storage engine MMAPv1, removed in 4.2",
     "RESTARTS_IN_LAST_HOUR": "the platform derives restarts from the uptime",
 }
-"""Metrics of the platform that no server this agent reaches has."""
+"""Platform metrics that no server supported by this agent has."""

@@ -1,4 +1,4 @@
-"""The numbers that the table of metrics names, taken out of a server's answers. Pure."""
+"""Extracts the numbers of the metric table from the answers of a server. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _GIB = 1024.0**3
 
 @dataclass(frozen=True)
 class Answers:
-    """The sections that a server answered with, by name. `refused` names the sections for which the user
-    lacks a role.
+    """The answered sections of a server, by name.
 
-    `db_path` is where the server keeps its data, where it says so.
+    `refused` names the sections for which the user lacks a role. `db_path` is the data directory, if known.
     """
 
     sections: Mapping[str, Mapping[str, Any]]
@@ -40,7 +39,7 @@ def numbers_of(answers: Answers) -> Numbers:
 
 
 def restart_mark(answers: Answers) -> tuple[int | None, float | None]:
-    """The process id and the uptime in seconds, by which a restart is known."""
+    """The process ID and the uptime in seconds, which identify a restart."""
     status = answers.sections.get("serverStatus", {})
     pid, uptime = _number(status.get("pid")), _number(status.get("uptimeMillis"))
     return (None if pid is None else int(pid)), (None if uptime is None else uptime / 1000)
@@ -67,7 +66,7 @@ def _derived(answers: Answers) -> Numbers:
 
 
 def _disks(disks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
-    """The sums over all disks, and how long each was busy."""
+    """The sums over all disks, and the busy time of each disk."""
     found: dict[str, float | None] = {
         f"systemMetrics/disks/{name}/io_time_ms": _number(disk.get("io_time_ms"))
         for name, disk in disks.items()
@@ -82,7 +81,7 @@ def _disks(disks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]
 
 
 def _mount(mounts: Mapping[str, Mapping[str, Any]], db_path: str | None) -> Mapping[str, float | None]:
-    """The room on the file system of the data: its mount is the longest that the data's path begins with."""
+    """The space on the file system of the data: the mount with the longest matching path."""
     if db_path is None or not db_path.startswith("/"):
         return {}
     path = db_path.rstrip("/") + "/"
@@ -95,7 +94,7 @@ def _mount(mounts: Mapping[str, Mapping[str, Any]], db_path: str | None) -> Mapp
 
 
 def space(section: str, *, free: float | None, used: float | None) -> Mapping[str, float | None]:
-    """Room as df(1) tells it: percentages are of what is used and what can be used by the server."""
+    """Space as in df(1): percentages relate to used space and space available to the server."""
     if free is None or used is None or free + used <= 0:
         return {}
     percent = used / (free + used) * 100
@@ -108,7 +107,7 @@ def space(section: str, *, free: float | None, used: float | None) -> Mapping[st
 
 
 def _replication(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
-    """Lag, oplog window and headroom in seconds, and how fast the primary's oplog grows."""
+    """Lag, oplog window and headroom in seconds, and the growth of the primary's oplog."""
     members = sections.get("replSetGetStatus", {}).get("members", ())
     window = _window(sections.get("serverStatus", {}).get("oplog", {}))
     lag = _lag(members)
@@ -124,7 +123,7 @@ def _replication(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, floa
 
 
 def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
-    """How far a secondary is behind the primary; None for other members, and where there is no primary."""
+    """How far a secondary is behind the primary; None for other members, and without a primary."""
     own = [one for one in members if one.get("self") and one.get("stateStr") == "SECONDARY"]
     primaries = [one for one in members if one.get("stateStr") == "PRIMARY"]
     if not own or not primaries:
@@ -132,7 +131,7 @@ def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     behind, ahead = own[0].get("optimeDate"), primaries[0].get("optimeDate")
     if not isinstance(behind, datetime) or not isinstance(ahead, datetime):
         return None
-    # What is known of the primary is as old as its last heartbeat.
+    # Data about the primary is as old as its last heartbeat.
     return max(0.0, (ahead - behind).total_seconds())
 
 

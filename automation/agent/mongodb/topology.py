@@ -1,4 +1,4 @@
-"""What servers say of themselves and of each other, read into hosts and their types. Pure."""
+"""Parses what servers say about themselves and each other into hosts and types. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CONFIG_SERVER = "SHARD_CONFIG"
 RECOVERING = "RECOVERING"
 
 ROUTER_GONE = timedelta(hours=1)
-"""A router writes into `config.mongos` every 30 s; the row of a router that is gone stays."""
+"""A router writes to `config.mongos` every 30 s; the row of a router that stopped stays."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A server as others name it. `type_name` is what it may be taken for until it answers."""
+    """A server as named by others. `type_name` is assumed until the server answers."""
 
     address: Address
     type_name: str
@@ -35,7 +35,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Shard:
-    """Where a replica set belongs in a sharded cluster; `name` is None for the config servers."""
+    """The place of a replica set in a sharded cluster; `name` is None for the config servers."""
 
     cluster: str
     name: str | None
@@ -43,7 +43,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Named:
-    """Servers that a server names, texts that are no such address, and sets of a sharded cluster."""
+    """The servers that a server names, invalid addresses, and the sets of a sharded cluster."""
 
     members: tuple[Member, ...] = ()
     unreadable: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Named:
 
 
 def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
-    """The type of a server by its answer to `hello`; that a set is a shard is known from a router."""
+    """The type of a server from its answer to `hello`. Only a router knows whether a set is a shard."""
     if hello.get("msg") == "isdbgrid":
         return ROUTER
     if hello.get("arbiterOnly"):
@@ -63,18 +63,18 @@ def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
     prefix = "SHARD" if is_shard else "REPLICA"
     if hello.get("setName") and (hello.get("isWritablePrimary") or hello.get("ismaster")):
         return f"{prefix}_PRIMARY"
-    # Without the name of a set it waits to be taken into one.
+    # Without a set name, the server is waiting to be added to a set.
     return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING
 
 
 def own_address(hello: Mapping[str, Any]) -> Address | None:
-    """The address by which the replica set knows the server; None where it does not say."""
+    """The address of the server in its replica set; None if unknown."""
     me = hello.get("me")
     return read_address(str(me), DEFAULT_PORT) if me else None
 
 
 def members_of_set(hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None) -> Named:
-    """The members of a replica set: hosts, passives and arbiters of `hello`, hidden ones of the status."""
+    """The members of a replica set: `hello` lists all but the hidden members, which the status lists."""
     set_name = printable(hello.get("setName"))
     if not set_name:
         return Named()
@@ -106,10 +106,10 @@ def members_of_cluster(
     routers: Iterable[Mapping[str, Any]],
     now: datetime,
 ) -> Named:
-    """The servers of a sharded cluster, as a router tells them.
+    """The servers of a sharded cluster, as reported by a router.
 
     `shards` is `listShards.shards`, `shard_map` is `getShardMap.map`, `routers` are rows of `config.mongos`;
-    `now` bears no zone, as the times of the rows do. The cluster has the name of the replica set of its
+    `now` has no time zone, like the times in the rows. The cluster has the name of the replica set of its
     config servers.
     """
     config_set, config_hosts = _set_and_hosts(str(shard_map.get("config", "")))
@@ -137,7 +137,7 @@ def members_of_cluster(
 
 
 def _texts(value: object) -> Sequence[str]:
-    """The texts of a list; what a broken server sends for one names nobody."""
+    """The texts of a list; invalid items are skipped."""
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: primaries and standbys, each named in a connection URI. It needs psycopg 3, and so libpq."""
+"""PostgreSQL: primaries and standbys, listed in connection URIs. Needs psycopg 3 and libpq."""
 
 MISSING = "psycopg 3 is not installed: pip install 'psycopg[binary]'"
-"""What is said when the modules of this package cannot be imported: the agent in one file has no libpq."""
+"""The error if the modules of this package cannot be imported: the single-file agent has no libpq."""

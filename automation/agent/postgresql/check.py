@@ -1,4 +1,4 @@
-"""What `--check` tries at PostgreSQL: each server of a connection URI, as a round asks it."""
+"""Checks of `--check` for PostgreSQL: polls each server of a connection URI like a round."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _server(access: Access) -> Iterator[Step]:
         answer = host.poll()
     hello = answer.hello
     if hello is None:
-        todo = "check user, password (percent-encoded), database and sslmode of the URI, and pg_hba.conf"
+        todo = "check the user, password (percent-encoded), database and sslmode in the URI, and pg_hba.conf"
         yield Step(f"{what}: log-in", f"{answer.problem}: {todo}")
         return
     kind = "a standby" if hello.in_recovery else "no standby"

@@ -1,4 +1,4 @@
-"""Connection URIs, and sessions with single servers that nothing can hang for longer than a deadline."""
+"""Connection URIs, and sessions with single servers that cannot hang longer than a deadline."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _FORM = "postgresql://USER[:PASSWORD]@HOST[:PORT][,HOST[:PORT]...][/DATABASE][?O
 _DEFAULT_PORT = "5432"
 _LISTS = frozenset({"host", "hostaddr", "port"})
 _DROPPED = _LISTS | {"target_session_attrs", "load_balance_hosts", "replication", "fallback_application_name"}
-"""Parameters about choosing among servers, or about another protocol: a session is with one server."""
+"""Parameters that select among servers or concern another protocol; a session is with a single server."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _ASKED = ("port", "dbname", "user", "connect_timeout")
-"""With what a server is asked whether it takes sessions: nothing of it is secret."""
+"""Parameters for the check whether a server accepts sessions; none of them is secret."""
 _NO_FILE = f"{os.devnull}/none"
-"""A path that cannot exist: libpq takes an empty one for its default, and complains of a device."""
+"""A path that cannot exist: libpq replaces an empty path with its default, and rejects a device."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
     "statement_timeout": f"{STATEMENT_SECONDS}s",
     "idle_in_transaction_session_timeout": "10s",
-    # What users define elsewhere cannot stand in for what the statements mean.
+    # Objects that users define in other schemas must not replace the objects of the statements.
     "search_path": "pg_catalog",
 }
 
@@ -48,16 +48,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach a server: parameters as libpq takes them, with secrets."""
+    """Access to a server: libpq parameters, including secrets."""
 
     address: Address
     parameters: Mapping[str, Any] = field(repr=False)
 
     def session(self, database: str | None = None) -> Session:
-        """A session with this server alone, in the database of the URI unless another is named.
+        """A session with this server only, in the database of the URI or in `database`.
 
-        Raises:
-            psycopg.Error: when there is none; after CONNECT_SECONDS for each address of the host name.
+        Raises: psycopg.Error: no session; after CONNECT_SECONDS for each address of the host name.
         """
         parameters = dict(self.parameters)
         if database is not None:
@@ -65,12 +64,11 @@ class Access:
         return Session(parameters)
 
     def lets_in(self, error: psycopg.Error) -> bool:
-        """Whether the server that a session failed with takes sessions at all, of others or with other
-        parameters, such as another password or authority."""
+        """Whether a server that refused a session accepts sessions of other users or other parameters."""
         found = error.pgconn
         if isinstance(error, errors.ConnectionTimeout) or found is None or not found.hostaddr:
-            return False  # nothing answered, or there is no such name
-        # By its address: the name was looked up just now, and looking it up again may take long.
+            return False  # nothing answered, or the name does not exist
+        # Connect to the address: resolving the name again may take long.
         asked = {name: self.parameters[name] for name in _ASKED if name in self.parameters}
         asked.update(hostaddr=found.hostaddr.decode(), passfile=_NO_FILE, sslmode="prefer")
         return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
@@ -85,22 +83,23 @@ class Access:
 
 
 class Session:
-    """An open connection. One thread uses it."""
+    """An open connection. Not thread-safe."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         """Connect; raises psycopg.Error."""
-        # Nothing is prepared: a statement that is sent once a minute gains nothing by it.
+        # Nothing is prepared: a statement that is sent once a minute gains nothing from it.
         self._connection = psycopg.connect(
             **parameters, autocommit=True, prepare_threshold=None, row_factory=dict_row
         )
-        # A second descriptor of the same socket: its number cannot come to mean another connection meanwhile.
+        # A second descriptor of the same socket: its number cannot be reused for another connection
+        # meanwhile.
         self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """After so many seconds in this block the connection is cut, and what waits for an answer fails.
+        """Cut the connection after `seconds` in this block, so that pending reads fail.
 
-        `statement_timeout` is kept by the server, and a server that hangs keeps nothing.
+        The server enforces `statement_timeout`, and a server that hangs enforces nothing.
         """
         timer = threading.Timer(seconds, self._cut)
         timer.daemon = True
@@ -112,40 +111,38 @@ class Session:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection ended."""
+        """Whether the connection has ended."""
         return self._connection.closed
 
     @property
     def database(self) -> str:
-        """The database it is in."""
+        """The database of the session."""
         return self._connection.info.dbname
 
     def row(self, statement: str, *parameters: object) -> Row:
-        """The first row of the answer; empty when there is none. Raises psycopg.Error."""
+        """The first row of the answer; empty if there is none. Raises psycopg.Error."""
         return next(iter(self.rows(statement, *parameters)), {})
 
     def rows(self, statement: str, *parameters: object) -> Sequence[Row]:
         """The rows of the answer. Raises psycopg.Error."""
-        # The statements are constants of this package; what is not stands in the parameters.
+        # The statements are constants of this package; everything else is in the parameters.
         return self._connection.execute(statement.encode(), parameters or None).fetchall()
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection."""
         self._connection.close()
         self._socket.close()
 
     def _cut(self) -> None:
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # The connection has already ended.
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def read(text: str) -> Sequence[Access]:
-    """The servers of a connection URI (PostgreSQL 34.1.1.2). No name is looked up.
+    """The servers of a connection URI (PostgreSQL 34.1.1.2). Resolves no names.
 
-    Raises:
-        ValueError: when it is none, or names a server that the platform takes no name of. The message quotes
-            nothing of it: a character that is not percent-encoded makes a host or port of a part of the
-            password.
+    Raises: ValueError: not a URI, or a server name that the platform does not accept. The message quotes
+    nothing: a character that is not percent-encoded can turn part of the password into a host or port.
     """
     if not text.startswith(_SCHEMES):
         raise ValueError(f"is not a connection URI: {_FORM}")
@@ -160,7 +157,7 @@ def read(text: str) -> Sequence[Access]:
     ports = _spread(str(said.get("port") or ""), len(hosts))
     exact = _spread(str(said.get("hostaddr") or ""), len(hosts))
     if ports is None or exact is None:
-        raise ValueError("names another number of ports or of hostaddr than of hosts")
+        raise ValueError("has different numbers of hosts and of ports or hostaddr")
     common = {name: value for name, value in said.items() if name not in _DROPPED}
     common.update(
         application_name="opsapi-agent",
@@ -180,15 +177,14 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> A
     address = address_of(name, int(number)) if name and number.isascii() and number.isdigit() else None
     if address is None:
         raise ValueError(
-            "names a server by something else than a host name (RFC 1123) or an IP address, and a"
-            " port from 1 to 65535"
+            "has a server that is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
     place = {"host": host or hostaddr, "port": number}
     return Access(address, {**common, **place, **({"hostaddr": hostaddr} if hostaddr else {})})
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:
-    """The parts, one of them standing for all; None when there is another number of them."""
+    """The parts; a single part stands for all. None if the numbers differ."""
     parts = text.split(",")
     parts = parts * count if len(parts) == 1 else parts
     return parts if len(parts) == count else None

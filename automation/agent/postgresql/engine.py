@@ -1,4 +1,4 @@
-"""PostgreSQL as an engine of the agent: the servers that connection URIs name, and what sets they make up."""
+"""PostgreSQL as an engine of the agent: the servers of connection URIs, and their replica sets."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ log = logging.getLogger("opsapi.agent")
 STANDALONE, PRIMARY, STANDBY = "STANDALONE", "REPLICA_PRIMARY", "REPLICA_SECONDARY"
 
 _OF_DEBIAN = re.compile(r"\d+(\.\d+)?/[^/]+")
-"""The `cluster_name` that Debian gives every cluster, `15/main`: it tells no set from another."""
+"""The `cluster_name` that Debian gives every cluster, `15/main`, which does not distinguish sets."""
 
 
 class PostgreSQL:
-    """All the servers that connection URIs name; those that one URI names are of one set."""
+    """All servers of the connection URIs. The servers of a URI belong to the same set."""
 
     role = ROLE
 
     def __init__(self, uris: Iterable[str]) -> None:
-        """Nothing is connected yet.
+        """Does not connect yet.
 
-        Raises:
-            ValueError: with the number of the URI that is none, or names a server again; without secrets.
+        Raises: ValueError: with the number of the URI that is invalid or repeats a server, without secrets.
         """
         self._hosts: dict[Address, Host] = {}
         self._together: dict[Address, Sequence[Address]] = {}
@@ -51,11 +50,11 @@ class PostgreSQL:
         return list(self._hosts.values())
 
     def look(self, target: Host) -> None:
-        """End the session with a server that another agent watches. It names no others."""
+        """Close the session with a server of another agent. It names no others."""
         target.close()
 
     def sets(self) -> Mapping[Address, str]:
-        """The set of each server that was seen in one, and of those that stand in one URI with it."""
+        """The set of each server that was seen in a set, and of the servers in the same URI."""
         found: dict[Address, str] = {}
         for address, together in self._together.items():
             seen = [self._seen[one] for one in (address, *together) if one in self._seen]
@@ -65,8 +64,11 @@ class PostgreSQL:
         return found
 
     def learn(self, target: Host, answer: Answer) -> Sequence[Host]:
-        """Take an answer. A server names no others that could be asked: what a primary knows is the address
-        that a standby connects from, and no port."""
+        """Process an answer.
+
+        A server names no other servers to poll: a primary knows the address a standby connects from, but not
+        its port.
+        """
         self._log(target.address, answer)
         hello = answer.hello
         if hello is not None:
@@ -81,24 +83,24 @@ class PostgreSQL:
         return []
 
     def readings(self) -> Sequence[Reading]:
-        """What the answers since the last call say."""
+        """The results since the last call."""
         fresh, self._fresh = self._fresh, {}
         readings: list[Reading] = []
         for address, answer in fresh.items():
             try:
                 reading = self._reading(address, answer)
-            except Exception as error:  # one server loses no other
+            except Exception as error:  # A failure affects no other server.
                 log_unforeseen(address, error)
             else:
                 readings.extend([reading] if reading else [])
         return readings
 
     def why_missing(self) -> Mapping[Address, Mapping[str, Why]]:
-        """By server and metric: whether it was reported the last time, or why not."""
+        """By server and metric: whether the metric was reported last time, or why not."""
         return {address: host.missing for address, host in self._hosts.items()}
 
     def close(self) -> None:
-        """End all sessions; a poll that is under way fails."""
+        """Close all sessions; running polls fail."""
         for host in self._hosts.values():
             host.close()
 
@@ -128,7 +130,7 @@ class PostgreSQL:
         )
 
     def _never_seen(self, address: Address, answer: Answer) -> Reading | None:
-        """A server that has not let us in yet. Of one that lets others in we would report what is not so."""
+        """Whether a server has never accepted our session. If it accepts others, a report would be wrong."""
         if answer.reachable:
             return None
         others = [self._seen[one] for one in self._together[address] if one in self._seen]
@@ -138,7 +140,10 @@ class PostgreSQL:
         )
 
     def _type(self, hello: Hello) -> str:
-        """What a server is. One that had standbys, or was one, is a primary still when it is the last."""
+        """The type of a server.
+
+        A server that had standbys, or was a standby, stays a primary when it is the last.
+        """
         if hello.in_recovery:
             return STANDBY
         return PRIMARY if hello.has_standbys or set_of(hello) in self._replicated else STANDALONE
@@ -161,6 +166,6 @@ class PostgreSQL:
 
 
 def set_of(hello: Hello) -> str | None:
-    """The name of the set a server is in: `cluster_name`, or the identifier that all its copies bear."""
+    """The set name of a server: `cluster_name`, or the system identifier that all copies share."""
     own = hello.cluster_name.strip()
     return own if own and not _OF_DEBIAN.fullmatch(own) else hello.identifier

@@ -1,4 +1,4 @@
-"""A server that is watched: its session, what it answers to a poll, and what was measured before."""
+"""A monitored server: its session, its answers to a poll and its previous measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from automation.agent.rates import Moment, Numbers, Why, values_of
 from automation.agent.turns import MOST_DATABASES, Turns
 
 MOST_CONNECTED = 20
-"""Of how many databases dead rows are counted: each takes a session of its own."""
+"""Number of databases whose dead rows are counted: each takes its own session."""
 
 ROLE = "pg_monitor"
 
@@ -36,7 +36,7 @@ SELECT current_setting('server_version') AS version,
        pg_has_role('pg_read_all_stats', 'USAGE') AS sees_others
 """
 _IDENTIFIER = "SELECT system_identifier::text AS identifier FROM pg_control_system()"
-# A base backup is no standby, nor does a logical subscriber hold a copy of the server.
+# A base backup is not a standby, and a logical subscriber has no copy of the server.
 _HAS_STANDBYS = """
 SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary)
     OR EXISTS (SELECT FROM pg_stat_replication
@@ -44,7 +44,7 @@ SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND
                  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
                                  WHERE slot_type = 'logical' AND active_pid IS NOT NULL)) AS has_standbys
 """
-# Those first in which most rows die: of the later ones dead rows may not be counted.
+# Databases with the most dead rows come first; those of the last databases may not be counted.
 _DATABASES = """
 SELECT datname AS name, has_database_privilege(oid, 'CONNECT') AS connects
   FROM pg_database LEFT JOIN pg_stat_database USING (datname)
@@ -57,7 +57,7 @@ _DEAD_ROWS = "SELECT coalesce(sum(n_dead_tup), 0)::float8 AS number FROM pg_stat
 
 @dataclass(frozen=True)
 class Hello:
-    """What a server says of itself; `uptime` in seconds, by its own clock; None when it tells none."""
+    """The server's description of itself; `uptime` in seconds by its own clock, None if unknown."""
 
     version: str
     number: int
@@ -72,9 +72,9 @@ class Hello:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a poll found; `hello` None when there is no session, and then `problem` says why.
+    """The result of a poll. Without a session, `hello` is None and `problem` says why.
 
-    `reachable` is True as well of a server that takes sessions of others and refuses ours.
+    `reachable` is also True for a server that accepts other sessions and rejects ours.
     """
 
     reachable: bool
@@ -85,12 +85,12 @@ class Answer:
 
 
 class Host:
-    """A server at an address. One thread at a time polls it; `missing` can be read by any."""
+    """A server at an address. One thread at a time polls it; any thread can read `missing`."""
 
     def __init__(
         self, access: Access, sources: Sequence[Source] = SOURCES, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`clock` tells seconds that never go back."""
+        """`clock` returns monotonic seconds."""
         self.address = access.address
         self.missing: Mapping[str, Why] = {}
         self._access, self._sources, self._clock = access, sources, clock
@@ -101,12 +101,12 @@ class Host:
         self._databases = _Databases()
 
     def poll(self) -> Answer:
-        """Ask the server; about CONNECT_SECONDS when nothing answers, ANSWER_SECONDS for each part else."""
+        """Poll the server: CONNECT_SECONDS if nothing answers, otherwise ANSWER_SECONDS for each part."""
         try:
             session, hello = self._hello()
         except psycopg.Error as error:
             return Answer(reachable=self._access.lets_in(error), problem=self._access.told(error))
-        except Exception as error:  # a fault of ours is told with the host, and loses no other
+        except Exception as error:  # An error in our code is logged with the host and affects no other host.
             log_unforeseen(self.address, error)
             return Answer(reachable=False, problem=type(error).__name__)
         try:
@@ -118,7 +118,7 @@ class Host:
             return Answer(reachable=True, hello=hello, problem=self._access.told(error))
 
     def close(self) -> None:
-        """End the session."""
+        """Close the session."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -126,10 +126,9 @@ class Host:
     # --- hello ------------------------------------------------------------------------------------
 
     def _hello(self) -> tuple[Session, Hello]:
-        """A session, and who answers there; the kept one may have ended since it was used last.
+        """A session and the server's description; the stored session may have ended meanwhile.
 
-        Raises:
-            psycopg.Error: when there is none.
+        Raises: psycopg.Error: no session.
         """
         if self._session is not None:
             try:
@@ -179,7 +178,7 @@ class Host:
     # --- databases --------------------------------------------------------------------------------
 
     def _database_samples(self, session: Session, hello: Hello) -> Mapping[str, Sequence[Sample]] | None:
-        """The samples of all databases, those measured just now; None when none was due."""
+        """The samples of all databases measured now; None if none was due."""
         known = self._databases
         with session.within(ANSWER_SECONDS):
             known.turns.take(
@@ -220,7 +219,7 @@ class Host:
 
 
 class _Reader:
-    """Asks the statements of a round, each for itself, and keeps why numbers are missing."""
+    """Runs the statements of a round one by one, and records why numbers are missing."""
 
     def __init__(
         self,
@@ -229,7 +228,7 @@ class _Reader:
         hello: Hello,
         told: Callable[[Exception], str],
     ) -> None:
-        """`absent` holds, by section and column, the SQLSTATE of what this session does not ask again."""
+        """`absent` has, by section and column, the SQLSTATE of columns that are not asked again."""
         applying = [one for one in sources if one.applies(hello.number, in_recovery=hello.in_recovery)]
         self._hidden = {one.section for one in applying if one.of_others and not hello.sees_others}
         self._sources = [one for one in applying if one.section not in self._hidden]
@@ -238,12 +237,12 @@ class _Reader:
 
     @property
     def refused(self) -> frozenset[str]:
-        """The sections that the server does not show us."""
+        """The sections that the server refuses."""
         refused = {section for section, columns in self._absent.items() if _REFUSED in columns.values()}
         return frozenset(self._hidden | refused)
 
     def read(self, session: Session, clock: Callable[[], float], end: float) -> Numbers:
-        """Path → value of all that was answered until `end`."""
+        """Path → value of everything that was answered before `end`."""
         numbers: dict[str, float] = {}
         for source in self._sources:
             if session.is_lost or clock() >= end:
@@ -260,19 +259,19 @@ class _Reader:
         return numbers
 
     def reason(self, sources: Sequence[str], why: Why) -> Why:
-        """Why a metric of these paths is missing: a statement that failed is none that is absent."""
+        """Why a metric of these paths is missing. A failed statement does not make it absent."""
         failed = any(path.split("/")[0] in self._failed for path in sources)
         return Why.FAILED if why is Why.ABSENT and failed else why
 
     def problems(self) -> Iterator[str]:
-        """What the log says of what is missing."""
+        """The log text about missing metrics."""
         if self.refused:
             yield f"refused for want of {ROLE}: {', '.join(sorted(self.refused))}"
         for section, problem in self._failed.items():
             yield f"{section}: {problem}"
 
     def _row(self, session: Session, source: Source) -> Row:
-        """The columns that there are; each alone when the server does not know one of them, or refuses it."""
+        """The available columns, asked one by one if the server does not know or refuses one of them."""
         absent = self._absent.setdefault(source.section, {})
         columns = {name: text for name, text in source.columns.items() if name not in absent}
         try:
@@ -293,16 +292,16 @@ class _Reader:
 
 @dataclass
 class _Databases:
-    """The databases of a server, and why what is missing of them is missing."""
+    """The databases of a server, and why some of their metrics are missing."""
 
     turns: Turns = field(default_factory=Turns)
     counted: frozenset[str] = frozenset()
-    """Those whose dead rows are counted."""
+    """The databases whose dead rows are counted."""
     reported: set[str] = field(default_factory=set)
     notes: dict[tuple[str, str], tuple[Why, str]] = field(default_factory=dict)
 
     def names_in(self, rows: Sequence[Row]) -> Sequence[str]:
-        """The names in a list of databases; what is known of others is forgotten."""
+        """The names in a list of databases; forgets other databases."""
         names = [row["name"] for row in rows]
         self.counted = frozenset([row["name"] for row in rows if row["connects"]][:MOST_CONNECTED])
         self.notes = {key: note for key, note in self.notes.items() if key[1] in names}
@@ -311,7 +310,7 @@ class _Databases:
 
     @property
     def reasons(self) -> Mapping[str, Why]:
-        """Reported is what was reported of any database."""
+        """A metric counts as reported if any database reported it."""
         noted = {metric: why for (metric, _), (why, _) in self.notes.items()}
         return {
             metric: Why.REPORTED if metric in self.reported else noted.get(metric, Why.ABSENT)
@@ -319,27 +318,26 @@ class _Databases:
         }
 
     def problems(self) -> Iterator[str]:
-        """What the log says of databases that are not measured in full."""
+        """The log text about databases that are not fully measured."""
         for (metric, name), (_, text) in sorted(self.notes.items()):
             yield f"{metric} of database {name}: {text}"
 
 
 def read_hello(said: Row, identifier: object, *, has_standbys: bool) -> Hello:
-    """What a server says of itself, as the types of `Hello`, whatever it sent.
+    """The server's description, converted to the types of `Hello`.
 
-    Raises:
-        ValueError: when it tells no version.
+    Raises: ValueError: no version.
     """
     version, number, uptime = printable(said.get("version")), said.get("number"), said.get("uptime")
     if version is None or not isinstance(number, int):
-        raise ValueError("the server tells no version")
+        raise ValueError("the server does not report its version")
     is_time = isinstance(uptime, (int, float)) and isfinite(uptime)
     return Hello(
         version=version.split()[0][:50],
         number=number,
         in_recovery=bool(said.get("in_recovery")),
         cluster_name=printable(said.get("cluster_name")) or "",
-        # A clock that was set back tells a start that is still to come.
+        # After a clock was set back, the start time can be in the future.
         uptime=max(0.0, float(uptime)) if uptime is not None and is_time else None,
         started=printable(said.get("started")) or "",
         sees_others=bool(said.get("sees_others")),
@@ -349,7 +347,7 @@ def read_hello(said: Row, identifier: object, *, has_standbys: bool) -> Hello:
 
 
 def _asked(session: Session, statement: str) -> Row:
-    """The answer to what a server may refuse us; empty then."""
+    """The answer to a query that the server may refuse; empty if refused."""
     try:
         return session.row(statement)
     except psycopg.Error:
@@ -359,7 +357,7 @@ def _asked(session: Session, statement: str) -> Row:
 
 
 def _not_reset(before: Moment | None, now: Moment) -> Moment | None:
-    """What was read before, without the sections whose counters somebody has set to zero since."""
+    """The previous sample, without sections whose counters were reset since."""
     if before is None:
         return None
     marks = (
@@ -373,7 +371,7 @@ def _not_reset(before: Moment | None, now: Moment) -> Moment | None:
 
 
 def _is_wrong(error: psycopg.Error) -> bool:
-    """Whether the server does not know what was asked for, or refuses it; a repeat would be no use."""
+    """Whether the server does not know or refuses the query, so that repeating it is pointless."""
     return (error.sqlstate or "").startswith(_WRONG_STATEMENT)
 
 

@@ -1,4 +1,4 @@
-"""What is measured of a PostgreSQL server: statements with their columns, and a row for each metric. Pure.
+"""The PostgreSQL metrics: statements with their columns, and a row per metric. Pure.
 
 The views and their columns are those of https://www.postgresql.org/docs/current/monitoring-stats.html and of
 the same page of earlier versions.
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from automation.agent.rates import Kind, Row
 
 RESET = "stats_reset"
-"""The column that says when the counters of a source began anew, in seconds."""
+"""The column with the time of the last counter reset, in seconds."""
 
 FIRST = 140_000
-"""The oldest `server_version_num` this table is written for; the community supports 14 and newer."""
+"""The oldest supported `server_version_num`; the community supports 14 and newer."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A statement with one row: expressions by column, and where they are selected from.
+    """A statement with one row: expressions by column, and their source.
 
     It is asked of servers whose `server_version_num` is at least `since` and below `before`; `in_recovery`
     True of standbys only, False of primaries only. `of_others`: it reads what sessions of other users do,
@@ -36,7 +36,7 @@ class Source:
     of_others: bool = False
 
     def applies(self, version: int, *, in_recovery: bool) -> bool:
-        """Whether a server of this `server_version_num` has it."""
+        """Whether a server with this `server_version_num` supports it."""
         return (
             version >= self.since
             and (self.before is None or version < self.before)
@@ -44,7 +44,7 @@ class Source:
         )
 
     def statement(self, columns: Mapping[str, str]) -> str:
-        """The statement for these of its columns."""
+        """The statement for the given columns."""
         selected = ", ".join(f"({expression})::float8 AS {name}" for name, expression in columns.items())
         return f"SELECT {selected} {self.origin}"
 
@@ -54,13 +54,13 @@ def _seconds(interval: str) -> str:
 
 
 def _sums(*columns: str) -> Mapping[str, str]:
-    """Sums over all rows of a view of counters, and when it was reset."""
+    """Sums over all rows of a view of counters, and the time of the last reset."""
     return {**{name: f"sum({name})" for name in columns}, RESET: _seconds("max(stats_reset)")}
 
 
 _OLDEST = """max(clock_timestamp() - xact_start)
     FILTER (WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())"""
-# A prepared transaction belongs to no session, and holds on to as much.
+# A prepared transaction belongs to no session and retains as much.
 _OLDEST_PREPARED = "(SELECT max(clock_timestamp() - prepared) FROM pg_prepared_xacts)"
 
 _STANDBYS = """
@@ -111,7 +111,7 @@ SOURCES = (
     Source(
         "pg_stat_replication",
         {
-            # A standby that has replayed everything has no lag after a while, rather than one of 0.
+            # A standby that has replayed everything has no lag after a while, rather than a lag of 0.
             "seconds": f"CASE WHEN count(*) > 0 THEN greatest({_seconds('max(replay_lag)')}, 0) END",
             "bytes": "max(greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0))",
         },
@@ -122,8 +122,8 @@ SOURCES = (
     Source(
         "recovery",
         {
-            # A primary that is idle sends nothing: a standby that replayed all it received is not late.
-            # What a standby misses that is cut off is not known; it has what was committed until then.
+            # An idle primary sends nothing, so a standby that replayed everything it received is not late.
+            # The gap of a disconnected standby is unknown; it has everything that was committed until then.
             "seconds": f"""CASE WHEN {_RECEIVES} AND {_REPLAYED} >= {_RECEIVED} THEN 0
                 WHEN {_SINCE_REPLAYED} < 0 THEN 0 ELSE {_SINCE_REPLAYED} END""",
             "bytes": f"""CASE WHEN {_RECEIVES} AND {_RECEIVED} IS NOT NULL
@@ -209,7 +209,7 @@ SERVER = (
 """The metrics of a server."""
 
 SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
-"""The metrics of a database, every ten minutes; dead rows of a primary alone: a standby counts none."""
+"""The metrics of a database, every ten minutes. Only a primary counts dead rows."""
 
 OF_THE_MACHINE = ("SYSTEM_", "DISK_PARTITION_", "SWAP_")
-"""How metrics begin that PostgreSQL does not tell: what the machine does is not in its statistics."""
+"""Prefixes of metrics that PostgreSQL does not have: its statistics do not include the machine."""

@@ -6,4 +6,7 @@ from opsapi.management.left_out import LeftOutCommand
 class Command(LeftOutCommand):
     """In place of Django's."""
 
-    help = "Rows come by the API and the console; copies by pg_restore (docs/how-to/back-up-and-restore.md)."
+    help = (
+        "Add data with the API or the console. Restore backups with pg_restore "
+        "(docs/how-to/back-up-and-restore.md)."
+    )

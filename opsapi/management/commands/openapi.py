@@ -15,7 +15,7 @@ from opsapi.api.schema_page import DOCUMENT
 class Command(BaseCommand):
     """The document of exactly the routes that exist; warnings of the generator are errors."""
 
-    help = "Write opsapi/api/openapi.json; with --check only say whether it is current."
+    help = "Write opsapi/api/openapi.json; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """`--check` writes nothing."""
@@ -33,4 +33,4 @@ class Command(BaseCommand):
         if not options["check"]:
             DOCUMENT.write_bytes(written)
         elif not DOCUMENT.exists() or DOCUMENT.read_bytes() != written:
-            raise CommandError(f"{DOCUMENT.name} is not current: make openapi")
+            raise CommandError(f"{DOCUMENT.name} is not current: run make openapi")

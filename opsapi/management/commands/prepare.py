@@ -43,7 +43,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """`serve` tries until it succeeds, for it keeps the database running meanwhile."""
         parser.add_argument(
-            "--keep-trying", action="store_true", help="begin again, after a pause, when the database fails"
+            "--keep-trying", action="store_true", help="start again after a pause if the database fails"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -59,7 +59,7 @@ class Command(BaseCommand):
                     raise
                 connection.close()
                 pause = restart_delay(failures)
-                log.error("%s (%s), beginning again in %g s", fault.sentence, first_line(error), pause)
+                log.error("%s (%s), trying again in %g s", fault.sentence, first_line(error), pause)
                 time.sleep(pause)
             else:
                 return
@@ -96,7 +96,7 @@ def _migration_lock() -> Iterator[None]:
         with holder.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK])
             if cursor.fetchone() != (True,):
-                log.info("waiting for another machine that is migrating")
+                log.info("waiting for another machine to apply the migrations")
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
         yield
     finally:
@@ -111,12 +111,10 @@ def _check_encryption_keys() -> None:
     file = settings.OPSAPI_ENCRYPTION_KEY_FILE
     if is_key_lost() and not settings.OPSAPI_ENCRYPTION_KEY_LOST:
         if settings.OPSAPI_ENCRYPTION_KEYS:
-            fault = f"no key in OPSAPI_ENCRYPTION_KEYS, or else in {file}, opens any secret of the database"
+            fault = f"no key in OPSAPI_ENCRYPTION_KEYS or {file} decrypts the secrets in the database"
         else:
-            fault = f"{file} is missing, and the database holds secrets that a key sealed"
-        raise CommandError(
-            f"{fault}: put the key back; docs/how-to/rotate-keys.md says what to do when it is lost"
-        )
+            fault = f"{file} is missing, but the database contains encrypted secrets"
+        raise CommandError(f"{fault}: restore the key; if it is lost, see docs/how-to/rotate-keys.md")
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         settings.OPSAPI_ENCRYPTION_KEYS = [secret_from_file(file)]
 
@@ -131,4 +129,6 @@ def _tell_of_missing_keys() -> None:
     """It starts all the same: what is sealed by known keys works, and the missing one may yet be found."""
     for column in sealed_columns():
         if count := column.count_without_key():
-            log.error("%s: %d cannot be read, sealed by a key not in OPSAPI_ENCRYPTION_KEYS", column, count)
+            log.error(
+                "%s: %d values cannot be decrypted, their key is not in OPSAPI_ENCRYPTION_KEYS", column, count
+            )

@@ -26,7 +26,10 @@ class Done(Enum):
 class Command(DatabaseCommand):
     """Run after a new key was put first in OPSAPI_ENCRYPTION_KEYS; the old one can go afterwards."""
 
-    help = "Seal every stored secret with the first of OPSAPI_ENCRYPTION_KEYS; may run while all else does."
+    help = (
+        "Encrypt all stored secrets again with the first key of OPSAPI_ENCRYPTION_KEYS. The "
+        "platform can keep running."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Go through every sealed column; a value that no configured key opens stays as it is.
@@ -36,11 +39,13 @@ class Command(DatabaseCommand):
         unreadable = {column: self._reseal(column) for column in sealed_columns()}
         if any(unreadable.values()):
             where = ", ".join(f"{column}: {count}" for column, count in unreadable.items() if count)
-            raise CommandError(f"what no key in OPSAPI_ENCRYPTION_KEYS opens was left as it is ({where})")
+            raise CommandError(
+                f"values that no key in OPSAPI_ENCRYPTION_KEYS decrypts were left unchanged ({where})"
+            )
 
     def _reseal(self, column: SealedColumn) -> int:
         done = _reseal(column)
-        self.stdout.write(f"{column}: {done[Done.SEALED_ANEW]} sealed anew")
+        self.stdout.write(f"{column}: {done[Done.SEALED_ANEW]} encrypted again")
         return done[Done.UNREADABLE]
 
 

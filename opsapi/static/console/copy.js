@@ -26,6 +26,6 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const done = await copy(document.querySelector(button.dataset.copy)).catch(() => false);
-    said.textContent = done ? "Copied." : "Not copied. It is marked: press Ctrl-C.";
+    said.textContent = done ? "Copied." : "Copying failed. The text is selected: press Ctrl-C.";
   });
 }

@@ -77,7 +77,7 @@
   }
 
   function endSession() {
-    showTrouble("Your session has ended: what stands here is no longer kept current. ");
+    showTrouble("Your session has ended, so this page is no longer updated. ");
     const link = document.createElement("a");
     link.href = page.dataset.login;
     link.textContent = "Log in again";
@@ -101,8 +101,8 @@
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       take(new DOMParser().parseFromString(await answer.text(), "text/html"));
     } catch (error) {
-      const why = answer && !answer.ok ? `The server answered ${answer.status}` : "The server cannot be reached";
-      showTrouble(`${why}: what stands here is of ${lastRead}. It is asked again every ten seconds.`);
+      const why = answer && !answer.ok ? `The server returned status ${answer.status}` : "Connection lost";
+      showTrouble(`${why}. Showing data from ${lastRead}; retrying every 10 seconds.`);
     }
     return true;
   }

@@ -106,7 +106,7 @@ def test_beginning_again_makes_another_secret(ada: User) -> None:
 
 def test_it_is_not_begun_without_the_password(ada: User) -> None:
     refused = _fault(second_factor_begin, password="wrong", actor=acting(ada), now=NOW)
-    assert refused == ("password", "This is not your password.")
+    assert refused == ("password", "Incorrect password.")
     assert not SecondFactor.objects.exists()
     assert _told() == []
 
@@ -127,10 +127,16 @@ def test_a_wrong_first_code_changes_nothing(ada: User) -> None:
 
 def test_nothing_is_confirmed_that_was_not_begun(ada: User) -> None:
     confirm = {"code": "000000", "actor": acting(ada), "now": NOW}
-    assert _fault(second_factor_confirm, **confirm) == ("code", "No second factor is being set up.")
+    assert _fault(second_factor_confirm, **confirm) == (
+        "code",
+        "You have not started to set up a second factor.",
+    )
     secret, _ = make_second_factor(ada, NOW)
     again = {**confirm, "code": code_at(secret, LATER), "now": LATER}
-    assert _fault(second_factor_confirm, **again) == ("code", "No second factor is being set up.")
+    assert _fault(second_factor_confirm, **again) == (
+        "code",
+        "You have not started to set up a second factor.",
+    )
 
 
 @each(("passed", "confirmed"), [(SETUP_LASTS - timedelta(seconds=1), True), (SETUP_LASTS, False)], ids=str)
@@ -140,7 +146,7 @@ def test_what_was_begun_long_ago_is_begun_anew(passed: timedelta, confirmed: boo
     if confirmed:
         second_factor_confirm(**confirm)
     else:
-        assert "begun too long ago" in _fault(second_factor_confirm, **confirm)[1]
+        assert "has expired" in _fault(second_factor_confirm, **confirm)[1]
     assert has_second_factor(ada.id) is confirmed
 
 
@@ -153,7 +159,7 @@ def test_only_people_have_one(actor: Any, db: None) -> None:
 
 def test_a_code_counts_once_also_the_one_it_was_confirmed_with(ada: User) -> None:
     secret, _ = make_second_factor(ada, NOW)
-    used = "This was used already. Wait for the next one."
+    used = "This code has already been used. Wait for the next code."
     again = {"user_id": ada.id, "actor": acting(ada)}
     assert _fault(second_factor_use, code=code_at(secret, NOW), now=NOW, **again) == ("code", used)
     _use(ada, code_at(secret, LATER))
@@ -187,7 +193,7 @@ def test_codes_of_others_do_not_count(ada: User) -> None:
 def test_who_has_none_proves_nothing(ada: User) -> None:
     secret = begin_second_factor(ada, NOW)
     arguments = {"user_id": ada.id, "code": code_at(secret, NOW), "actor": acting(ada), "now": NOW}
-    assert _fault(second_factor_use, **arguments) == ("code", "There is no second factor.")
+    assert _fault(second_factor_use, **arguments) == ("code", "You have no second factor.")
 
 
 def test_new_recovery_codes_replace_the_old_ones(ada: User) -> None:

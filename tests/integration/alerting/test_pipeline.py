@@ -246,7 +246,7 @@ def test_the_debug_log_says_what_was_decided_and_why(
     ingest(project, host_report(reachable=False))
     with caplog.at_level(logging.DEBUG, "opsapi.pipeline"):
         evaluate()
-    assert f"START for configuration {config.id}: the condition holds" in caplog.messages
+    assert f"START for configuration {config.id}: the condition is met" in caplog.messages
 
 
 def test_a_config_that_cannot_be_judged_silences_no_other(project: Project) -> None:

@@ -21,7 +21,7 @@ from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
 SMS: Mapping[str, Any] = {"typeName": "SMS", "mobileNumber": "+12025550100", "delayMin": 0}
-REMOVED = "the notification was taken out of the alert configuration"
+REMOVED = "the notification was removed from the alert configuration"
 pytestmark = pytest.mark.django_db
 
 

@@ -168,7 +168,7 @@ def test_it_refuses_while_the_repeat_after_it_is_being_sent(project: Project, ou
     repeat = of(MessageKind.UPDATE)
     Notification.objects.filter(id=repeat.id).update(lease_token="0" * 32, lease_until=clock.now())
     _, reason = refusal(notification)
-    assert reason == "a repeat of it is being sent"
+    assert reason == "a reminder for the same alert is being sent"
 
 
 def cancelled(project: Project, outside: Outside) -> Notification:
@@ -200,7 +200,7 @@ def test_it_refuses_what_there_are_no_credentials_for_any_more(project: Project,
     Destination.objects.update(config=None)
     assert refusal(notification) == (
         ErrorCode.NOTIFICATION_CANNOT_BE_RESENT,
-        "its credentials were removed with the deleted alert configuration",
+        "its credentials were deleted with the alert configuration",
     )
 
 

@@ -91,14 +91,14 @@ def test_a_changed_configuration_begins_it_with_what_was_reported_before(project
     metric_config(project)
     evaluate(NOW)
     assert story().moments[0].reason == (
-        "CONNECTIONS was 1,650: above 900, as reported at 2099-11-21 11:00:00Z"
+        "CONNECTIONS was 1,650: above 900 (reported at 2099-11-21 11:00:00Z)"
     )
 
 
 def test_a_value_that_is_not_kept_any_more_is_not_made_up(project: Project) -> None:
     config = metric_config(project)
     alert = metric_alert(project, make_host(project), config_id=config.id)
-    assert story(alert).moments[0].reason == "CONNECTIONS was above 900; the value is not kept any more"
+    assert story(alert).moments[0].reason == "CONNECTIONS was above 900; the value is no longer stored"
 
 
 def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> None:
@@ -125,7 +125,7 @@ def test_one_that_was_tracked_only_ended_before_it_opened(project: Project) -> N
     alert = make_alert(project, created=NOW, opens=NOW + HOUR, resolved=NOW + MINUTE, status="CLOSED")
     told = story(alert, now=NOW + HOUR)
     assert kinds(told) == [MomentKind.BEGAN, MomentKind.CLOSED]
-    assert told.moments[-1].text == "The condition ended, before it had opened."
+    assert told.moments[-1].text == "The condition ended before it opened."
     assert told.nobody is not None
 
 

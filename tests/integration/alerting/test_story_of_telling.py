@@ -36,7 +36,7 @@ def test_each_attempt_is_told_with_its_reason(project: Project, outside: Outside
     assert (first.kind, first.reason) == (MomentKind.NOT_YET, "the mail server is away")
     assert "attempt 1, 2.5 s" in first.text
     assert (second.kind, second.reason) == (MomentKind.TOLD, None)
-    assert "oncall@example.com was told that it opened: attempt 2, 7 ms" in second.text
+    assert "oncall@example.com was notified that the alert opened: attempt 2, 7 ms" in second.text
 
 
 def test_nobody_to_tell_is_told(project: Project, outside: Outside) -> None:
@@ -69,7 +69,7 @@ def test_a_tracked_alert_is_to_open(project: Project) -> None:
     alert = make_alert(project, status="TRACKING", created=NOW, opens=NOW + HOUR)
     told = story(alert)
     assert [(one.kind, one.at) for one in told.coming] == [(MomentKind.OPENED, NOW + HOUR)]
-    assert told.nobody == "Nobody was told yet: the alert has not opened."
+    assert told.nobody == "Nobody was notified yet: the alert has not opened."
 
 
 def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> None:

@@ -159,7 +159,7 @@ def test_attempts_that_never_come_to_an_end_are_given_up(project: Project, outsi
         begin(now + timedelta(seconds=seconds))
     deliver_all(now + timedelta(seconds=4100))
     assert outside.sent == []
-    assert Notification.objects.get(kind="alert.open").reason == "no attempt came to an end"
+    assert Notification.objects.get(kind="alert.open").reason == "no attempt was completed"
 
 
 def test_an_update_perhaps_sent_does_not_follow_the_close(project: Project, outside: Outside) -> None:

@@ -52,7 +52,7 @@ def test_people_of_a_project_are_not_told_and_the_log_says_why(project: Project,
     key_added(project)
     tell()
     assert outside.sent == []
-    reason = "nobody to tell: there is no alert whose project's people it could be"
+    reason = "no recipients: an event without a project has no project members"
     assert outcomes() == {"GROUP": ("DROPPED", reason)}
 
 

@@ -286,7 +286,7 @@ def test_a_command_moves_them_at_once(
     assert Measurement.objects.count() == 5
     call_command("move_measurements")
     assert (Measurement.objects.count(), Reading.objects.count()) == (0, 5)
-    assert capsys.readouterr().out.splitlines()[-4:] == ["2 moved", "4 moved", "5 moved", "none is left"]
+    assert capsys.readouterr().out.splitlines()[-4:] == ["2 moved", "4 moved", "5 moved", "none left"]
 
 
 def on_other(call: Callable[[], int]) -> int:

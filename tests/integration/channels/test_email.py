@@ -202,7 +202,7 @@ def test_a_server_without_the_tls_asked_for_fails_for_good(
     settings.EMAIL_USE_TLS = True
     failure = failure_of(CONFIG)
     assert (failure.reason, failure.retryable) == (
-        "the mail server does not support what the mail needs",
+        "the mail server does not support a feature that the message needs",
         False,
     )
     assert mail_receiver.mails == []

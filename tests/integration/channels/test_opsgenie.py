@@ -184,6 +184,8 @@ def test_a_test_that_cannot_be_closed_says_that_it_is_open(
 
     provide(http_receiver, judge)
     failure = failure_of(make_message(is_test=True))
-    assert failure.reason == "the test arrived, but could not be closed again: the receiver answered 422"
+    assert (
+        failure.reason == "the test incident was created but could not be closed: the receiver answered 422"
+    )
     assert not failure.retryable
     assert list(service.alerts.values()) == ["open"]

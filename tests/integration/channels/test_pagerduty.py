@@ -176,7 +176,9 @@ def test_a_test_that_cannot_be_closed_says_that_it_is_open(pager: Pager, http_re
 
     provide(http_receiver, judge)
     failure = failure_of(make_message(is_test=True))
-    assert failure.reason == "the test arrived, but could not be closed again: the receiver answered 429"
+    assert (
+        failure.reason == "the test incident was created but could not be closed: the receiver answered 429"
+    )
     assert failure.retryable
     assert list(pager.alerts.values()) == ["triggered"]
 

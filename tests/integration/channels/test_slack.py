@@ -35,11 +35,11 @@ POSTED = closed(
     unfurl_links={"type": "boolean"},
     unfurl_media={"type": "boolean"},
 )
-AWAY = "Slack could not post the message for now"
-BUSY = "Slack accepts no more messages for now"
+AWAY = "Slack cannot post the message at the moment"
+BUSY = "Slack accepts no more messages at the moment"
 UNTRUSTED = "Slack does not accept the API token"
-UNSCOPED = "the API token may not post messages"
-CLOSED = "the channel does not accept messages from the API token's owner"
+UNSCOPED = "the API token has no permission to post messages"
+CLOSED = "the channel does not accept messages from the owner of the API token"
 UNKNOWN = "Slack refused the message"
 
 
@@ -101,7 +101,7 @@ def test_a_wrong_token_fails_for_good() -> None:
 
 def test_an_unknown_channel_fails_for_good() -> None:
     failure = failure_of(channelName="#nobody")
-    assert (failure.reason, failure.retryable) == ("Slack has no such channel", False)
+    assert (failure.reason, failure.retryable) == ("the Slack channel does not exist", False)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_an_unknown_channel_fails_for_good() -> None:
         ("no_permission", UNSCOPED, False),
         ("not_allowed_token_type", UNSCOPED, False),
         ("access_denied", UNSCOPED, False),
-        ("not_in_channel", "the API token's owner is not in the channel", False),
+        ("not_in_channel", "the owner of the API token is not in the channel", False),
         ("is_archived", "the channel is archived", False),
         ("restricted_action", CLOSED, False),
         ("restricted_action_read_only_channel", CLOSED, False),

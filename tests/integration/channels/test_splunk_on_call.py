@@ -132,5 +132,5 @@ def test_an_answer_that_is_no_http_says_nothing_of_the_path(
     caplog.set_level("DEBUG")
     http_receiver.behave(lambda handler: handler.wfile.write(f"{handler.path}\r\n\r\n".encode()))
     failure = failure_of(make_message())
-    assert (failure.reason, failure.retryable) == ("the receiver did not answer with valid HTTP", True)
+    assert (failure.reason, failure.retryable) == ("the receiver did not send a valid HTTP response", True)
     assert "very-secret" not in caplog.text

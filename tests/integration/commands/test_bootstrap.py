@@ -60,7 +60,7 @@ def test_it_names_what_a_username_hides_and_makes_nothing() -> None:
 
 def test_it_refuses_when_a_user_exists() -> None:
     run("ada")
-    with pytest.raises(CommandError, match="exists already"):
+    with pytest.raises(CommandError, match="already exists"):
         run("grace")
     assert User.objects.count() == 1
 

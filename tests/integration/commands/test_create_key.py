@@ -65,21 +65,21 @@ def test_the_event_names_the_key_and_nobody_who_acted() -> None:
 @each(
     ("arguments", "told"),
     [
-        (["--role", "GROUP_KING"], "GROUP_KING is no role; there are GLOBAL_OWNER, "),
+        (["--role", "GROUP_KING"], "GROUP_KING is not a role; allowed: GLOBAL_OWNER, "),
         (["--role", "GROUP_OWNER"], "GROUP_OWNER needs --group"),
         (["--role", "GROUP_OWNER", "--org", NOTHING], "GROUP_OWNER needs --group"),
         (["--role", "ORG_OWNER"], "ORG_OWNER needs --org"),
-        (["--group", NOTHING], "--group says where GROUP_ roles hold, and there is none"),
+        (["--group", NOTHING], "--group needs a GROUP_ role"),
         (
             ["--role", "GROUP_OWNER", "--group", NOTHING, "--org", NOTHING],
-            "--org says where ORG_ roles hold, and there is none",
+            "--org needs a ORG_ role",
         ),
         (["--role", "GROUP_OWNER", "--group", NOTHING], "roles\\[0\\].groupId is invalid: names no project"),
         (["--role", "ORG_OWNER", "--org", NOTHING], "roles\\[0\\].orgId is invalid: names no organization"),
         (["--role", "GROUP_OWNER", "--group", "x"], "24 lower-case hex characters"),
         (["--desc", ""], "desc is invalid: must have 1 to 250 characters"),
         (["--desc", "x" * 251], "desc is invalid: must have 1 to 250 characters"),
-        (["--desc", "a\nb"], "desc is invalid: must not hold control characters"),
+        (["--desc", "a\nb"], "desc is invalid: must not contain control characters"),
     ],
 )
 def test_it_refuses_in_one_line_and_makes_nothing(arguments: list[str], told: str) -> None:

@@ -44,7 +44,7 @@ def test_each_column_is_told_once_with_how_many(project: Project, caplog: pytest
     assert said(caplog) == []
     lose_key(ApiKey)
     make_key(Role.GLOBAL_OWNER)
-    why = "cannot be read, sealed by a key not in OPSAPI_ENCRYPTION_KEYS"
+    why = "values cannot be decrypted, their key is not in OPSAPI_ENCRYPTION_KEYS"
     assert said(caplog) == [f"accesslist.ApiKey.ha1: {len(keys)} {why}"]
     lose_key(NotificationSetting)
     assert said(caplog)[1:] == [f"alerting.NotificationSetting.secrets: 1 {why}"]

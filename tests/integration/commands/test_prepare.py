@@ -35,7 +35,7 @@ def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixt
     with connection.execute_wrapper(failing), caplog.at_level(logging.ERROR, logger="opsapi.prepare"):
         call_command("prepare", "--keep-trying")
     assert failing.failed
-    line = "the database's disk is full (could not extend file), beginning again in 0 s"
+    line = "the database's disk is full (could not extend file), trying again in 0 s"
     assert caplog.messages == [line]
 
 

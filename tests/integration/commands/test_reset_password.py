@@ -55,7 +55,7 @@ def test_one_that_is_typed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("username", "typed", "told"),
-    [("nobody", OTHER, "no user is called nobody"), ("ada", "short", "too short")],
+    [("nobody", OTHER, "no user has the username nobody"), ("ada", "short", "too short")],
 )
 def test_it_refuses_in_one_line(
     username: str, typed: str, told: str, monkeypatch: pytest.MonkeyPatch

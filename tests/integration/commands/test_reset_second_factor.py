@@ -27,7 +27,7 @@ def test_it_takes_the_second_factor_also_of_a_global_owner() -> None:
     ada, grace = make_operator(username="ada"), make_operator(username="grace")
     for user in (ada, grace):
         make_second_factor(user, clock.now())
-    assert "ada logs in with the password alone" in run("ADA")
+    assert "ada now logs in with the password only" in run("ADA")
     assert not has_second_factor(ada.id)
     assert has_second_factor(grace.id)
     event = Event.objects.latest("id")
@@ -36,7 +36,9 @@ def test_it_takes_the_second_factor_also_of_a_global_owner() -> None:
     assert event.raw["actor"] == "system"
 
 
-@each(("username", "told"), [("nobody", "no user is called nobody"), ("ada", "ada has no second factor")])
+@each(
+    ("username", "told"), [("nobody", "no user has the username nobody"), ("ada", "ada has no second factor")]
+)
 def test_it_refuses_in_one_line(username: str, told: str) -> None:
     UserFactory.create(username="ada")
     with pytest.raises(CommandError, match=told):

@@ -42,8 +42,8 @@ def test_a_value_that_no_key_opens_stays_and_all_others_are_sealed_anew(
     make_key(Role.GLOBAL_OWNER)
     lost = ApiKey.objects.get().ha1
     settings.OPSAPI_ENCRYPTION_KEYS = ["new key", "old key"]
-    with pytest.raises(CommandError, match=r"left as it is \(accesslist\.ApiKey\.ha1: 1\)$"):
+    with pytest.raises(CommandError, match=r"left unchanged \(accesslist\.ApiKey\.ha1: 1\)$"):
         call_command("rotate_encryption")
     assert ApiKey.objects.get().ha1 == lost
     assert is_current(NotificationSetting.objects.get().secrets or "")
-    assert "alerting.NotificationSetting.secrets: 1 sealed anew" in capsys.readouterr().out
+    assert "alerting.NotificationSetting.secrets: 1 encrypted again" in capsys.readouterr().out

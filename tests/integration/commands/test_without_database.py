@@ -45,7 +45,7 @@ def test_the_embedded_database_is_named_with_how_it_is_started(
     monkeypatch: pytest.MonkeyPatch, settings: Settings, command: tuple[str, ...]
 ) -> None:
     settings.OPSAPI_EMBEDDED_DATABASE, settings.OPSAPI_DATA_DIR = True, "/srv/ops/var"
-    line = "the embedded database in /srv/ops/var does not run; in another terminal, make run starts it"
+    line = "the embedded database in /srv/ops/var is not running; start it with make run in another terminal"
     assert said(monkeypatch, command, GONE) == line
     assert not User.objects.exists()
 
@@ -76,6 +76,6 @@ def test_another_fault_of_the_database_is_told(monkeypatch: pytest.MonkeyPatch) 
 @each("command", COMMANDS, ids=lambda command: command[0])
 def test_a_database_with_migrations_to_be_applied_is_told(command: tuple[str, ...]) -> None:
     """As while the first start, or an upgrade, applies them."""
-    MigrationRecorder(connection).record_unapplied("events", "0005_signals_without_project")
-    with pytest.raises(CommandError, match=r"not prepared yet: wait .*manage\.py prepare"):
+    MigrationRecorder(connection).record_unapplied("events", "0006_plain_words")
+    with pytest.raises(CommandError, match=r"not ready: wait .*manage\.py prepare"):
         call_command(*command)

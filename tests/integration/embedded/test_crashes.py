@@ -120,7 +120,7 @@ def test_a_server_ends_when_its_holder_is_killed(parent: Path, make_server: Make
 
 def test_a_second_start_on_the_same_directory_is_refused(parent: Path) -> None:
     holder, pid = _hold(parent / "var")
-    with pytest.raises(StartError, match=rf"in use: the platform runs there, process {holder.pid}"):
+    with pytest.raises(StartError, match=rf"in use by a running platform, process {holder.pid}"):
         DirectoryLock(parent / "var").acquire()
     assert is_running(pid)
     holder.kill()

@@ -86,14 +86,14 @@ def test_the_modes_of_all_directories_above_stay_as_they_are(parent: Path, make_
 
 def test_a_directory_others_may_enter_is_refused(server: Server) -> None:
     server.layout.home.chmod(0o755)
-    with pytest.raises(EmbeddedDatabaseError, match="mode 0755 lets others in, make it 0700"):
+    with pytest.raises(EmbeddedDatabaseError, match="mode 0755 gives other users access"):
         server.start()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_directory_that_cannot_be_written_is_named(parent: Path, make_server: MakeServer) -> None:
     (parent / "var").mkdir(mode=0o500)
-    with pytest.raises(EmbeddedDatabaseError, match=r"postgres: cannot be made: Permission denied"):
+    with pytest.raises(EmbeddedDatabaseError, match=r"postgres: cannot be created: Permission denied"):
         make_server(parent / "var").start()
 
 

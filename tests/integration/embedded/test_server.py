@@ -126,7 +126,7 @@ def test_files_of_another_major_version_are_refused_before_anything_starts(serve
 
 def test_it_says_why_it_ended_while_starting(server: Server) -> None:
     (server.layout.cluster / "global" / "pg_control").unlink()
-    with pytest.raises(EmbeddedDatabaseError, match=r"ended while starting: .*pg_control.*No such file"):
+    with pytest.raises(EmbeddedDatabaseError, match=r"stopped while starting: .*pg_control.*No such file"):
         _start(server)
 
 

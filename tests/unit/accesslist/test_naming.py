@@ -6,7 +6,7 @@ from accesslist.rules.naming import refuse_unknown_and_repeated
 from opsapi.api.errors import ApiError
 from tests.each import each
 
-TWICE, UNKNOWN = "stands there twice", "names no user"
+TWICE, UNKNOWN = "is given twice", "names no user"
 
 
 @each(

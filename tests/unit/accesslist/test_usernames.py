@@ -85,7 +85,7 @@ def test_ordinary_names_have_no_fault(name: str) -> None:
 
 @each("name", [" ada", "ada ", "ada\u00a0", "\u3000ada"], ids=ascii)
 def test_no_name_begins_or_ends_with_a_blank(name: str) -> None:
-    assert character_fault(name) == "it must not begin or end with a blank"
+    assert character_fault(name) == "it must not begin or end with a space"
 
 
 @each(
@@ -112,5 +112,6 @@ def test_no_name_begins_or_ends_with_a_blank(name: str) -> None:
 )
 def test_what_cannot_be_seen_is_named(char: str, named: str) -> None:
     assert (
-        character_fault(f"a{char}da") == f"it must not hold {named}: it cannot be seen or told from a space"
+        character_fault(f"a{char}da")
+        == f"it must not contain {named}, which is invisible or looks like a space"
     )

@@ -75,4 +75,4 @@ def test_without_a_threshold_they_stand_as_they_were_stored() -> None:
 
 
 def test_it_says_when_nothing_was_measured() -> None:
-    assert "nothing was measured" in in_units(Metric.CONNECTIONS, Span(NOW, NOW), [], None).words
+    assert "no measurements" in in_units(Metric.CONNECTIONS, Span(NOW, NOW), [], None).words

@@ -33,7 +33,7 @@ from alerting.notification_types.sentences import (
             {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "emailEnabled": True},
             "E-mail oncall@example.com",
         ),
-        ({"typeName": "PAGER_SERVICE"}, "PagerDuty with the project's integration"),
+        ({"typeName": "PAGER_SERVICE"}, "PagerDuty with the integration of the project"),
         ({"typeName": "CHAT_SERVICE", "apiToken": "******", "channelName": "#ops"}, "Slack #ops"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -54,8 +54,8 @@ def test_no_secret_is_said(kind: str) -> None:
 @pytest.mark.parametrize(
     ("notification", "said"),
     [
-        ({"delayMin": 0, "intervalMin": 60}, "at once, again every 60 min"),
-        ({"delayMin": 5}, "after 5 min, not again"),
+        ({"delayMin": 0, "intervalMin": 60}, "immediately, reminder every 1 h"),
+        ({"delayMin": 5}, "after 5 min, no reminders"),
     ],
     ids=["repeated", "once"],
 )

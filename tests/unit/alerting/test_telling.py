@@ -50,10 +50,10 @@ def test_each_attempt_is_a_moment_with_its_outcome_reason_and_latency() -> None:
         (
             tries[0].at,
             MomentKind.NOT_YET,
-            f"{whom} was not told yet that it opened: attempt 1, 84 ms.",
+            f"{whom} was not notified yet that the alert opened: attempt 1, 84 ms.",
             "no answer",
         ),
-        (tries[1].at, MomentKind.TOLD, f"{whom} was told that it opened: attempt 2, 84 ms.", None),
+        (tries[1].at, MomentKind.TOLD, f"{whom} was notified that the alert opened: attempt 2, 84 ms.", None),
     ]
 
 
@@ -67,7 +67,7 @@ def test_attempts_alike_are_one_moment() -> None:
     one = telling(attempts=4, tries=tries)
     seen = [(m.at, m.reason, m.text.partition(": ")[2]) for m in telling_moments(one, resolved=None, now=NOW)]
     assert seen == [
-        (tries[0].at, "503", "attempts 1 to 2, 84 ms at most, until 2099-11-21 12:00:02Z."),
+        (tries[0].at, "503", "attempts 1 to 2, up to 84 ms each, last at 2099-11-21 12:00:02Z."),
         (tries[2].at, "no answer", "attempt 3, 84 ms."),
         (tries[3].at, "503", "attempt 4, 84 ms."),
     ]
@@ -117,7 +117,7 @@ def test_what_is_pending_and_untried_has_not_happened() -> None:
     ("changes", "verdict", "kind", "at", "reason"),
     [
         ({"due": NOW + HOUR}, SEND, MomentKind.TOLD, NOW + HOUR, None),
-        ({}, SEND, MomentKind.TOLD, NOW, "it is due, and waits for a worker"),
+        ({}, SEND, MomentKind.TOLD, NOW, "due, waiting for a worker"),
         ({"due": NOW - HOUR, "being_sent": True}, SEND, MomentKind.TOLD, NOW, None),
         (
             {},

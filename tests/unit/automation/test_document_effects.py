@@ -95,9 +95,9 @@ def test_a_process_that_is_gone_is_no_longer_managed() -> None:
 @each(
     ("new", "field"),
     [
-        ({"lastResync": AFTER}, "removes the entire data"),
+        ({"lastResync": AFTER}, "deletes all data"),
         ({"backupRestoreUrl": URL}, "replaces the data"),
-        ({"lastCompact": "2099-11-21T12:00:00"}, "triggers nothing"),
+        ({"lastCompact": "2099-11-21T12:00:00"}, "no effect"),
     ],
 )
 def test_what_may_surprise_is_warned_of(new: dict[str, Any], field: str) -> None:
@@ -132,7 +132,7 @@ def test_the_document_leaves_out_what_is_absent() -> None:
 
 def test_settings_are_named_and_only_so_many() -> None:
     (few,) = found([process()], [process(args2_6={"net": {"port": 27018}}, alias="a")])
-    assert few.detail == "takes on args2_6.net.port, args2_6.storage, alias"
+    assert few.detail == "changes args2_6.net.port, args2_6.storage, alias"
     (many,) = found([process()], [process(**{f"x{number}": 1 for number in range(13)})])
     assert many.detail.endswith("x9 and 3 more")
 

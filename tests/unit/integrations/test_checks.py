@@ -19,7 +19,7 @@ def test_by_default_there_is_nothing_to_say() -> None:
 def test_every_base_url_is_looked_at_and_named(settings: Settings, name: str) -> None:
     setattr(settings, name, "https://user:very-secret@example.com")
     [error] = base_urls_are_urls()
-    assert (error.id, error.msg) == ("opsapi.E001", f"{name}: must not carry a user name or password")
+    assert (error.id, error.msg) == ("opsapi.E001", f"{name}: must not contain a username or password")
 
 
 @pytest.mark.parametrize(

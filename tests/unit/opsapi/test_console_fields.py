@@ -48,7 +48,7 @@ def test_a_stored_secret_is_told_apart_and_never_in_the_page() -> None:
     field = SecretField(label="Token", stored="<****ab>", note=" Take care.")
     assert field.widget.render("token", "typed") == field.widget.render("token", None)
     assert field.widget.attrs["placeholder"] == "unchanged"
-    assert field.help_text == "Stored: <code>&lt;****ab&gt;</code>. Empty: it stays. Take care."
+    assert field.help_text == "Stored: <code>&lt;****ab&gt;</code>. Leave blank to keep it. Take care."
     assert field.removal().label == "Remove the stored “Token”"
 
 

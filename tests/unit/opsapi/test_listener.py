@@ -11,7 +11,7 @@ from tests.each import each
 
 def test_a_name_that_is_no_address() -> None:
     with pytest.raises(
-        StartError, match=r"^OPSAPI_BIND: 'no\.such\.host\.invalid' is no address of this machine"
+        StartError, match=r"^OPSAPI_BIND: 'no\.such\.host\.invalid' is not an address of this machine"
     ):
         listen("no.such.host.invalid", 80)
 
@@ -22,7 +22,7 @@ def test_without_certificate_and_key_there_is_nothing_to_check() -> None:
 
 @each(("certificate", "key"), [(Path("c"), None), (None, Path("k"))])
 def test_one_half_of_tls_is_refused(certificate: Path | None, key: Path | None) -> None:
-    with pytest.raises(StartError, match="either both or none"):
+    with pytest.raises(StartError, match="both or neither"):
         check_tls(certificate, key)
 
 

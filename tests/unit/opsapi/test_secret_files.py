@@ -52,7 +52,7 @@ def test_a_file_others_may_use_is_refused(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "secret"
     path.write_text("given")
     path.chmod(mode)
-    with pytest.raises(ImproperlyConfigured, match=rf"secret: mode {mode:04o} lets others use it"):
+    with pytest.raises(ImproperlyConfigured, match=rf"secret: mode {mode:04o} gives other users access"):
         secret_from_file(path)
 
 
@@ -67,5 +67,5 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ImproperlyConfigured, match=r"file/below: cannot be made"):
+    with pytest.raises(ImproperlyConfigured, match=r"file/below: the directory cannot be created"):
         secret_from_file(tmp_path / "file" / "below" / "secret")

@@ -9,6 +9,7 @@ from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
 from tools.demo.story import OWNER
 
@@ -16,7 +17,7 @@ from tools.demo.story import OWNER
 class Command(DatabaseCommand):
     """Three organizations with a fleet, and a day in which things went wrong and were dealt with."""
 
-    help = "Add a demonstration: a fleet, a day of events, and alerts and notifications in every state."
+    help = "Add demo data: a fleet, a day of events, and alerts and notifications in every state."
 
     def handle(self, *args: Any, **options: Any) -> None:
         """A second run changes nothing, and says so."""
@@ -25,18 +26,18 @@ class Command(DatabaseCommand):
             filled = demo_fill(now=now)
         except AlreadyFilledError:
             self.stdout.write(
-                f"The demonstration is already here; nothing changed. Log in at {CONSOLE_PATH} as {OWNER};"
-                f" manage.py reset_password {OWNER} sets a new password."
+                f"The demo data already exists; nothing changed. Log in at {CONSOLE_PATH} as {OWNER}."
+                f" To set a new password, run {COMMAND} reset_password {OWNER}."
             )
             return
         except WorkWaitsError:
             raise CommandError("the worker is busy with other alerts; try again in a few seconds") from None
         except ApiError as error:
-            raise CommandError(f"the demonstration does not fit in: {error.document()['detail']}") from None
+            raise CommandError(f"the demo data cannot be added: {error.document()['detail']}") from None
         self._show(filled)
         until = clock.wire_time(now + UNWATCHED)
         self.stdout.write(
-            f"The agents of the demonstration have stopped. They count as silent from {until},"
+            f"The demo agents have stopped. They count as silent from {until},"
             " or as soon as any other agent reports."
         )
 

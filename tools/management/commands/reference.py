@@ -55,4 +55,4 @@ def _check(pages: Mapping[Path, str]) -> None:
     outdated = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
     if outdated:
         names = ", ".join(f"docs/reference/{path.name}" for path in outdated)
-        raise CommandError(f"{names}: not current: make reference")
+        raise CommandError(f"{names}: not current; run make reference")

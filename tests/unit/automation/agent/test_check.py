@@ -71,7 +71,7 @@ def test_everything_works_and_an_empty_report_is_all_that_is_sent(settings: Sett
         "name 127.0.0.1 is 127.0.0.1",
         f"port {port} of 127.0.0.1",
         "hello, without TLS",
-        "no log-in, the connection string names no user",
+        "no log-in, because the connection string has no user",
         "getDiagnosticData",
         "serverStatus",
         "listDatabases",
@@ -198,7 +198,7 @@ def test_postgresql_without_psycopg(settings: Settings, monkeypatch: pytest.Monk
 def test_a_directory_for_the_spool_is_not_made(settings: Settings) -> None:
     directory = settings.spool_dir / "a" / "b"
     _, lines = lines_of(replace(settings, spool_dir=directory))
-    assert lines[-1] == f"ok      spool: {directory} can be made"
+    assert lines[-1] == f"ok      spool: {directory} will be created"
     assert not directory.parent.exists()
 
 

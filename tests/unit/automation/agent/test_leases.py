@@ -116,7 +116,7 @@ def test_an_answer_that_says_nothing_changes_nothing(
         found.ask([A, B], [], {})
         found.ask([A, B], [], {})
     assert ours(found) == {A: "first"}
-    assert caplog.text.count("does not say which hosts are ours") == 1
+    assert caplog.text.count("did not assign hosts") == 1
 
 
 @pytest.mark.parametrize(

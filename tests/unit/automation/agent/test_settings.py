@@ -139,7 +139,7 @@ def test_a_file_that_is_no_toml_is_refused_without_quoting_it(tmp_path: Path, te
 
 def test_a_name_in_a_file_that_is_no_setting_is_refused(tmp_path: Path) -> None:
     (line,) = faults(GOOD, config(tmp_path, 'OPSAPI_AGENT_PRIVAT_KEY = "secret-word"'))
-    assert "OPSAPI_AGENT_PRIVAT_KEY is no setting" in line
+    assert "OPSAPI_AGENT_PRIVAT_KEY is not a setting" in line
     assert "secret-word" not in line
 
 
