@@ -10,7 +10,7 @@ from accesslist.rules.listing import NewEntry
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import InvalidField, LinkDocument, invalid
+from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Moment, Text, VisibleText
 from opsapi.api.resources import Facts, Resource
@@ -137,7 +137,7 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     )
     description = VisibleText(max_length=250, required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Exactly one of the two."""
         sources = {"ipAddress": "ipAddress", "cidrBlock": "cidr_block"}
         given = [name for name, source in sources.items() if source in values or name in bad]

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from accesslist.selectors.keys import present_roles
 from accesslist.serializers.roles import RoleDocument, RoleField
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument
+from opsapi.api.documents import LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import ListOf, ShownId, ShownText, VisibleText
 from opsapi.api.resources import Facts, Resource
@@ -58,7 +58,7 @@ class ApiKeyChange(ApiKeyDocument):
 
     roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True, example=[RoleDocument.example])
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A key keeps a role where it is changed."""
         if values.get("roles") == []:
             message = "must contain a role; use DELETE to revoke all roles"

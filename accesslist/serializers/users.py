@@ -14,7 +14,7 @@ from accesslist.selectors.users import users_seen
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
 from accesslist.user_checks import password_fault, username_fault
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.documents import Document, LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import (
@@ -78,7 +78,7 @@ class UserInput(Document):
     selfRegistered = serializers.BooleanField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """The name by the setting, the password beside what is known of the user, and where roles hold."""
         if "username" in values and (fault := username_fault(values["username"])):
             yield fault

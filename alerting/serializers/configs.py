@@ -15,13 +15,14 @@ from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument, invalid
+from opsapi.api.documents import LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.fields import JsonRows
+from opsapi.wire_json import JsonObject
 
 MOST_MATCHERS = 50
 _MOST_TAGS = 50  # as many as a project can bear
@@ -96,7 +97,7 @@ class AnyAlertConfigDocument(Resource):
     )
     links = LinkDocument(many=True, read_only=True)
 
-    def get_fields(self) -> dict[str, Any]:
+    def get_fields(self) -> JsonObject:
         """The fields of the kind."""
         fields = super().get_fields()
         return {name: fields[name] for name in self.order}
@@ -109,7 +110,7 @@ class AnyAlertConfigDocument(Resource):
         notifications = [_present_notification(one) for one in facts["notifications"]]
         return {**facts, "typeName": category, "notifications": notifications}
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """What the event type asks for and what it refuses."""
         if "eventTypeName" in bad:
             return []
@@ -192,7 +193,7 @@ class AlertConfigChange(AlertConfigDocument):
     matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, clearable=True, required=False)
     notifications = Notifications(clearable=True)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """As for a whole document, with what stays; somebody has to be told."""
         faults = list(super().check(values, bad))
         if values.get("notifications") == []:
@@ -252,11 +253,11 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
     }
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """What the event type and the scope ask for and refuse."""
         return [*super().check(values, bad), *self._scope_faults(values, bad)]
 
-    def _scope_faults(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def _scope_faults(self, values: JsonObject, bad: frozenset[str]) -> Iterable[BadField]:
         if "for_all_groups" not in values:
             return
         named = "group_ids" in values or "groupIds" in bad
@@ -282,7 +283,7 @@ class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
 
     enabled = Flag()
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Nothing: what is not stored so was refused."""
         return ()
 
@@ -296,7 +297,7 @@ class MatcherFieldsDocument(ShapedDocument):
     example: ClassVar[Any] = MATCHER_FIELDS
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
         """An array of names."""
         return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
 

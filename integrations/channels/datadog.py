@@ -5,7 +5,6 @@ https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, 
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -16,6 +15,7 @@ from integrations.choices import ChannelType, MessageKind, Region, SecretKind
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
 from opsapi.api.fields import Text
+from opsapi.wire_json import JsonObject
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
@@ -40,7 +40,7 @@ def build_request(
     Raises:
         DeliveryError: when the key cannot be part of a header.
     """
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "title": printable(message.title, _TITLE_LIMIT),
         # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
         "text": joined(message.lines, _TEXT_LIMIT),

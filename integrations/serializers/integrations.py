@@ -18,6 +18,7 @@ from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
 from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.wire_json import JsonObject
 
 
 class TypedIntegration(SecretDocument):
@@ -35,7 +36,7 @@ class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-unt
     target_class = TypedIntegration
     priority = 2
 
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedIntegration, self.target).kind
@@ -82,14 +83,14 @@ class IntegrationDocument(ShapedDocument):
     example = DOCUMENTS[SLACK.type].example
     request_example = DOCUMENTS[SLACK.type].request_example
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """The values by field name, as the document of its type reads them."""
         integration_type = self.context.get("type") or data["type"]
         context = {**self.context, "stored": {"type": integration_type}}
         return DOCUMENTS[integration_type](context=context).run_validation(data)
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """One of the documents; what is sent need not say which, the path does."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 

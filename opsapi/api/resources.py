@@ -17,9 +17,10 @@ from opsapi.api.documents import LINKS, Document
 from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
+from opsapi.wire_json import JsonObject
 
 _NOWHERE: Mapping[str, str] = {}
-Facts = dict[str, Any]
+Facts = JsonObject
 """A document without its links: the values by the names of their fields. What is absent is left out."""
 
 
