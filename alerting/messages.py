@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.exceptions import ObjectDoesNotExist
@@ -24,6 +23,7 @@ from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
 from opsapi.hostport import host_and_port
+from opsapi.wire_json import JsonObject
 
 
 def messages_of(
@@ -65,7 +65,7 @@ class _Known:
     """An alert with its document, and its configuration where that is there still."""
 
     alert: Alert
-    document: dict[str, Any]
+    document: JsonObject
     config: AlertConfig | None
 
 

@@ -24,7 +24,7 @@ from automation.rules.silence import SILENCE
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, InvalidField, invalid
+from opsapi.api.documents import Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, ListOf, Moment, Number, OneOf, Text, Whole
 from opsapi.redaction import redact_urls
@@ -73,7 +73,7 @@ class SampleDocument(Document):
     units = MetricUnit(required=False)
     timestamp = RecentMoment(required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Units have to be of the metric's family; the value is converted to the metric's base unit."""
         if bad & {"metricName", "number", "units"} or "metricName" not in values or "number" not in values:
             return ()
@@ -166,7 +166,7 @@ class ReportedHostDocument(Document):
     measurements = SampleList()
     lease = Text(max_length=64, required=False, help_text=_LEASE)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A database is named once."""
         names = [one["databaseName"] for one in values.get("databases", ())]
         return _named_twice("databases", "databaseName", names)
@@ -187,7 +187,7 @@ class ReportedEventDocument(Document):
     opType = Text(max_length=50, required=False, help_text=_ABOUT_DATA)
     created = RecentMoment(required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A database, a collection and an operation are left out where they are not what it is about.
 
         Refused, they would take the whole report with them, and with it the sign that the agent is up.
@@ -256,7 +256,7 @@ class LeaseRequestDocument(Document):
     metricSets = ListOf(MetricSetDocument(), max_length=MOST_METRIC_SETS, required=False)
     stopping = Flag(required=False, help_text="Gives back all leases.")
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A host is named once, and its metric set is there."""
         if bad & {"hosts", "metricSets"}:
             return ()
@@ -298,7 +298,7 @@ class ReportDocument(Document):
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
     leases = LeaseRequestDocument(required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A host is reported once, and a process is; agents that monitor share hosts."""
         addresses = [(one["hostname"].lower(), one["port"]) for one in values.get("hosts", ())]
         names = [one["name"] for one in values.get("processes", ())]

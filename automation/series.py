@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db import connection
 
@@ -13,6 +12,7 @@ from automation.measurement_query import SeriesQuery
 from automation.metric_numbers import NUMBERS
 from automation.metrics import Metric
 from automation.old_measurements import OLD_SAMPLES_OF_DATABASE, OLD_SAMPLES_OF_HOST
+from opsapi.wire_json import JsonObject
 
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
@@ -81,9 +81,7 @@ def measured_series(host_id: str, query: SeriesQuery, *, database: str | None = 
     return [one for one in series.values() if one.points or query.metrics]
 
 
-def sample_parameters(
-    host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime
-) -> dict[str, Any]:
+def sample_parameters(host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime) -> JsonObject:
     """Which samples are read: those of the reports that may hold any from `start` to `end`.
 
     The bounds are plain times, so that PostgreSQL opens no partition of another day.

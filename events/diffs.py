@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from events.choices import DiffStatus, DiffType
+from opsapi.wire_json import JsonObject
 
 Document = Mapping[str, Any]
 _NOT_A_CHANGE = frozenset({"links", "updated"})
@@ -15,7 +16,7 @@ _NOT_A_CHANGE = frozenset({"links", "updated"})
 
 def diff(
     kind: DiffType, resource_id: str, *, old: Document | None = None, new: Document | None = None
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """One diff object, or none when nothing changed; without `old` it is NEW, without `new` REMOVED."""
     params = _params(old or {}, new or {})
     if not params:

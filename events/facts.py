@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from opsapi.wire_json import JsonObject
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFacts:
@@ -34,7 +36,7 @@ class EventFacts:
         """The facts among the fields of a document, by their wire names."""
         return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES})
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """Wire name → value of every fact that is there."""
         found = ((wire_name, getattr(self, name)) for name, wire_name in _WIRE_NAMES)
         return {wire_name: value for wire_name, value in found if value is not None}

@@ -1,7 +1,5 @@
 """Events as the API shows them."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from events.choices import DiffStatus, DiffType
@@ -10,6 +8,7 @@ from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
+from opsapi.wire_json import JsonObject
 
 GLOBAL_EVENTS = "/globalEvents"
 
@@ -136,7 +135,7 @@ class EventTypeDocument(Document):
 
 def present_event(
     row: EventRow, links: Links, *, among: str = GLOBAL_EVENTS, alone: bool = False
-) -> dict[str, Any]:
+) -> JsonObject:
     """An event; `among` is the path of the list it was found in, where its self link leads."""
     shown = {"id": row["id"], "created": row["wire_created"], "eventTypeName": row["event_type"]}
     for name, column in (("groupId", "group_id"), ("orgId", "org_id"), ("alertId", "alert_id")):
@@ -148,7 +147,7 @@ def present_event(
     return {**shown, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
 
 
-def present_changes(row: EventRow, *, include_raw: bool) -> dict[str, Any]:
+def present_changes(row: EventRow, *, include_raw: bool) -> JsonObject:
     """What a project's or an organization's event shows beside: its diffs, and raw when asked for."""
     return {"diffs": row["diffs"], **({"raw": row["raw"]} if include_raw else {})}
 
@@ -163,9 +162,9 @@ def _relations(row: EventRow) -> dict[str, str]:
     return relations
 
 
-def present_event_type(spec: EventTypeSpec) -> dict[str, Any]:
+def present_event_type(spec: EventTypeSpec) -> JsonObject:
     """An event type of the table."""
-    shown: dict[str, Any] = {
+    shown: JsonObject = {
         "eventTypeName": spec.name,
         "category": spec.category.value,
         "alertable": spec.alertable,

@@ -14,7 +14,7 @@ from events.types import EVENT_TYPES, EventType
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.batches import batches
 from opsapi.sql import insert_from_arrays
-from opsapi.wire_json import write_json
+from opsapi.wire_json import JsonObject, write_json
 
 WAKE_CHANNEL = "opsapi_work"
 
@@ -139,7 +139,7 @@ SELECT pg_notify('{WAKE_CHANNEL}', '{Work.SIGNALS.value}')
 
 def _insert_events(events: Iterable[Event]) -> None:
     for some in batches(events):
-        columns: dict[str, Any] = {
+        columns: JsonObject = {
             name: [getattr(one, name) for one in some]
             for name in ("id", "created", "event_type", "group_id", "org_id", "alert_id")
         }
@@ -153,7 +153,7 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
     """Insert signals and wake the workers when the transaction commits."""
     _needs_transaction()
     for some in batches(signals):
-        columns: dict[str, Any] = {
+        columns: JsonObject = {
             name: [getattr(one, name) for one in some] for name in ("created", "group_id", "kind")
         }
         columns["payload"] = [write_json(one.payload).decode() for one in some]
@@ -195,16 +195,16 @@ def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
     return Signal(created=seen, group_id=event.group_id, kind=SignalKind.EVENT.value, payload=payload)
 
 
-def _known(about: NewEvent) -> dict[str, Any]:
+def _known(about: NewEvent) -> JsonObject:
     return (about.facts or EventFacts()).document()
 
 
-def _acting(actor: Actor) -> dict[str, Any]:
+def _acting(actor: Actor) -> JsonObject:
     """The fields that name who acted: a key or a user, never both."""
     if actor.kind is ActorKind.SYSTEM:
         return {}
     names = ("userId", "username") if actor.kind is ActorKind.USER else ("apiKeyId", "publicKey")
-    acting: dict[str, Any] = dict(zip(names, (actor.id, actor.name), strict=True))
+    acting: JsonObject = dict(zip(names, (actor.id, actor.name), strict=True))
     acting["isGlobalAdmin"] = actor.is_global_admin
     if actor.remote_address:
         acting["remoteAddress"] = actor.remote_address

@@ -35,6 +35,7 @@ from opsapi.api.query import (
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 from opsapi.roles import Role
+from opsapi.wire_json import JsonObject
 
 _TYPES = [event_type.value for event_type in EventType]
 EVENT_TYPE = Parameter(
@@ -93,7 +94,7 @@ class EventViewSet(ApiViewSet):
         """One event."""
         return Response(self.present(self.event, alone=True))
 
-    def present(self, row: EventRow, *, alone: bool) -> dict[str, Any]:
+    def present(self, row: EventRow, *, alone: bool) -> JsonObject:
         """The document of an event."""
         return present_event(row, self.links, among=self.path.format(**self.scope), alone=alone)
 
@@ -135,7 +136,7 @@ class ChangeViewSet(EventViewSet):
     answers = {"index": [GroupEventDocument], "retrieve": GroupEventDocument}
     parameters = {"index": (*_FILTERS, INCLUDE_RAW), "retrieve": (INCLUDE_RAW,)}
 
-    def present(self, row: EventRow, *, alone: bool) -> dict[str, Any]:
+    def present(self, row: EventRow, *, alone: bool) -> JsonObject:
         """The document of an event, always with its diffs."""
         shown = super().present(row, alone=alone)
         return {**shown, **present_changes(row, include_raw=self.query["includeRaw"])}

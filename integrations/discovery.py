@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from automation.reports import Address
 from opsapi.api.principal import Group
+from opsapi.wire_json import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Process:
     replica_set_name: str | None = None
 
 
-def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: int) -> list[dict[str, Any]]:
+def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: int) -> list[JsonObject]:
     """One object per process, by target and then by the process's own port.
 
     Scrapers refuse any key but `targets` and `labels`, and any label that is no string.

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from integrations.choices import Region, SecretKind
 from integrations.redaction import redact
 from opsapi.api.fields import OneOf
+from opsapi.wire_json import JsonObject
 
 Form = serializers.Field[Any, Any, Any, Any]
 
@@ -58,7 +59,7 @@ class FieldSet:
         """The fields that are shown redacted, by name."""
         return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
 
-    def shown(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def shown(self, values: Mapping[str, Any]) -> JsonObject:
         """The values as answers show them, secrets redacted."""
         return {field.name: field.shown(values[field.name]) for field in self.fields if field.name in values}
 

@@ -9,28 +9,20 @@ from django.db.models import QuerySet
 from integrations.models import Integration
 from integrations.redaction import Secrets
 from integrations.types import INTEGRATION_TYPES
+from opsapi.api.resources import Facts
 from opsapi.encryption import CannotDecryptError, decrypt
 
-IntegrationRow = dict[str, Any]
 
-
-def integration_rows(group_id: str) -> QuerySet[Integration, Any]:
+def integrations_of(group_id: str) -> QuerySet[Integration]:
     """A project's integrations, in the order they were made, without their secrets."""
-    rows = Integration.objects.filter(group_id=group_id).order_by("created", "id")
-    return rows.values("group_id", "type", "fields")
+    return Integration.objects.filter(group_id=group_id).defer("secrets").order_by("created", "id")
 
 
-def integration_row(group_id: str, integration_type: str) -> IntegrationRow | None:
-    """The project's integration of that type; None when there is none."""
-    return integration_rows(group_id).filter(type=integration_type).first()
-
-
-def integration_facts(row: IntegrationRow) -> dict[str, Any]:
+def integration_facts(integration: Integration) -> Facts:
     """An integration without its links, secrets redacted: what answers show and diffs compare."""
-    kind = INTEGRATION_TYPES[row["type"]]
-    stored = row["fields"]
-    shown = {field.name: stored[field.name] for field in kind.fields if field.name in stored}
-    return {"type": row["type"], **shown}
+    fields, stored = INTEGRATION_TYPES[integration.type].fields, integration.fields
+    shown = {field.name: stored[field.name] for field in fields if field.name in stored}
+    return {"type": integration.type, **shown}
 
 
 def live_integration(group_id: str, integration_type: str) -> Integration | None:

@@ -4,6 +4,9 @@ from typing import Any
 
 import orjson
 
+JsonObject = dict[str, Any]
+"""A JSON object, as it is sent."""
+
 _INTEGERS = range(-(2**63), 2**64)  # what the writer takes
 
 

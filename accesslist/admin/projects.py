@@ -19,7 +19,7 @@ from accesslist.services.projects import project_create, project_delete, project
 from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import link, short_field
+from opsapi.console.display import Context, link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import add_url_named, list_url
@@ -111,7 +111,7 @@ class ProjectAdmin(ConsoleAdmin):
     fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]
     empty_text = "No projects yet."
 
-    def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+    def row_actions(self, request: HttpRequest, row: Any) -> list[Context]:
         """Adds a link to the page that adds an agent, the first step in a new project."""
         pages: Any = self.admin_site.get_model_admin(apps.get_model(_AGENT))
         operator, add = operator_of(request), pages.add_action

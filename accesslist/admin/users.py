@@ -19,13 +19,12 @@ from accesslist.models import User
 from accesslist.rules.administering import ADMINISTRATORS, administers
 from accesslist.rules.granting import RoleRequest
 from accesslist.selectors.second_factors import has_second_factor
-from accesslist.selectors.users import orgs_of_groups, sight_of, visible_user_rows
-from accesslist.serializers.users import new_user
+from accesslist.selectors.users import orgs_of_groups, sight_of, visible_users
 from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_in_line
 from accesslist.services.passwords import user_password_reset
 from accesslist.services.user_roles import user_lock, user_roles_replace
-from accesslist.services.users import user_create, user_delete
+from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
@@ -39,7 +38,7 @@ _CONTACTS = frozenset({"email_address", "mobile_number"})
 
 
 def _make(call: Call) -> Outcome:
-    new, by = new_user(call.values), call.operator.grants
+    new, by = NewUser(**call.values), call.operator.grants
     user = user_create(new=new, by=by, actor=call.actor, now=call.now)
     return Outcome(row=user)
 
@@ -202,7 +201,7 @@ class UserAdmin(WithRoles):
         """All users if the operator reads everything, otherwise users of the operator's organizations."""
         if reach.everything:
             return rows
-        return rows.filter(id__in=visible_user_rows(sight_in(reach)).values("id"))
+        return rows.filter(id__in=visible_users(sight_in(reach)).values("id"))
 
     def is_shown_to(self, reach: Reach) -> bool:
         """Everybody sees at least themselves."""

@@ -1,15 +1,11 @@
 """Entries of access lists, and the keys that have lists of their own."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import QuerySet
 
 from accesslist.models import AccessListEntry, ApiKey
-from opsapi.fields import WireTime
 from opsapi.roles import Grant, Scope
-
-EntryRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +23,14 @@ class ListedKey:
         return place.org_id is None or any(scope.org_id == place.org_id for _, scope in self.grants)
 
 
-def entry_rows(key_id: str | None) -> QuerySet[AccessListEntry, Any]:
+def entries_of(key_id: str | None) -> QuerySet[AccessListEntry]:
     """The key's entries, or without one the global ones, in the order they were added."""
-    entries = AccessListEntry.objects.filter(api_key_id=key_id).order_by("created", "id")
-    return entries.values(
-        "id",
-        "cidr_block",
-        "description",
-        wire_created=WireTime("created"),
-        wire_updated=WireTime("updated"),
-        wire_last_used=WireTime("last_used"),
-    )
-
-
-def entry_row(entry_id: str, *, key_id: str | None) -> EntryRow | None:
-    """One entry of that list; None when it has none."""
-    return entry_rows(key_id).filter(id=entry_id).first()
+    return AccessListEntry.objects.filter(api_key_id=key_id).order_by("created", "id")
 
 
 def blocks_of(key_id: str | None) -> list[str]:
     """The ranges of the key's list, or without one of the global list."""
-    entries = AccessListEntry.objects.filter(api_key_id=key_id).order_by("created", "id")
-    return list(entries.values_list("cidr_block", flat=True))
+    return list(entries_of(key_id).values_list("cidr_block", flat=True))
 
 
 def listed_key(key_id: str) -> ListedKey | None:

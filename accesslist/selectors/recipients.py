@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from accesslist.models import Project, RoleGrant, Team, User, username_key
-from accesslist.selectors.users import Membership, org_user_rows
+from accesslist.selectors.users import Membership, users_of_org
 from opsapi.roles import Role
 
 RecipientRow = dict[str, Any]
@@ -50,7 +50,7 @@ def user_recipient(username: str, *, group_id: str | None) -> Recipients:
     if group_id is None:
         return named
     org_id = _org_of(group_id).first()
-    return named.filter(id__in=org_user_rows(org_id["org_id"]).values("id")) if org_id else named.none()
+    return named.filter(id__in=users_of_org(org_id["org_id"]).values("id")) if org_id else named.none()
 
 
 def team_recipients(team_id: str, *, group_id: str | None) -> Recipients:

@@ -2,18 +2,15 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 
 from accesslist.models import Project, RoleGrant, Team, User, username_key
 from accesslist.rules.administering import GROUP_WRITERS, ORG_WRITERS
-from accesslist.selectors.keys import present_roles, roles_of
+from accesslist.selectors.keys import roles_of
 from accesslist.selectors.names import named
 from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
-
-UserRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +46,11 @@ EVERYTHING = Sight(everything=True, contacts=True)
 Membership = Team.members.through
 
 
-def user_rows(sight: Sight = EVERYTHING) -> QuerySet[User, Any]:
-    """Users in the order they were made, with what is seen of them."""
+def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
+    """Users in the order they were made, annotated with what is seen of them (`UserDocument`)."""
     teams = Membership.objects.filter(_of_team(sight), user_id=OuterRef("id"))
     is_reached, is_name = _is_reached(sight), Q(email_address=F("username"))
-    return User.objects.order_by("created", "id").values(
-        "id",
-        "username",
-        "first_name",
-        "last_name",
-        "self_registered",
+    return User.objects.order_by("created", "id").annotate(
         seen_email=Case(When(is_reached | is_name, then=F("email_address"))),
         seen_mobile=Case(When(is_reached, then=F("mobile_number"))),
         roles=roles_of(held_in(sight), user_id=OuterRef("id")),
@@ -97,46 +89,32 @@ def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
     return {group_id: org_id for group_id, org_id in rows if org_id}
 
 
-def visible_user_rows(sight: Sight) -> QuerySet[User, Any]:
+def visible_users(sight: Sight) -> QuerySet[User]:
     """Those who are seen."""
-    rows = user_rows(sight)
-    return rows if sight.everything else rows.filter(_belongs_to(sight.orgs))
+    users = users_seen(sight)
+    return users if sight.everything else users.filter(_belongs_to(sight.orgs))
 
 
-def visible_user_named(name: str, sight: Sight) -> UserRow | None:
-    """The one of that name, in whatever case it was typed; None when there is none to be seen."""
-    return named(visible_user_rows(sight), name=username_key(name), column="username_key").first()
+def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
+    """The one of that name, in whatever case it was typed, if it is to be seen."""
+    return named(visible_users(sight), name=username_key(name), column="username_key")
 
 
-def org_user_rows(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User, Any]:
+def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
     """Those who belong to the organization."""
-    return user_rows(sight).filter(_belongs_to([org_id]))
+    return users_seen(sight).filter(_belongs_to([org_id]))
 
 
-def group_user_rows(group_id: str, sight: Sight) -> QuerySet[User, Any]:
+def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:
     """Those with a role in the project, directly or by a team."""
     direct = RoleGrant.objects.filter(project_id=group_id, user__isnull=False)
     by_team = Membership.objects.filter(team__grants__project_id=group_id)
-    return user_rows(sight).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
+    return users_seen(sight).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
 
 
-def team_user_rows(team_id: str, sight: Sight) -> QuerySet[User, Any]:
+def users_of_team(team_id: str, sight: Sight) -> QuerySet[User]:
     """The team's members."""
-    return user_rows(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
-
-
-def user_facts(row: UserRow) -> dict[str, Any]:
-    """A user without teams and links: what a diff compares."""
-    shown = {
-        "id": row["id"],
-        "username": row["username"],
-        "firstName": row["first_name"],
-        "lastName": row["last_name"],
-        "emailAddress": row["seen_email"],
-        "mobileNumber": row["seen_mobile"],
-        "roles": present_roles(row["roles"]),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
+    return users_seen(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
 
 
 def _belongs_to(orgs: Collection[str]) -> Q:

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.db.models import DateTimeField, F, Value
 from rest_framework import serializers
 
 from accesslist.rules.listing import NewEntry
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.rules.ranges import MAX_LENGTH, only_address, read_range
-from accesslist.selectors.access_lists import EntryRow
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, InvalidField, LinkDocument, invalid
+from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Moment, Text, VisibleText
+from opsapi.api.resources import Facts, Resource
 
 GLOBAL_TYPE = "GLOBAL_ROLE"
 KEY_TYPE = "API_KEY"
@@ -45,9 +46,12 @@ class AddressField(RangeField):
         return block
 
 
-class AccessListEntryDocument(Document):
+class AccessListEntryDocument(Resource):
     """An entry of the global access list."""
 
+    path = "/admin/accessList/{id}"
+    columns = {"type": Value(GLOBAL_TYPE), "expires": Value(None, output_field=DateTimeField())}
+    nullable = frozenset({"expires", "lastUsed"})
     example = {
         "cidrBlock": "192.0.2.0/24",
         "created": "2026-11-21T07:26:14Z",
@@ -60,7 +64,7 @@ class AccessListEntryDocument(Document):
         "links": [LinkDocument.example],
     }
 
-    cidrBlock = RangeField()
+    cidrBlock = RangeField(source="cidr_block")
     created = serializers.DateTimeField(read_only=True)
     description = VisibleText(max_length=250, required=False)
     id = serializers.CharField(read_only=True)
@@ -68,7 +72,10 @@ class AccessListEntryDocument(Document):
     updated = serializers.DateTimeField(read_only=True, help_text="When the range was last changed.")
     expires = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Always null.")
     lastUsed = serializers.DateTimeField(
-        read_only=True, allow_null=True, help_text="When a key last called from the range, to the minute."
+        source="last_used",
+        read_only=True,
+        allow_null=True,
+        help_text="When a key last called from the range, to the minute.",
     )
     links = LinkDocument(many=True, read_only=True)
 
@@ -92,12 +99,15 @@ class AccessListEntryInput(AccessListEntryDocument):
 class AccessListEntryChange(AccessListEntryDocument):
     """What changes one."""
 
-    cidrBlock = RangeField(required=False)
+    is_change = True
 
 
 class KeyAccessListEntryDocument(AccessListEntryDocument):
     """An entry of a key's own access list."""
 
+    path = "{base}/apiKeys/{key_id}/accessList/{id}"
+    relations = {"apiKey": "{base}/apiKeys/{key_id}"}
+    columns = {**AccessListEntryDocument.columns, "type": Value(KEY_TYPE), "ipAddress": F("cidr_block")}
     example = {
         **AccessListEntryDocument.example,
         "cidrBlock": "192.0.2.7/32",
@@ -107,6 +117,13 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
 
     ipAddress = serializers.CharField(required=False, help_text="If the range is a single address.")
 
+    @classmethod
+    def facts(cls, row: Iterable[Any]) -> Facts:
+        """The entry, with `ipAddress` where its range is one address."""
+        facts = super().facts(row)
+        address = only_address(facts.pop("ipAddress"))
+        return facts if address is None else {**facts, "ipAddress": address}
+
 
 class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     """What makes one: an address or a range."""
@@ -115,12 +132,15 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
 
     ipAddress = AddressField(required=False, help_text="Either ipAddress or cidrBlock is required.")
-    cidrBlock = RangeField(required=False, help_text="Either cidrBlock or ipAddress is required.")
+    cidrBlock = RangeField(
+        source="cidr_block", required=False, help_text="Either cidrBlock or ipAddress is required."
+    )
     description = VisibleText(max_length=250, required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Exactly one of the two."""
-        given = {"ipAddress", "cidrBlock"} & {*values, *bad}
+        sources = {"ipAddress": "ipAddress", "cidrBlock": "cidr_block"}
+        given = [name for name, source in sources.items() if source in values or name in bad]
         if not given:
             yield BadField("ipAddress", ErrorCode.MISSING_ATTRIBUTE, "or cidrBlock is required")
         if len(given) == 2:
@@ -136,21 +156,7 @@ def new_entries(items: Sequence[Mapping[str, Any]]) -> list[NewEntry]:
         ApiError: INVALID_ATTRIBUTE, where ranges stand there twice.
     """
     names = ["ipAddress" if "ipAddress" in item else "cidrBlock" for item in items]
-    named = [(f"[{place}].{name}", items[place][name]) for place, name in enumerate(names)]
-    refuse_unknown_and_repeated(named)
-    return [NewEntry(item[name], item.get("description")) for item, name in zip(items, names, strict=True)]
-
-
-def present_entry(row: EntryRow, *, of_key: bool = False) -> dict[str, Any]:
-    """An entry without its links, which depend on where it is read."""
-    shown = {
-        "cidrBlock": row["cidr_block"],
-        "created": row["wire_created"],
-        "description": row["description"],
-        "id": row["id"],
-        "ipAddress": only_address(row["cidr_block"]) if of_key else None,
-        "type": KEY_TYPE if of_key else GLOBAL_TYPE,
-        "updated": row["wire_updated"],
-    }
-    named = {name: value for name, value in shown.items() if value is not None}
-    return {**named, "expires": None, "lastUsed": row["wire_last_used"]}
+    blocks = [item.get("ipAddress") or item["cidr_block"] for item in items]
+    paths = [f"[{place}].{name}" for place, name in enumerate(names)]
+    refuse_unknown_and_repeated(zip(paths, blocks, strict=True))
+    return [NewEntry(block, item.get("description")) for item, block in zip(items, blocks, strict=True)]

@@ -8,6 +8,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, invalid
 from opsapi.api.fields import Identifier, OneOf
 from opsapi.roles import Role
+from opsapi.wire_json import JsonObject
 
 ROLE_NAMES = [role.value for role in Role]
 
@@ -31,7 +32,7 @@ class RoleField(serializers.JSONField):
 
     code = ErrorCode.INVALID_ENUM_VALUE
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """The values by field name."""
         if isinstance(data, str):
             return _ROLE.run_validation({"roleName": data})

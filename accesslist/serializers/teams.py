@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from accesslist.models import User
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.documents import Document, LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, ShownId, ShownList, Text
@@ -85,7 +85,7 @@ class TeamMemberInput(Document):
     id = Identifier(required=False)
     username = Text(max_length=254, required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """One of both, whichever."""
         if len(values) == 2:
             yield BadField("username", ErrorCode.INVALID_ATTRIBUTE, "and id cannot be sent together")

@@ -4,76 +4,81 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Case, When
 from rest_framework import serializers
 
 from accesslist.models import User
 from accesslist.rules.granting import AskedRole, asked_roles, placing_faults
-from accesslist.selectors.users import UserRow, user_facts
+from accesslist.selectors.keys import present_roles
+from accesslist.selectors.users import users_seen
 from accesslist.serializers.keys import MOST_STORED_ROLES, ApiKeyDocument
 from accesslist.serializers.roles import RoleDocument, RoleField
-from accesslist.services.user_checks import password_fault, username_fault
-from accesslist.services.users import NewUser
-from opsapi.api.documents import Document, LinkDocument
+from accesslist.user_checks import password_fault, username_fault
+from opsapi.api.documents import Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import EmailAddress, ListOf, MobileNumber, Text, VisibleText
-from opsapi.api.links import Links
+from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.fields import (
+    EmailAddress,
+    ListOf,
+    MobileNumber,
+    ShownId,
+    ShownList,
+    ShownText,
+    Text,
+    VisibleText,
+)
+from opsapi.api.resources import Facts, Resource
 
 
-class UserDocument(Document):
+class UserDocument(Resource):
     """A user; the password is never returned."""
 
-    example = {
-        "id": AN_ID,
-        "username": "ada@example.com",
-        "firstName": "Ada",
-        "lastName": "Lovelace",
-        "emailAddress": "ada@example.com",
-        "mobileNumber": "+12025550100",
-        "roles": [RoleDocument.example],
-        "teamIds": [ANOTHER_ID],
-        "links": self_link(f"/users/{AN_ID}"),
-    }
+    path = "/users/{id}"
+    columns = {"selfRegistered": Case(When(self_registered=True, then=True))}
 
-    id = serializers.CharField()
-    username = serializers.CharField()
-    firstName = serializers.CharField()
-    lastName = serializers.CharField()
-    emailAddress = serializers.CharField(required=False)
-    mobileNumber = serializers.CharField(required=False)
+    id = ShownId()
+    username = ShownText(example="ada@example.com")
+    firstName = ShownText(source="first_name", example="Ada")
+    lastName = ShownText(source="last_name", example="Lovelace")
+    emailAddress = ShownText(source="seen_email", required=False, example="ada@example.com")
+    mobileNumber = ShownText(source="seen_mobile", required=False, example="+12025550100")
     roles = serializers.ListField(child=RoleDocument())
-    teamIds = serializers.ListField(child=serializers.CharField())
+    teamIds = ShownList(source="team_ids", child=serializers.CharField(), example=[ANOTHER_ID])
     selfRegistered = serializers.BooleanField(
         required=False,
         help_text="true for a user created without a key after the first user; otherwise absent.",
     )
     links = LinkDocument(many=True)
 
+    @classmethod
+    def facts(cls, row: Iterable[Any]) -> Facts:
+        """The user with roles as `RoleDocument`."""
+        facts = super().facts(row)
+        return {**facts, "roles": present_roles(facts["roles"])}
+
+
+def user_facts(user: User) -> Facts:
+    """What a diff compares of a user, as the database has it: all but teams."""
+    facts = UserDocument.first(users_seen().filter(id=user.id)) or {}
+    return {name: value for name, value in facts.items() if name not in {"teamIds", "selfRegistered"}}
+
 
 class UserInput(Document):
     """What makes a user."""
 
-    example = {
-        "username": "ada@example.com",
-        "password": "correct horse battery",
-        "firstName": "Ada",
-        "lastName": "Lovelace",
-        "mobileNumber": "+12025550100",
-    }
-
     id = serializers.CharField(read_only=True)
-    username = VisibleText(max_length=254)
-    password = Text(max_length=1000, single_line=False)
-    firstName = VisibleText(max_length=100)
-    lastName = VisibleText(max_length=100)
-    emailAddress = EmailAddress(required=False)
-    mobileNumber = MobileNumber(required=False)
+    username = VisibleText(max_length=254, example="ada@example.com")
+    password = Text(max_length=1000, single_line=False, example="correct horse battery")
+    firstName = VisibleText(source="first_name", max_length=100, example="Ada")
+    lastName = VisibleText(source="last_name", max_length=100, example="Lovelace")
+    emailAddress = EmailAddress(source="email_address", required=False)
+    mobileNumber = MobileNumber(source="mobile_number", required=False, example="+12025550100")
     roles = ListOf(RoleField(), max_length=100, required=False)
     teamIds = serializers.ListField(child=serializers.CharField(), read_only=True)
     selfRegistered = serializers.BooleanField(read_only=True)
     links = LinkDocument(many=True, read_only=True)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """The name by the setting, the password beside what is known of the user, and where roles hold."""
         if "username" in values and (fault := username_fault(values["username"])):
             yield fault
@@ -106,36 +111,10 @@ class UserRolesInput(UserDocument):
 class NewUserDocument(Document):
     """The answer of endpoint 5; the key only with the first user."""
 
-    example = {"user": UserDocument.example, "programmaticApiKey": ApiKeyDocument.example}
-
     user = UserDocument()
     programmaticApiKey = ApiKeyDocument(required=False)
 
 
 def _known_of(values: Mapping[str, Any]) -> User:
     """What a password must not resemble, as far as the body tells it well."""
-    return User(
-        username=values.get("username", ""),
-        first_name=values.get("firstName", ""),
-        last_name=values.get("lastName", ""),
-    )
-
-
-def present_user(row: UserRow, links: Links) -> dict[str, Any]:
-    """A user."""
-    path = f"/users/{row['id']}"
-    marked = {"selfRegistered": True} if row["self_registered"] else {}
-    return {**user_facts(row), "teamIds": row["team_ids"], **marked, "links": links.self_only(path)}
-
-
-def new_user(body: Mapping[str, Any]) -> NewUser:
-    """A checked body as services take it."""
-    return NewUser(
-        username=body["username"],
-        password=body["password"],
-        first_name=body["firstName"],
-        last_name=body["lastName"],
-        email_address=body.get("emailAddress"),
-        mobile_number=body.get("mobileNumber"),
-        roles=body.get("roles", ()),
-    )
+    return User(**{name: values[name] for name in ("username", "first_name", "last_name") if name in values})

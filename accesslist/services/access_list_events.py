@@ -12,6 +12,7 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.principal import Actor
+from opsapi.wire_json import JsonObject
 
 
 def entry_facts(entry: AccessListEntry) -> Mapping[str, Any]:
@@ -47,7 +48,7 @@ def removed_record(
     _record(EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT, of, entry, changes=changes, actor=actor, now=now)
 
 
-def _enforcement(entry: AccessListEntry, *, begins: bool) -> list[dict[str, Any]]:
+def _enforcement(entry: AccessListEntry, *, begins: bool) -> list[JsonObject]:
     return diff(DiffType.ACCESS_LIST, entry.id, old={"enforced": not begins}, new={"enforced": begins})
 
 

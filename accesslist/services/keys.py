@@ -15,8 +15,9 @@ from accesslist import digest
 from accesslist.models import ApiKey
 from accesslist.rules.granting import AskedRole, RoleRequest
 from accesslist.rules.listing import AccessList, ListWriter, NewEntry
-from accesslist.selectors.access_lists import entry_rows
-from accesslist.selectors.keys import KeyRow, key_rows
+from accesslist.selectors.access_lists import entries_of
+from accesslist.selectors.keys import keys_in
+from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.key_events import key_changed, key_created, key_deleted
@@ -24,6 +25,7 @@ from accesslist.services.locks import actor_in_line, holders_alone
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor, ActorKind
+from opsapi.api.resources import Facts
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Scope
@@ -35,11 +37,25 @@ _PRIVATE_GROUPS = (8, 4, 4, 12)
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key as it is shown the only time its private part can be; `row` is what selectors give."""
+    """A key the only time its private part can be shown."""
 
     key: ApiKey
     private_key: str
-    row: KeyRow
+
+    @property
+    def facts(self) -> Facts:
+        """The key as a document, with its private part."""
+        return {**key_facts(self.key.id), "privateKey": self.private_key}
+
+
+def key_facts(key_id: str, here: Scope = INSTALLATION) -> Facts:
+    """The key as a document, with the roles it holds there.
+
+    Raises:
+        ApiError: API_KEY_NOT_FOUND.
+    """
+    key = ApiKeyDocument.first(keys_in(here).filter(id=key_id))
+    return found(key, ErrorCode.API_KEY_NOT_FOUND, key_id)
 
 
 @transaction.atomic
@@ -53,7 +69,7 @@ def api_key_create(*, desc: str, grants: Sequence[Grant], actor: Actor, now: dat
     key = _insert(desc, private_key, now)
     grants_create(grants, holder=key)
     key_created(key=key, grants=grants_of(key), actor=actor, now=now)
-    return NewKey(key, private_key, key_rows().get(id=key.id))
+    return NewKey(key, private_key)
 
 
 @transaction.atomic
@@ -86,8 +102,8 @@ def api_key_update(
     by: Sequence[Grant] = (),
     actor: Actor,
     now: datetime,
-) -> KeyRow:
-    """Change the description, or the roles in the scope `here`; None leaves them. Answers the key there.
+) -> None:
+    """Change the description, or the roles in the scope `here`; None leaves them.
 
     `by` are the grants of the one who acts.
 
@@ -104,8 +120,6 @@ def api_key_update(
         key.desc = desc
         key.save(update_fields=["desc"])
     key_changed(key=key, old_desc=old_desc, before=before, after=grants_of(key), actor=actor, now=now)
-    row: KeyRow = key_rows(group_id=here.group_id, org_id=here.org_id).get(id=key.id)
-    return row
 
 
 @transaction.atomic
@@ -155,7 +169,7 @@ def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
 def _list_of(actor: Actor) -> list[NewEntry]:
     if actor.kind is not ActorKind.KEY:
         return []
-    return [NewEntry(row["cidr_block"], row["description"]) for row in entry_rows(actor.id)]
+    return [NewEntry(entry.cidr_block, entry.description) for entry in entries_of(actor.id)]
 
 
 def _replace_roles(key: ApiKey, roles: RoleRequest, actor: Actor, now: datetime) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import User
-from accesslist.services.user_checks import check_password
 from accesslist.services.user_roles import user_lock
+from accesslist.user_checks import check_password
 from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType

@@ -8,8 +8,8 @@ from django.db import transaction
 from accesslist.models import User
 from accesslist.services.locks import actor_in_line
 from accesslist.services.own_accounts import refused, user_event_record
-from accesslist.services.user_checks import check_password, check_resets
 from accesslist.services.user_roles import user_lock
+from accesslist.user_checks import check_password, check_resets
 from events.types import EventType
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import Grant

@@ -29,8 +29,8 @@ from accesslist.services.own_accounts import (
     sessions_end,
     user_event_record,
 )
-from accesslist.services.user_checks import check_resets
 from accesslist.services.user_roles import user_lock
+from accesslist.user_checks import check_resets
 from events.choices import DiffType
 from events.diffs import diff
 from events.types import EventType

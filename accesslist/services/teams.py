@@ -13,7 +13,7 @@ from accesslist.hooks import team_deleting
 from accesslist.models import RoleGrant, Team, User, username_key
 from accesslist.rules.naming import refuse_unknown_and_repeated
 from accesslist.selectors.teams import teams_of
-from accesslist.selectors.users import Membership, Sight, visible_user_rows
+from accesslist.selectors.users import Membership, Sight, visible_users
 from accesslist.serializers.teams import MOST_JOINING, MOST_MEMBERS, AskedMember, TeamDocument
 from accesslist.services.grants import grants_create, grants_of
 from accesslist.services.locks import actor_in_line, holders_alone, organization_hold
@@ -200,7 +200,7 @@ def _known(users: Sequence[User], seen_in: Sight) -> Sequence[User]:
     """
     if seen_in.everything:
         return users
-    shared = Q(id__in=visible_user_rows(seen_in).values("id"))
+    shared = Q(id__in=visible_users(seen_in).values("id"))
     roles, teams = (model.objects.filter(user_id=OuterRef("id")) for model in (RoleGrant, Membership))
     rows = User.objects.filter(id__in=[user.id for user in users])
     known = set(rows.filter(shared | ~(Exists(roles) | Exists(teams))))

@@ -12,14 +12,15 @@ from accesslist.hooks import user_deleting
 from accesslist.models import User, username_forms
 from accesslist.rules.granting import RoleRequest, asked_roles, grants_asked
 from accesslist.rules.listing import AccessList, ListWriter, NewEntry
-from accesslist.selectors.users import any_user_exists, user_facts, user_rows
+from accesslist.selectors.users import any_user_exists
+from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.locks import FIRST_USER_LOCK, actor_hold, actor_in_line, advisory_lock, holders_alone
 from accesslist.services.team_events import team_left
-from accesslist.services.user_checks import as_email, check_new_user
 from accesslist.services.user_roles import refuse_own_roles, role_changes_record, user_lock
+from accesslist.user_checks import as_email, check_new_user
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -110,7 +111,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     holders_alone([user_id])
     user = user_lock(user_id)
     refuse_own_roles(user, actor)
-    grants, facts = grants_of(user), user_facts(user_rows().get(id=user_id))
+    grants, facts = grants_of(user), user_facts(user)
     is_global = any(grant.role.is_global for grant in grants)
     if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
         raise ApiError(ErrorCode.USER_UNAUTHORIZED, Role.GLOBAL_OWNER.value)
@@ -158,7 +159,7 @@ def _record_created(user: User, actor: Actor, now: datetime) -> None:
         actor=actor,
         now=now,
         facts=EventFacts(target_username=user.username),
-        diffs=diff(DiffType.USERS, user.id, new=user_facts(user_rows().get(id=user.id))),
+        diffs=diff(DiffType.USERS, user.id, new=user_facts(user)),
     )
 
 

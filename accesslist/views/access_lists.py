@@ -1,18 +1,15 @@
 """The global access list (endpoints 1 and 2, and the routes of single entries)."""
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_GLOBAL, WRITE_GLOBAL
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
-from accesslist.selectors.access_lists import EntryRow, entry_row, entry_rows
+from accesslist.selectors.access_lists import entries_of
 from accesslist.serializers.access_lists import (
     AccessListEntryChange,
     AccessListEntryDocument,
     AccessListEntryInput,
-    present_entry,
 )
 from accesslist.services.access_lists import (
     access_list_entries_create,
@@ -23,6 +20,7 @@ from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts, Resource
 
 _LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
 _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
@@ -41,10 +39,10 @@ class AccessListViewSet(KeyViewSet):
         """Who calls, and whether lists hold for them."""
         return ListWriter(self.actor, self.caller.is_exempt)
 
-    def find(self, entry_id: str) -> EntryRow:
+    def find(self, resource: type[Resource], entry_id: str) -> Facts:
         """An entry of the list."""
-        row = entry_row(entry_id, key_id=self.of.key_id)
-        return found(row, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
+        entry = resource.first(entries_of(self.of.key_id).filter(id=entry_id))
+        return found(entry, ErrorCode.ACCESS_LIST_ENTRY_NOT_FOUND, entry_id)
 
 
 class GlobalAccessListViewSet(AccessListViewSet):
@@ -68,45 +66,42 @@ class GlobalAccessListViewSet(AccessListViewSet):
     statuses = {"destroy": 204}
     identifiers = {"entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID}
 
-    entry: EntryRow
+    entry: Facts
 
     def load(self) -> None:
         """The entry of the path."""
         if "entry_id" in self.kwargs:
-            self.entry = self.find(self.kwargs["entry_id"])
+            self.entry = self.find(AccessListEntryDocument, self.kwargs["entry_id"])
 
     def index(self, request: Request) -> Response:
         """Every entry."""
-        return self.list(entry_rows(None), self._present)
+        return self.list_of(AccessListEntryDocument, entries_of(None))
 
     def retrieve(self, request: Request, entry_id: str) -> Response:
         """One entry."""
-        return Response(self._present(self.entry))
+        return self.alone(AccessListEntryDocument, self.entry)
 
     def create(self, request: Request) -> Response:
         """One more entry; the others stay."""
         body = self.body()
-        new = [NewEntry(body["cidrBlock"], body["description"])]
+        new = [NewEntry(body["cidr_block"], body["description"])]
         (entry,) = access_list_entries_create(of=self.of, new=new, by=self.writer, now=self.now)
-        return Response(self._present(self.find(entry.id)))
+        return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry.id))
 
     def update(self, request: Request, entry_id: str) -> Response:
         """Another range or description; what a read showed can be written back."""
-        body = self.body(stored=self._present(self.entry))
+        body = self.body(stored=self.entry)
         access_list_entry_update(
             of=self.of,
             entry_id=entry_id,
-            cidr_block=body.get("cidrBlock"),
+            cidr_block=body.get("cidr_block"),
             description=body.get("description"),
             by=self.writer,
             now=self.now,
         )
-        return Response(self._present(self.find(entry_id)))
+        return self.alone(AccessListEntryDocument, self.find(AccessListEntryDocument, entry_id))
 
     def destroy(self, request: Request, entry_id: str) -> Response:
         """Removes an entry; without any the list holds for nobody."""
         access_list_entry_delete(of=self.of, entry_id=entry_id, by=self.writer, now=self.now)
         return Response()
-
-    def _present(self, row: EntryRow) -> dict[str, Any]:
-        return {**present_entry(row), "links": self.links.self_only(f"/admin/accessList/{row['id']}")}

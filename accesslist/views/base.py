@@ -1,12 +1,12 @@
 """What views of identity and access share: the key that calls, users as it sees them, where keys are."""
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import cast
 
 from django.utils.functional import cached_property
 
 from accesslist.principal import KeyPrincipal
-from accesslist.selectors.users import Sight, UserRow, sight_of
-from accesslist.serializers.users import present_user
+from accesslist.selectors.users import Sight, sight_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import INSTALLATION, Scope
@@ -50,10 +50,6 @@ class UserPresentingViewSet(KeyViewSet):
         """What the caller sees of users."""
         return sight_of(self.caller.grants)
 
-    def present(self, row: UserRow) -> dict[str, Any]:
-        """A user."""
-        return present_user(row, self.links)
-
 
 class PlaceViewSet(KeyViewSet):
     """Something reached through a project, an organization or the installation: one of those below."""
@@ -67,6 +63,11 @@ class PlaceViewSet(KeyViewSet):
     def base_path(self) -> str:
         """Its path."""
         raise NotImplementedError
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """The parameters of the path, and its `base`."""
+        return {**super().place, "base": self.base_path}
 
 
 class InGroup(PlaceViewSet):

@@ -1,18 +1,17 @@
 """Endpoint 5: the first user of an installation, and users who register themselves later."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.rules.listing import read_asked_range
-from accesslist.selectors.users import any_user_exists, user_rows
-from accesslist.serializers.keys import key_links, present_key
-from accesslist.serializers.users import FirstUserInput, NewUserDocument, new_user, present_user
+from accesslist.selectors.users import any_user_exists, users_seen
+from accesslist.serializers.keys import ApiKeyDocument
+from accesslist.serializers.users import FirstUserInput, NewUserDocument, UserDocument
 from accesslist.services.keys import NewKey
-from accesslist.services.users import unauth_user_create
+from accesslist.services.users import NewUser, unauth_user_create
 from accesslist.throttles import throttle
 from accesslist.views.base import NEW_USER_REFUSALS
 from opsapi.api.addresses import client_address, counted_range
@@ -20,6 +19,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import Parameter
+from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
 
 ACCESS_LIST = Parameter(
@@ -79,17 +79,14 @@ class FirstUserViewSet(ApiViewSet):
         # Not read where there was a user already: theirs stays the first.
         access_list = [one for name in _ACCESS_LISTS for one in self.query.get(name, ())]
         user, key = unauth_user_create(
-            new=new_user(body),
+            new=NewUser(**body),
             access_list=access_list,
             remote_address=str(address) if address else None,
             now=self.now,
         )
-        row = found(user_rows().filter(id=user.id).first(), ErrorCode.USER_NOT_FOUND, user.id)
-        document: dict[str, Any] = {"user": present_user(row, self.links)}
-        if key:
-            document = {"programmaticApiKey": self._key_document(key), **document}
-        return Response(document)
+        new = UserDocument.first(users_seen().filter(id=user.id))
+        shown = UserDocument.present(found(new, ErrorCode.USER_NOT_FOUND, user.id), self.links)
+        return Response({**({"programmaticApiKey": self._key_document(key)} if key else {}), "user": shown})
 
-    def _key_document(self, new: NewKey) -> dict[str, Any]:
-        shown = present_key(new.row, new.private_key)
-        return {**shown, "links": key_links(f"/admin/apiKeys/{new.key.id}", self.links)}
+    def _key_document(self, key: NewKey) -> Facts:
+        return ApiKeyDocument.present(key.facts, self.links, place={"base": "/admin"}, alone=True)

@@ -1,7 +1,6 @@
 """The access lists of keys, below each route on which the key can be changed."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,12 +14,11 @@ from accesslist.access import (
     WRITE_PROJECT_ACCESS,
 )
 from accesslist.rules.listing import AccessList, refuse_keys_beyond
-from accesslist.selectors.access_lists import EntryRow, entry_rows, listed_key
+from accesslist.selectors.access_lists import entries_of, listed_key
 from accesslist.serializers.access_lists import (
     KeyAccessListEntryDocument,
     KeyAccessListEntryInput,
     new_entries,
-    present_entry,
 )
 from accesslist.services.access_lists import access_list_entries_create, access_list_entry_delete
 from accesslist.views.access_lists import AccessListViewSet
@@ -29,6 +27,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts
 
 
 def _access(read: Access, write: Access) -> Mapping[str, Access]:
@@ -55,7 +54,7 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         "key_entry_id": ErrorCode.INVALID_ACCESS_LIST_ENTRY_ID,
     }
 
-    entry: EntryRow
+    entry: Facts
 
     def load(self) -> None:
         """The key of the path, which has to hold a role there, and its entry."""
@@ -66,16 +65,15 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         if self.action in {"create", "destroy"}:
             refuse_keys_beyond(key.grants, by=self.caller.grants)
         if "key_entry_id" in self.kwargs:
-            self.entry = self.find(self.kwargs["key_entry_id"])
+            self.entry = self.find(KeyAccessListEntryDocument, self.kwargs["key_entry_id"])
 
     def index(self, request: Request, **path: str) -> Response:
         """The key's entries."""
-        return self.list(entry_rows(self.of.key_id), self._present)
+        return self.list_of(KeyAccessListEntryDocument, entries_of(self.of.key_id))
 
     def retrieve(self, request: Request, **path: str) -> Response:
         """One entry."""
-        links = self.links.related(self._path(self.entry), {"apiKey": self._key_path})
-        return Response({**self._present(self.entry), "links": links})
+        return self.alone(KeyAccessListEntryDocument, self.entry)
 
     def create(self, request: Request, **path: str) -> Response:
         """More entries, all or none; answers the whole list."""
@@ -87,16 +85,6 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
         """Removes an entry; without any the key may call from everywhere."""
         access_list_entry_delete(of=self.of, entry_id=self.entry["id"], by=self.writer, now=self.now)
         return Response()
-
-    @property
-    def _key_path(self) -> str:
-        return f"{self.base_path}/apiKeys/{self.of.key_id}"
-
-    def _path(self, row: EntryRow) -> str:
-        return f"{self._key_path}/accessList/{row['id']}"
-
-    def _present(self, row: EntryRow) -> dict[str, Any]:
-        return {**present_entry(row, of_key=True), "links": self.links.self_only(self._path(row))}
 
 
 class GroupKeyAccessListViewSet(InGroup, KeyAccessListViewSet):

@@ -1,7 +1,6 @@
 """API keys of a project, of an organization and of the installation."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,9 +14,9 @@ from accesslist.access import (
     WRITE_PROJECT_ACCESS,
 )
 from accesslist.rules.granting import RoleRequest, asked_roles
-from accesslist.selectors.keys import KeyRow, key_row, key_rows
-from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput, key_links, present_key
-from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update
+from accesslist.selectors.keys import keys_in
+from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput
+from accesslist.services.keys import api_key_delete, api_key_issue, api_key_update, key_facts
 from accesslist.views.base import (
     ROLE_CHANGE_REFUSALS,
     ROLE_PLACE_REFUSALS,
@@ -27,9 +26,9 @@ from accesslist.views.base import (
     PlaceViewSet,
 )
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
 from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts
 
 _GIVING = (*ROLE_PLACE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
 
@@ -57,35 +56,32 @@ class ApiKeyViewSet(PlaceViewSet):
     }
     identifiers = {"key_id": ErrorCode.INVALID_API_KEY_ID}
 
-    key: KeyRow
+    key: Facts
 
     def load(self) -> None:
         """The key of the path, which has to hold a role there."""
         if "key_id" in self.kwargs:
-            key_id = self.kwargs["key_id"]
-            row = key_row(key_id, group_id=self.here.group_id, org_id=self.here.org_id)
-            self.key = found(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
+            self.key = key_facts(self.kwargs["key_id"], self.here)
 
     def index(self, request: Request, **path: str) -> Response:
         """The keys that hold a role there."""
-        rows = key_rows(group_id=self.here.group_id, org_id=self.here.org_id)
-        return self.list(rows, self._present)
+        return self.list_of(ApiKeyDocument, keys_in(self.here))
 
     def retrieve(self, request: Request, **path: str) -> Response:
         """One key."""
-        return self._answer(self.key)
+        return self.alone(ApiKeyDocument, self.key)
 
     def create(self, request: Request, **path: str) -> Response:
         """A new key; its private part is shown in this answer only."""
         body = self.body()
         roles = RoleRequest(asked_roles(body["roles"]), self.here, self.caller.grants)
         new = api_key_issue(desc=body["desc"], roles=roles, actor=self.actor, now=self.now)
-        return self._answer(new.row, new.private_key)
+        return self.alone(ApiKeyDocument, new.facts)
 
     def update(self, request: Request, **path: str) -> Response:
         """Another description, or other roles there; what a read showed can be written back."""
-        body = self.body(stored=self._present(self.key))
-        row = api_key_update(
+        body = self.body(stored=self.key)
+        api_key_update(
             key_id=self.key["id"],
             here=self.here,
             desc=body.get("desc"),
@@ -94,20 +90,12 @@ class ApiKeyViewSet(PlaceViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return self._answer(row)
+        return self.alone(ApiKeyDocument, key_facts(self.key["id"], self.here))
 
     def destroy(self, request: Request, **path: str) -> Response:
         """Takes the key's roles there; a key without any role left is gone."""
         api_key_delete(key_id=self.key["id"], here=self.here, actor=self.actor, now=self.now)
         return Response()
-
-    def _answer(self, row: KeyRow, private_key: str | None = None) -> Response:
-        path = f"{self.base_path}/apiKeys/{row['id']}"
-        return Response({**present_key(row, private_key), "links": key_links(path, self.links)})
-
-    def _present(self, row: KeyRow) -> dict[str, Any]:
-        links = self.links.self_only(f"{self.base_path}/apiKeys/{row['id']}")
-        return {**present_key(row), "links": links}
 
 
 class GroupKeyViewSet(InGroup, ApiKeyViewSet):

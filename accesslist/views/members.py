@@ -4,7 +4,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_ORG, READ_PROJECT
-from accesslist.selectors.users import group_user_rows, org_user_rows
+from accesslist.selectors.users import users_of_group, users_of_org
 from accesslist.serializers.users import UserDocument
 from accesslist.views.base import UserPresentingViewSet
 from opsapi.api.query import LISTING
@@ -19,7 +19,7 @@ class OrgUserViewSet(UserPresentingViewSet):
 
     def index(self, request: Request, org_id: str) -> Response:
         """Those with a role in the organization, in one of its projects, or in one of its teams."""
-        return self.list(org_user_rows(org_id, self.seen_in), self.present)
+        return self.list_of(UserDocument, users_of_org(org_id, self.seen_in))
 
 
 class GroupUserViewSet(UserPresentingViewSet):
@@ -31,4 +31,4 @@ class GroupUserViewSet(UserPresentingViewSet):
 
     def index(self, request: Request, group_id: str) -> Response:
         """Those with a role in the project, their own or a team's."""
-        return self.list(group_user_rows(group_id, self.seen_in), self.present)
+        return self.list_of(UserDocument, users_of_group(group_id, self.seen_in))

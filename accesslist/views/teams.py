@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from accesslist.access import READ_ORG, WRITE_ORG
 from accesslist.selectors.names import named
 from accesslist.selectors.teams import teams_of
-from accesslist.selectors.users import team_user_rows
+from accesslist.selectors.users import users_of_team
 from accesslist.serializers.teams import (
     TeamChange,
     TeamDocument,
@@ -127,12 +127,12 @@ class TeamUserViewSet(UserPresentingViewSet):
         found(teams_of(org_id).filter(id=team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
         if "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            row = team_user_rows(team_id, self.seen_in).filter(id=user_id).first()
+            row = users_of_team(team_id, self.seen_in).filter(id=user_id).first()
             found(row, ErrorCode.USER_NOT_FOUND, user_id)
 
     def index(self, request: Request, **named: str) -> Response:
         """The team's members."""
-        return self.list(team_user_rows(named["team_id"], self.seen_in), self.present)
+        return self.list_of(UserDocument, users_of_team(named["team_id"], self.seen_in))
 
     def create(self, request: Request, **named: Any) -> Response:
         """Adds users; answers with all members."""

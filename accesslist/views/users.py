@@ -1,20 +1,17 @@
 """Users, as user admins and members of the same organization see them."""
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import WRITE_USERS
+from accesslist.models import User
 from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.granting import RoleRequest, asked_roles
-from accesslist.selectors.users import UserRow, user_rows, visible_user_named, visible_user_rows
-from accesslist.serializers.users import (
-    UserDocument,
-    UserInput,
-    UserRolesInput,
-    new_user,
-)
+from accesslist.selectors.users import users_seen, visible_users, visible_users_named
+from accesslist.serializers.users import UserDocument, UserInput, UserRolesInput
 from accesslist.services.user_roles import user_roles_replace
-from accesslist.services.users import user_create, user_delete
+from accesslist.services.users import NewUser, user_create, user_delete
 from accesslist.views.base import (
     NEW_USER_REFUSALS,
     ROLE_CHANGE_REFUSALS,
@@ -25,6 +22,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts
 from opsapi.roles import INSTALLATION
 
 
@@ -61,43 +59,44 @@ class UserViewSet(UserPresentingViewSet):
     }
     identifiers = {"user_id": ErrorCode.INVALID_USER_ID}
 
-    user: UserRow
-    changed: UserRow | None
+    user: Facts
+    changed: Facts | None
     """The user to be changed; None where the caller is shown none, and may invite one by the id."""
 
     def load(self) -> None:
         """The user of the path."""
         if "username" in self.kwargs:
             name = self.kwargs["username"]
-            self.user = found(visible_user_named(name, self.seen_in), ErrorCode.USERNAME_NOT_FOUND, name)
+            user = UserDocument.first(visible_users_named(name, self.seen_in))
+            self.user = found(user, ErrorCode.USERNAME_NOT_FOUND, name)
         elif "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
-            row = visible_user_rows(self.seen_in).filter(id=user_id).first()
+            user = UserDocument.first(visible_users(self.seen_in).filter(id=user_id))
             if self.action == "update":
-                self._load_changed(row, user_id)
+                self._load_changed(user, user_id)
             else:
-                self.user = found(row, ErrorCode.USER_NOT_FOUND, user_id)
+                self.user = found(user, ErrorCode.USER_NOT_FOUND, user_id)
 
-    def _load_changed(self, row: UserRow | None, user_id: str) -> None:
+    def _load_changed(self, user: Facts | None, user_id: str) -> None:
         """Whether an id that is not shown is that of a user is told when a role is given, not before."""
         if not administers_somewhere(self.caller.grants):
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(ADMINISTRATORS))
         seen_all = self.seen_in.everything
-        self.changed = found(row, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else row
+        self.changed = found(user, ErrorCode.USER_NOT_FOUND, user_id) if seen_all else user
 
     def index(self, request: Request) -> Response:
         """Those who share an organization with the caller; for holders of a global role all."""
-        return self.list(visible_user_rows(self.seen_in), self.present)
+        return self.list_of(UserDocument, visible_users(self.seen_in))
 
     def create(self, request: Request) -> Response:
         """A new user, with roles that the caller holds."""
-        new = new_user(self.body())
+        new = NewUser(**self.body())
         user = user_create(new=new, by=self.caller.grants, actor=self.actor, now=self.now)
-        return self._answer(user.id)
+        return self._answer(users_seen(), user.id)
 
     def retrieve(self, request: Request, **_: str) -> Response:
         """One user."""
-        return Response(self.present(self.user))
+        return self.alone(UserDocument, self.user)
 
     def update(self, request: Request, user_id: str) -> Response:
         """Replaces the user's roles in the scopes that the caller administers.
@@ -105,19 +104,18 @@ class UserViewSet(UserPresentingViewSet):
         Of a user they are not shown they learn nothing, unless a role is given: not even by guessing
         what is stored in read-only fields.
         """
-        body = self.body(stored=self.present(self.changed) if self.changed else {"id": user_id})
+        body = self.body(stored=self.changed or {"id": user_id})
         roles = RoleRequest(asked_roles(body["roles"]), INSTALLATION, self.caller.grants)
         user_roles_replace(user_id=user_id, roles=roles, seen_in=self.seen_in, actor=self.actor, now=self.now)
         # A user who was shown is shown once more, with the last role gone.
-        rows = user_rows(self.seen_in) if self.changed else visible_user_rows(self.seen_in)
-        row = rows.filter(id=user_id).first()
-        return Response(self.present(found(row, ErrorCode.USER_NOT_FOUND, user_id)))
+        users = users_seen(self.seen_in) if self.changed else visible_users(self.seen_in)
+        return self._answer(users, user_id)
 
     def destroy(self, request: Request, user_id: str) -> Response:
         """Deletes the user."""
         user_delete(user_id=user_id, by=self.caller.grants, actor=self.actor, now=self.now)
         return Response()
 
-    def _answer(self, user_id: str) -> Response:
-        row = user_rows().filter(id=user_id).first()
-        return Response(self.present(found(row, ErrorCode.USER_NOT_FOUND, user_id)))
+    def _answer(self, users: QuerySet[User], user_id: str) -> Response:
+        user = UserDocument.first(users.filter(id=user_id))
+        return self.alone(UserDocument, found(user, ErrorCode.USER_NOT_FOUND, user_id))

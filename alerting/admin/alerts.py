@@ -27,7 +27,7 @@ from alerting.selectors.windows import muting_windows
 from events.models import Event
 from opsapi import clock
 from opsapi.console.actions import operator_of
-from opsapi.console.display import ago, badge, json_field, link, named, project, short
+from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -114,7 +114,7 @@ class AlertAdmin(ConsoleAdmin):
         """What was typed, found by an index."""
         return alerts_matching(queryset, search_term, reach=operator_of(request).reach()), False
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """With the alert's story."""
         story = page_of(row, operator_of(request), now=clock.now())
         return {**super().page_context(request, row), "page": story}

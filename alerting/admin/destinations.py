@@ -22,7 +22,7 @@ from opsapi.api.permissions import Access
 from opsapi.api.principal import Reach
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import Action, Call
-from opsapi.console.display import ago, link, project, short
+from opsapi.console.display import Context, ago, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import page_url
@@ -112,7 +112,7 @@ class DestinationAdmin(ConsoleAdmin):
         seen = super().visible(rows, reach)
         return with_waiting(seen if reach.everything else seen.filter(is_global=False))
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """With how it fares, and the first of what waits."""
         now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
         unreachable = host_unreachable(row.host) if row.failures else None
@@ -177,7 +177,7 @@ def _pause(until: datetime | None, now: datetime) -> str | None:
     return f"tried again in {age_words(until - now)}" if until and until > now else None
 
 
-def _waiting(one: Notification, now: datetime) -> dict[str, Any]:
+def _waiting(one: Notification, now: datetime) -> Context:
     return {
         "row": one,
         "words": alert_words(one.alert) if one.alert else "Event",

@@ -1,7 +1,6 @@
 """Maintenance windows in the console."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
@@ -20,7 +19,7 @@ from alerting.selectors.muting import window_extents
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.display import link, project, short
+from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.parts import Tone
@@ -135,7 +134,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         for row in rows:
             row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
 
-    def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: MaintenanceWindow) -> Context:
         """With what it mutes, and how that is said: by its state."""
         verb, tone = _VERBS[window_state(row.start, row.end, clock.now())]
         shown = {

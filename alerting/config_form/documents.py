@@ -16,12 +16,13 @@ from alerting.config_form.kinds import (
 )
 from alerting.config_form.rows import Typed, rows_of, within
 from alerting.config_form.values import texts_of, value_of
+from opsapi.wire_json import JsonObject
 
 Document = Mapping[str, Any]
 _NOTHING: Document = {}
 
 
-def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None) -> dict[str, Any]:
+def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None) -> JsonObject:
     """The document; `stored` is the configuration as the API answers it, None for a new one.
 
     A secret that was not typed is its redacted form, which the API takes for unchanged. What does not
@@ -64,7 +65,7 @@ def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
     }
 
 
-def _notification(row: Typed, stored: Document) -> dict[str, Any]:
+def _notification(row: Typed, stored: Document) -> JsonObject:
     type_name, setting_id = _first(row, "typeName"), _first(row, "id")
     before = _stored_notification(stored, setting_id, type_name)
     kind = KINDS.get(type_name)
@@ -87,7 +88,7 @@ def _stored_notification(stored: Document, setting_id: str, type_name: str) -> D
     return next((one for one in named if one["typeName"] == type_name), None)
 
 
-def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> dict[str, Any]:
+def _said(inputs: Iterable[Input], typed: Typed, before: Document | None = None) -> JsonObject:
     values = {one.name: value_of(one, typed, before) for one in inputs}
     return {name: value for name, value in values.items() if value is not None}
 

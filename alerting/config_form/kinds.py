@@ -12,8 +12,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from alerting.rules.matching import fields_for
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.notifications import DOCUMENTS
 from events.types import EVENT_TYPES, EventTypeSpec, Needs
 

@@ -9,6 +9,7 @@ from integrations.choices import ChannelType
 from integrations.fields import Field, FieldSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import ListOf
+from opsapi.wire_json import JsonObject
 
 DEFAULT_INTERVAL_MIN = 60
 
@@ -67,7 +68,7 @@ class NotificationType(FieldSet):
             if field.config_name and field.name in self.secret_fields and field.name in values
         }
 
-    def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:
+    def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, str]) -> JsonObject:
         """The values in full again, from the results of `shown` and `secrets`; without lost secrets."""
         plain = {name: value for name, value in shown.items() if name not in self.secret_fields}
         names = {field.config_name: field.name for field in self.fields}

@@ -12,8 +12,9 @@ import orjson
 from django.db import connection
 
 from automation.metrics import Metric, base_unit
+from opsapi.wire_json import JsonObject
 
-AlertRow = dict[str, Any]
+AlertRow = JsonObject
 
 # Times are formatted by PostgreSQL: per value far cheaper than in Python.
 _COLUMNS = """
@@ -97,7 +98,7 @@ def alert_rows(ids: Collection[str]) -> dict[str, AlertRow]:
     return {row["id"]: row for row in _fetch(_ROW + _THESE, {"ids": list(ids)})}
 
 
-def current_value(metric_name: str | None, number: float | None) -> dict[str, Any] | None:
+def current_value(metric_name: str | None, number: float | None) -> JsonObject | None:
     """An alert's value as documents and events show it, in the metric's base unit; None when it has none."""
     if metric_name is None or number is None:
         return None

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from accesslist.models import Project, Team
-from accesslist.selectors.users import EVERYTHING, Sight, visible_user_named
+from accesslist.selectors.users import EVERYTHING, Sight, visible_users_named
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.notification_types.base import NotificationType
 from integrations.redaction import Secrets
-from integrations.selectors import integration_row, readable
+from integrations.selectors import integrations_of, readable
 from opsapi.encryption import decrypt
 
 
@@ -60,8 +60,8 @@ def known_username(name: str, group_id: str | None) -> str | None:
     A global configuration (no project) can name every user.
     """
     orgs = _orgs(group_id)
-    row = visible_user_named(name, EVERYTHING if orgs is None else Sight(orgs=orgs))
-    return None if row is None else str(row["username"])
+    sight = EVERYTHING if orgs is None else Sight(orgs=orgs)
+    return visible_users_named(name, sight).values_list("username", flat=True).first()
 
 
 def team_name(team_id: str, group_id: str | None) -> str | None:
@@ -74,7 +74,7 @@ def team_name(team_id: str, group_id: str | None) -> str | None:
 
 def has_integration(group_id: str, integration_type: str) -> bool:
     """Whether the project has one of that type."""
-    return integration_row(group_id, integration_type) is not None
+    return integrations_of(group_id).filter(type=integration_type).exists()
 
 
 def named_already(settings: Iterable[NotificationSetting], name: str, value: Any) -> bool:

@@ -17,6 +17,7 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
 from opsapi.hostport import host_and_port
+from opsapi.wire_json import JsonObject
 
 GLOBAL_ALERTS = "/globalAlerts"
 STATUSES = [status.value for status in AlertStatus]
@@ -82,7 +83,7 @@ class AlertDocument(Document):
 
 def present_alert(
     row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
-) -> dict[str, Any]:
+) -> JsonObject:
     """An alert; `among` is the path of the list it was found in, left out its project's."""
     path = f"{among or _project_list(row)}/{row['id']}"
     shown = {
@@ -111,7 +112,7 @@ def present_alert(
 _OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved"))
 
 
-def _acknowledgement(row: AlertRow) -> dict[str, Any]:
+def _acknowledgement(row: AlertRow) -> JsonObject:
     """Who acknowledged it, until when and why."""
     shown = {
         "acknowledgedUntil": row["wire_acknowledged_until"],
@@ -127,7 +128,7 @@ def _on_the_wire(now: datetime) -> str:
     return clock.wire_time(now)
 
 
-def _metric(row: AlertRow) -> dict[str, Any]:
+def _metric(row: AlertRow) -> JsonObject:
     """The metric that left its threshold, and its value where it is known."""
     shown = {
         "metricName": row["metric_name"],
@@ -156,7 +157,7 @@ def _project_list(row: AlertRow) -> str:
     return f"/groups/{row['group_id']}/alerts"
 
 
-def _target(row: AlertRow) -> dict[str, Any]:
+def _target(row: AlertRow) -> JsonObject:
     """The fields that say what an alert is about."""
     facts = row["facts"]
     names = _TARGET[row["event_type"]]

@@ -17,7 +17,7 @@ from automation.fields import MetricUnit
 from automation.metrics import Metric, allowed_units, base_unit
 from automation.units import Unit
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document
+from opsapi.api.documents import Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Number, OneOf, Text
 
@@ -33,7 +33,7 @@ class MatcherDocument(Document):
     operator = OneOf([one.value for one in MatcherOperator])
     value = Text(max_length=1000)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """A REGEX has to compile, and what can never hold is refused, unless it is stored so."""
         fault = self._pattern_fault(values)
         if fault or bad or values in self._stored() or can_hold(_matcher(values)):
@@ -77,7 +77,7 @@ class MetricThresholdDocument(Document):
     threshold = Number()
     units = MetricUnit(required=False)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Units have to be of the metric's family."""
         if "metricName" not in values or "units" in bad:
             return ()

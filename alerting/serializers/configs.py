@@ -3,23 +3,29 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from django.db.models import F
 from rest_framework import serializers
 
+from alerting.models import AlertConfig
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matching import MatcherField, fields_for
-from alerting.selectors.configs import ConfigRow, config_facts
+from alerting.selectors.configs import setting_rows
 from alerting.serializers.config_parts import MatcherDocument, MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.notifications import Notifications
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument, invalid
+from opsapi.api.documents import LinkDocument, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Flag, ListOf, OneOf
-from opsapi.api.links import Links
+from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
+from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.fields import JsonRows
+from opsapi.wire_json import JsonObject
 
 MOST_MATCHERS = 50
+_MOST_TAGS = 50  # as many as a project can bear
 
 
 class AlertableType(OneOf):
@@ -48,8 +54,8 @@ class AlertableType(OneOf):
         raise invalid(message, code, self.open)
 
 
-class AnyAlertConfigDocument(Document):
-    """What alert configurations of both kinds have in common."""
+class AnyAlertConfigDocument(Resource):
+    """The fields of both kinds of alert configurations; `order` names those of a kind, as in the contract."""
 
     ignored = frozenset({"typeName"})
     deprecated_fields = frozenset({"typeName"})
@@ -60,33 +66,57 @@ class AnyAlertConfigDocument(Document):
         ErrorCode.THRESHOLD_PRESENT,
         ErrorCode.MISSING_THRESHOLD,
     )
+    columns = {"notifications": JsonRows(setting_rows()), "typeName": F("event_type")}
     order: ClassVar[Sequence[str]] = ()
-    """The names of the fields as the contract has them."""
 
-    created = serializers.DateTimeField(read_only=True)
-    enabled = Flag(required=False)
-    eventTypeName = AlertableType(with_global=True)
     id = serializers.CharField(read_only=True)
-    links = LinkDocument(many=True, read_only=True)
-    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
-    metricThreshold = MetricThresholdDocument(required=False)
-    notifications = Notifications()
-    threshold = ThresholdDocument(required=False)
-    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
+    groupId = serializers.CharField(source="group_id", read_only=True)
+    created = serializers.DateTimeField(read_only=True)
     updated = serializers.DateTimeField(read_only=True)
+    enabled = Flag(required=False)
+    eventTypeName = AlertableType(source="event_type", with_global=True)
+    typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
+    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, required=False)
+    metricThreshold = MetricThresholdDocument(source="metric_threshold", required=False)
+    threshold = ThresholdDocument(required=False)
+    notifications = Notifications()
+    forAllGroups = Flag(source="for_all_groups")
+    groupIds = ListOf(
+        Identifier(),
+        source="group_ids",
+        unique=True,
+        required=False,
+        help_text="At least one if forAllGroups is false.",
+    )
+    tags = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        required=False,
+        help_text="If forAllGroups is true: only projects with one of these tags.",
+    )
+    links = LinkDocument(many=True, read_only=True)
 
-    def get_fields(self) -> dict[str, Any]:
-        """The fields in the contract's order."""
+    def get_fields(self) -> JsonObject:
+        """The fields of the kind."""
         fields = super().get_fields()
         return {name: fields[name] for name in self.order}
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    @classmethod
+    def facts(cls, row: Iterable[Any]) -> Facts:
+        """The configuration, secrets redacted."""
+        facts = super().facts(row)
+        category = EVENT_TYPES[EventType(facts["typeName"])].category.value
+        notifications = [_present_notification(one) for one in facts["notifications"]]
+        return {**facts, "typeName": category, "notifications": notifications}
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """What the event type asks for and what it refuses."""
         if "eventTypeName" in bad:
             return []
         kept = self.kept()
         whole = {**kept, **values}
-        spec = EVENT_TYPES[EventType(whole["eventTypeName"])]
+        spec = EVENT_TYPES[EventType(whole["event_type"])]
         matchers = () if "matchers" in bad else _matcher_faults(spec, whole)
         return [*matchers, *_threshold_faults(spec, values, bad, kept)]
 
@@ -98,6 +128,8 @@ class AnyAlertConfigDocument(Document):
 class AlertConfigDocument(AnyAlertConfigDocument):
     """A project's alert configuration."""
 
+    path = "/groups/{groupId}/alertConfigs/{id}"
+    relations = {"group": "/groups/{groupId}", "alerts": f"{path}/alerts"}
     refusals = (*AnyAlertConfigDocument.refusals, ErrorCode.GLOBAL_ALERTS_ONLY)
     order = (
         "created",
@@ -144,8 +176,7 @@ class AlertConfigDocument(AnyAlertConfigDocument):
         "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/{AN_ID}"),
     }
 
-    eventTypeName = AlertableType(with_global=False)
-    groupId = serializers.CharField(read_only=True)
+    eventTypeName = AlertableType(source="event_type", with_global=False)
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -157,11 +188,12 @@ class AlertConfigChange(AlertConfigDocument):
     refusals = (*AlertConfigDocument.refusals, ErrorCode.MISSING_NOTIFICATIONS)
     request_example = {"enabled": False}
 
-    eventTypeName = AlertableType(with_global=False, required=False)
-    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, clearable=True, required=False)
-    notifications = Notifications(clearable=True, required=False)
+    is_change = True
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    matchers = ListOf(MatcherDocument(), max_length=MOST_MATCHERS, clearable=True, required=False)
+    notifications = Notifications(clearable=True)
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """As for a whole document, with what stays; somebody has to be told."""
         faults = list(super().check(values, bad))
         if values.get("notifications") == []:
@@ -171,10 +203,89 @@ class AlertConfigChange(AlertConfigDocument):
     def kept(self) -> Mapping[str, Any]:
         """What is stored."""
         stored = self.context["stored"]
-        return {name: stored[name] for name in _OF_CONDITION if name in stored}
+        return {str(field.source): stored[name] for name, field in self.fields.items() if name in stored}
 
 
-_OF_CONDITION = ("eventTypeName", "matchers", "metricThreshold", "threshold")
+class GlobalAlertConfigDocument(AnyAlertConfigDocument):
+    """A global alert configuration."""
+
+    path = "/globalAlertConfigs/{id}"
+    relations = {"alerts": f"{path}/alerts"}
+    order = (
+        "created",
+        "enabled",
+        "eventTypeName",
+        "forAllGroups",
+        "groupIds",
+        "id",
+        "links",
+        "matchers",
+        "metricThreshold",
+        "notifications",
+        "threshold",
+        "tags",
+        "typeName",
+        "updated",
+    )
+    request_example = {
+        "eventTypeName": EventType.BACKUP_AGENT_DOWN.value,
+        "enabled": True,
+        "forAllGroups": True,
+        "tags": ["prod"],
+        "notifications": [
+            {
+                "typeName": EMAIL.type,
+                "emailAddress": "oncall@example.com",
+                "delayMin": 0,
+                "intervalMin": 60,
+            }
+        ],
+    }
+    example = {
+        **request_example,
+        "id": AN_ID,
+        "typeName": "AGENT",
+        "groupIds": [],
+        "matchers": [],
+        "notifications": [{"id": "69201a2b3c4d5e6f70819205", **request_example["notifications"][0]}],
+        "created": A_TIME,
+        "updated": A_TIME,
+        "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
+    }
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
+        """What the event type and the scope ask for and refuse."""
+        return [*super().check(values, bad), *self._scope_faults(values, bad)]
+
+    def _scope_faults(self, values: JsonObject, bad: frozenset[str]) -> Iterable[BadField]:
+        if "for_all_groups" not in values:
+            return
+        named = "group_ids" in values or "groupIds" in bad
+        if values["for_all_groups"] and "group_ids" in values:
+            yield BadField("groupIds", ErrorCode.INVALID_ATTRIBUTE, "is not allowed if forAllGroups is true")
+        elif not values["for_all_groups"] and not named and not self._names_none():
+            yield BadField("groupIds", ErrorCode.MISSING_ATTRIBUTE, "is required if forAllGroups is false")
+        if not values["for_all_groups"] and "tags" in values:
+            yield BadField("tags", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if forAllGroups is true")
+
+    def _names_none(self) -> bool:
+        """Whether it is stored without projects, as an earlier version left it: what is read goes back."""
+        stored = self.context["stored"]
+        return stored.get("forAllGroups") is False and not stored["groupIds"]
+
+
+class GlobalAlertConfigSwitch(GlobalAlertConfigDocument):
+    """What enables or disables a global alert configuration; the rest of it may stand there as it is."""
+
+    refusals = (ErrorCode.ATTRIBUTE_READ_ONLY,)
+    request_example = {"enabled": False}
+    writable = frozenset({"enabled"})
+
+    enabled = Flag()
+
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
+        """Nothing: what is not stored so was refused."""
+        return ()
 
 
 MATCHER_FIELDS = [field.value for field in MatcherField]
@@ -186,25 +297,36 @@ class MatcherFieldsDocument(ShapedDocument):
     example: ClassVar[Any] = MATCHER_FIELDS
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
         """An array of names."""
         return {"type": "array", "items": {"type": "string", "enum": MATCHER_FIELDS}}
 
 
-def config_path(row: ConfigRow) -> str:
-    """Where a configuration of either kind is."""
-    if row["group_id"] is None:
-        return f"/globalAlertConfigs/{row['id']}"
-    return f"/groups/{row['group_id']}/alertConfigs/{row['id']}"
+def config_facts(config: AlertConfig) -> Facts:
+    """A configuration as it is in the database now, secrets redacted.
+
+    Raises:
+        ObjectDoesNotExist: it was deleted.
+    """
+    return config_document(config.group_id).stored(config)
 
 
-def present_config(row: ConfigRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
-    """A configuration of either kind, secrets redacted."""
-    path = config_path(row)
-    relations = {"alerts": f"{path}/alerts"}
-    if row["group_id"] is not None:
-        relations = {"group": f"/groups/{row['group_id']}", **relations}
-    return {**config_facts(row), "links": links.related(path, relations if alone else {})}
+def config_document(group_id: str | None) -> type[AnyAlertConfigDocument]:
+    """The document of a project's configurations; without a project, that of global ones."""
+    return GlobalAlertConfigDocument if group_id is None else AlertConfigDocument
+
+
+def _present_notification(setting: Mapping[str, Any]) -> Facts:
+    shown = {
+        "id": setting["id"],
+        "typeName": setting["type_name"],
+        "delayMin": setting["delay_min"],
+        "intervalMin": setting["interval_min"],
+        **{name: [] for name in NOTIFICATION_TYPES[setting["type_name"]].arrays},
+        **setting["fields"],
+        "teamName": setting["team_name"],
+    }
+    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:
@@ -232,16 +354,17 @@ def _threshold_faults(
     kinds = (
         (
             "metricThreshold",
+            "metric_threshold",
             Needs.METRIC_THRESHOLD,
             ErrorCode.MISSING_METRIC_THRESHOLD,
             ErrorCode.METRIC_THRESHOLD_PRESENT,
         ),
-        ("threshold", Needs.THRESHOLD, ErrorCode.MISSING_THRESHOLD, ErrorCode.THRESHOLD_PRESENT),
+        ("threshold", "threshold", Needs.THRESHOLD, ErrorCode.MISSING_THRESHOLD, ErrorCode.THRESHOLD_PRESENT),
     )
     found = []
-    for name, needs, missing, present in kinds:
-        given = name in values or name in bad
-        if spec.needs is needs and not given and name not in kept:
+    for name, source, needs, missing, present in kinds:
+        given = source in values or name in bad
+        if spec.needs is needs and not given and source not in kept:
             found.append(BadField(name, missing, f"is required with {spec.name}"))
         elif spec.needs is not needs and given:
             found.append(BadField(name, present, f"is not allowed with {spec.name}"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rest_framework import serializers
 
@@ -18,6 +17,7 @@ from alerting.selectors.settings import (
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
+from opsapi.wire_json import JsonObject
 
 _PROJECT_TYPES = [name for name, kind in NOTIFICATION_TYPES.items() if not kind.global_only]
 _OF_ANYBODY, _OF_THE_ORG = "of this installation", "of the project's organization"
@@ -32,7 +32,7 @@ class Given:
     """
 
     kind: NotificationType
-    values: dict[str, Any]
+    values: JsonObject
     bad: frozenset[str]
     group_id: str | None
     stored: Sequence[NotificationSetting]

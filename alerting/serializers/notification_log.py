@@ -1,7 +1,5 @@
 """The log of notifications as the API shows it."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
@@ -12,6 +10,7 @@ from integrations.channels.email import EMAIL
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID
+from opsapi.wire_json import JsonObject
 
 _NOT_TOLD = "Absent if the receiver could not be reached."
 
@@ -71,7 +70,7 @@ class LoggedNotificationDocument(Document):
     links = LinkDocument(many=True, help_text="Always empty: a notification has no URL of its own.")
 
 
-def present_logged(row: LoggedRow, *, with_recipient: bool) -> dict[str, Any]:
+def present_logged(row: LoggedRow, *, with_recipient: bool) -> JsonObject:
     """A notification of the log."""
     is_pending = row["status"] == NotificationStatus.PENDING.value
     shown = {
@@ -93,7 +92,7 @@ def present_logged(row: LoggedRow, *, with_recipient: bool) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _attempt(row: dict[str, Any]) -> dict[str, Any]:
+def _attempt(row: JsonObject) -> JsonObject:
     shown = {
         "number": row["number"],
         "ended": None if row["latency_ms"] is None else row["wire_ended"],

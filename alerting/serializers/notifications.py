@@ -21,12 +21,13 @@ from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, InvalidField, invalid
+from opsapi.api.documents import Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.examples import AN_ID
 from opsapi.api.fields import Identifier, ListOf, OneOf, Whole
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.ids import is_id
+from opsapi.wire_json import JsonObject
 
 MOST_NOTIFICATIONS = 50
 MIN_INTERVAL = 5
@@ -62,7 +63,7 @@ class TypedNotification(SecretDocument):
     supplied: ClassVar[Sequence[str]] = ()
     """Those that can be left out, because the project's integration can have them."""
 
-    def get_fields(self) -> dict[str, Any]:
+    def get_fields(self) -> JsonObject:
         """The fields in their order."""
         fields = super().get_fields()
         for name in self.supplied:
@@ -70,7 +71,7 @@ class TypedNotification(SecretDocument):
             fields[name].default = serializers.empty
         return {name: fields[name] for name in self.order} | fields
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """What the type asks for, and whether those it names are known."""
         given = Given(self.kind, values, bad, self.context["group_id"], self.context.get("settings", ()))
         return faults_of(given)
@@ -87,7 +88,7 @@ class TypedNotificationExtension(SecretDocumentExtension):  # type: ignore[no-un
     target_class = TypedNotification
     priority = 2
 
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The document's schema; a team that is gone has no name."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedNotification, self.target).kind
@@ -155,7 +156,7 @@ class NotificationDocument(ShapedDocument):
     example = DOCUMENTS[EMAIL.type].example
     request_example = DOCUMENTS[EMAIL.type].request_example
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """The values by field name; secrets sent back redacted in full."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
@@ -166,7 +167,7 @@ class NotificationDocument(ShapedDocument):
         return DOCUMENTS[type_name](context=context).run_validation(data)
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """One of the documents, which typeName tells apart."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 

@@ -1,7 +1,6 @@
 """Presets of alert configurations as the API shows and takes them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from rest_framework import serializers
 
@@ -11,10 +10,11 @@ from alerting.serializers.config_parts import MetricThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
 from automation.metric_spec import Engine
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, LinkDocument
+from opsapi.api.documents import Document, LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import ListOf, OneOf
+from opsapi.wire_json import JsonObject
 
 _NAMES = [preset.value for preset in Preset]
 
@@ -89,7 +89,7 @@ class PresetsRequest(Document):
         help_text="Presets of this engine. Default: all presets.",
     )
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Presets are of the engine. An empty array asks for none: it must not mean all of them."""
         if "engine" not in values or "presets" not in values:
             return
@@ -103,7 +103,7 @@ class PresetsRequest(Document):
                 yield BadField(f"presets[{place}]", ErrorCode.INVALID_ENUM_VALUE, message, of_engine)
 
 
-def present_preset(preset: Preset, config: AlertConfig | None) -> dict[str, Any]:
+def present_preset(preset: Preset, config: AlertConfig | None) -> JsonObject:
     """A preset; `config` is what the project has of it."""
     spec = preset.spec
     shown = {
@@ -119,6 +119,6 @@ def present_preset(preset: Preset, config: AlertConfig | None) -> dict[str, Any]
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def present_existing(existing: Mapping[Preset, AlertConfig]) -> list[dict[str, Any]]:
+def present_existing(existing: Mapping[Preset, AlertConfig]) -> list[JsonObject]:
     """Presets that were asked for and exist."""
     return [{"preset": preset.value, "alertConfigId": config.id} for preset, config in existing.items()]

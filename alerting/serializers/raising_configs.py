@@ -1,10 +1,8 @@
 """The configuration that raised an alert: a project's own, or a global one."""
 
-from typing import Any
-
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.wire_json import JsonObject
 
 
 class RaisingConfigDocument(ShapedDocument):
@@ -13,6 +11,6 @@ class RaisingConfigDocument(ShapedDocument):
     example = AlertConfigDocument.example
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """One of the two documents."""
         return {"anyOf": [reference(kind) for kind in (AlertConfigDocument, GlobalAlertConfigDocument)]}

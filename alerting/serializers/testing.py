@@ -1,7 +1,6 @@
 """The result of the test of a configuration, as the API shows it."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from rest_framework import serializers
 
@@ -11,6 +10,7 @@ from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus
 from opsapi.api.documents import Document
 from opsapi.api.examples import AN_ID
+from opsapi.wire_json import JsonObject
 
 _ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]
 
@@ -39,12 +39,12 @@ class AlertConfigTestDocument(Document):
     results = NotificationTestDocument(many=True)
 
 
-def present_tests(tests: Iterable[NotificationTest]) -> dict[str, Any]:
+def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
     """What came of the tests."""
     return {"results": [_present(one) for one in tests]}
 
 
-def _present(test: NotificationTest) -> dict[str, Any]:
+def _present(test: NotificationTest) -> JsonObject:
     delivered = test.outcome.status is DeliveryStatus.DELIVERED
     shown = {
         "notificationId": test.setting.id,

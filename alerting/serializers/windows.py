@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import LinkDocument
+from opsapi.api.documents import LinkDocument, Values
 from opsapi.api.errors import BadField
 from opsapi.api.examples import ANOTHER_ID
 from opsapi.api.fields import ListOf, Moment, OneOf, ShownId, ShownTime, VisibleText
@@ -52,7 +51,7 @@ class WindowDocument(Resource):
     description = VisibleText(max_length=1000, single_line=False, required=False, example="new disks")
     links = LinkDocument(many=True, read_only=True)
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """It ends after it starts, whichever of the two is stored already."""
         if bad & {"startDate", "endDate"}:
             return

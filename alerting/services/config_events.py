@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from alerting.models import AlertConfig
-from alerting.selectors.configs import config_facts, config_rows
 from alerting.selectors.settings import config_secrets
+from alerting.serializers.configs import config_facts
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -19,17 +19,12 @@ Facts = Mapping[str, Any]
 ConfigSecrets = Mapping[str, Secrets]
 
 
-def stored_facts(config: AlertConfig) -> dict[str, Any]:
-    """A configuration as it is in the database now, secrets redacted."""
-    return config_facts(config_rows(config.group_id).get(id=config.id))
-
-
 def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) -> Facts:
-    """As `stored_facts`, where secrets that are others and look the same are marked as replaced.
+    """As `config_facts`, where secrets that are others and look the same are marked as replaced.
 
     `old` and `old_secrets` are how it was; secrets that are not among those are not looked at.
     """
-    new = stored_facts(config)
+    new = config_facts(config)
     if not old_secrets:
         return new
     secrets = config_secrets(config)
@@ -44,13 +39,7 @@ def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) 
 
 
 def config_record(
-    config: AlertConfig,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Facts | None = None,
-    new: Facts | None = None,
+    config: AlertConfig, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
 ) -> None:
     """Record one write, with what changed."""
     event_record(
@@ -59,7 +48,7 @@ def config_record(
         now=now,
         group_id=config.group_id,
         facts=EventFacts(alert_config_id=config.id),
-        diffs=diff(DiffType.ALERT_CONFIG, config.id, old=old, new=new),
+        diffs=diff(DiffType.ALERT_CONFIG, config.id, **sides),
     )
 
 

@@ -18,12 +18,12 @@ from alerting.models import Alert, AlertConfig, Notification, NotificationSettin
 from alerting.selectors.configs import config_found
 from alerting.selectors.scopes import Scope, covered_projects
 from alerting.selectors.settings import config_secrets
+from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
 from alerting.services.config_events import (
     config_change_record,
     config_record,
     replaced_facts,
-    stored_facts,
 )
 from alerting.services.locks import global_configs_lock, project_lock
 from alerting.services.reach import Reach, config_alerts_cancel, config_evaluate, reach_follow
@@ -38,17 +38,7 @@ Values = Mapping[str, Any]
 Read = Callable[[AlertConfig], Values]
 """Checks the values asked for, given the configuration as it is stored once nobody else writes it."""
 
-_COLUMNS = {
-    "enabled": "enabled",
-    "eventTypeName": "event_type",
-    "forAllGroups": "for_all_groups",
-    "groupIds": "group_ids",
-    "matchers": "matchers",
-    "metricThreshold": "metric_threshold",
-    "threshold": "threshold",
-    "tags": "tags",
-}
-_LEFT_OUT: Values = {"groupIds": [], "matchers": [], "metricThreshold": None, "threshold": None, "tags": []}
+_LEFT_OUT: Values = {"group_ids": [], "matchers": [], "metric_threshold": None, "threshold": None, "tags": []}
 """What a whole document says by leaving it out; `enabled` stays as it is."""
 
 
@@ -120,7 +110,7 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
     """
     actor_hold(actor)
     config = _locked(config)
-    facts = stored_facts(config)
+    facts = config_facts(config)
     config.deleted = now
     config.enabled = False
     config.save(update_fields=["deleted", "enabled"])
@@ -134,7 +124,7 @@ def config_add(*, group_id: str | None, values: Values, actor: Actor, now: datet
     _assign(config, values)
     config.save(force_insert=True)
     settings_create(config=config, notifications=values["notifications"])
-    config_record(config, EventType.ALERT_CONFIG_ADDED_AUDIT, actor, now, new=stored_facts(config))
+    config_record(config, EventType.ALERT_CONFIG_ADDED_AUDIT, actor, now, new=config_facts(config))
     return config
 
 
@@ -165,7 +155,7 @@ def _locked(config: AlertConfig) -> AlertConfig:
 
 
 def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
-    before, old = Reach.of(config), stored_facts(config)
+    before, old = Reach.of(config), config_facts(config)
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
     notifications_changed = "notifications" in values and settings_replace(
@@ -184,11 +174,10 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
 
 def _assign(config: AlertConfig, values: Values) -> None:
     """Set what the values name; a threshold stays only while the event type takes it."""
-    if "groupIds" in values and values["groupIds"] != config.group_ids:
-        _check_projects(values["groupIds"])
-    for name, column in _COLUMNS.items():
-        if name in values:
-            setattr(config, column, values[name])
+    if "group_ids" in values and values["group_ids"] != config.group_ids:
+        _check_projects(values["group_ids"])
+    for column in values.keys() - {"notifications"}:
+        setattr(config, column, values[column])
     needs = EVENT_TYPES[EventType(config.event_type)].needs
     if needs is not Needs.METRIC_THRESHOLD:
         config.metric_threshold = None

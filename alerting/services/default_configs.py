@@ -29,5 +29,5 @@ GROUP_BY_MAIL: Mapping[str, Any] = {
 def default_configs_create(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Make the configurations of a new project, which has nothing yet to hold them against."""
     for event_type in DEFAULT_TYPES:
-        values = {"eventTypeName": event_type.value, "notifications": [GROUP_BY_MAIL]}
+        values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
         config_add(group_id=group_id, values=values, actor=actor, now=now)

@@ -50,6 +50,6 @@ def presets_create(*, group_id: str, presets: Collection[Preset], actor: Actor, 
 
 def _values(preset: Preset) -> Mapping[str, Any]:
     spec = preset.spec
-    threshold = {} if spec.wire_threshold is None else {"metricThreshold": spec.wire_threshold}
+    threshold = {} if spec.wire_threshold is None else {"metric_threshold": spec.wire_threshold}
     by_mail = {**GROUP_BY_MAIL, "delayMin": spec.delay_min}
-    return {"eventTypeName": spec.event_type.value, "notifications": [by_mail], **threshold}
+    return {"event_type": spec.event_type.value, "notifications": [by_mail], **threshold}

@@ -7,18 +7,18 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
-from alerting.selectors.configs import config_rows
+from alerting.selectors.configs import configs_of
 from alerting.selectors.notification_log import alert_notifications
 from alerting.serializers.acknowledging import AcknowledgementDocument
 from alerting.serializers.alerts import GLOBAL_ALERTS, STATUSES, AlertDocument, present_alert
-from alerting.serializers.configs import present_config
+from alerting.serializers.configs import config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.serializers.raising_configs import RaisingConfigDocument
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.paging import DeferredRows, PlainRows, Rows
+from opsapi.api.paging import DeferredRows
 from opsapi.api.query import LISTING, Parameter, read_choice
 
 STATUS = Parameter(
@@ -78,7 +78,10 @@ class AnyAlertViewSet(LogViewSet):
 
     def configs(self, request: Request, **_: str) -> Response:
         """The configuration that raised it; none once that is deleted, or when the caller may not read it."""
-        return self.list(self._configs(), lambda row: present_config(row, self.links))
+        group_id = None if self.alert["is_global"] else self.alert["group_id"]
+        configs = configs_of(group_id).filter(id=self.alert["config_id"])
+        readable = self.reads_config(is_global=self.alert["is_global"])
+        return self.list_of(config_document(group_id), configs if readable else configs.none())
 
     def notifications(self, request: Request, **_: str) -> Response:
         """Who was told of it and who was not, newest first."""
@@ -89,12 +92,6 @@ class AnyAlertViewSet(LogViewSet):
     def scope(self) -> str | None:
         """The project whose alerts they are; None for those of global configurations."""
         return None
-
-    def _configs(self) -> Rows:
-        if not self.reads_config(is_global=self.alert["is_global"]):
-            return PlainRows()
-        group_id = None if self.alert["is_global"] else self.alert["group_id"]
-        return config_rows(group_id).filter(id=self.alert["config_id"])
 
     def _find(self) -> AlertRow:
         alert_id = self.kwargs[self.id_name]

@@ -1,19 +1,18 @@
 """What views of alerting share: the log of notifications as the caller may see it."""
 
-from typing import Any
-
 from django.utils.functional import cached_property
 
 from accesslist.views.base import KeyViewSet
 from alerting.selectors.notification_log import LoggedRow
 from alerting.serializers.notification_log import present_logged
 from opsapi.roles import INSTALLATION, Role
+from opsapi.wire_json import JsonObject
 
 
 class LogViewSet(KeyViewSet):
     """A view that shows notifications of the log."""
 
-    def present_logged(self, row: LoggedRow) -> dict[str, Any]:
+    def present_logged(self, row: LoggedRow) -> JsonObject:
         """A notification, with its recipient where the caller may read the configuration it came from."""
         return present_logged(row, with_recipient=self.reads_config(is_global=row["is_global"]))
 

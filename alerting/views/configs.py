@@ -11,10 +11,10 @@ from alerting.access import READ, WRITE
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.selectors.alerts import AlertRows
-from alerting.selectors.configs import ConfigRow, alert_config, config_found, config_rows
+from alerting.selectors.configs import alert_config, config_found, configs_of
 from alerting.selectors.people import unreachable
 from alerting.serializers.alerts import AlertDocument, present_alert
-from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, present_config
+from alerting.serializers.configs import AlertConfigChange, AlertConfigDocument, config_document
 from alerting.serializers.testing import AlertConfigTestDocument, present_tests
 from alerting.services.configs import (
     alert_config_create,
@@ -26,6 +26,7 @@ from alerting.testing import alert_config_test, notification_of, tests_throttle
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
+from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 
@@ -48,20 +49,20 @@ class AnyConfigViewSet(ApiViewSet):
     among: ClassVar[str | None] = None
     """The list their alerts are shown in; None for that of the alert's project."""
 
-    config: ConfigRow
+    config: Facts
 
     def load(self) -> None:
         """The configuration of the path."""
         if self.id_name in self.kwargs:
-            self.config = self._row(self.kwargs[self.id_name])
+            self.config = self._facts(self.kwargs[self.id_name])
 
     def index(self, request: Request, **_: str) -> Response:
         """Configurations, in the order they were made."""
-        return self.list(config_rows(self.scope), lambda row: present_config(row, self.links))
+        return self.list_of(config_document(self.scope), configs_of(self.scope))
 
     def retrieve(self, request: Request, **_: str) -> Response:
         """One configuration."""
-        return self._answer(self.config)
+        return self.alone(config_document(self.scope), self.config)
 
     def create(self, request: Request, **_: str) -> Response:
         """A new configuration; conditions that hold already open their alerts at once."""
@@ -109,15 +110,12 @@ class AnyConfigViewSet(ApiViewSet):
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The body, held against the configuration as it is now."""
-        shown = present_config(self._row(stored.id), self.links)
-        return self.body(stored=shown, group_id=self.scope, settings=list(stored.settings.all()))
-
-    def _answer(self, row: ConfigRow) -> Response:
-        return Response(present_config(row, self.links, alone=True))
+        facts = self._facts(stored.id)
+        return self.body(stored=facts, group_id=self.scope, settings=list(stored.settings.all()))
 
     def _written(self, config: AlertConfig) -> Response:
         """What was written, with a warning for whatever would notify nobody (RFC 7234 5.5.7)."""
-        answer = self._answer(self._row(config.id))
+        answer = self.alone(config_document(self.scope), self._facts(config.id))
         warnings = [f'299 - "notifications[{place}]: {why}"' for place, why in unreachable(config).items()]
         if not EVENT_TYPES[EventType(config.event_type)].produced:
             warnings.insert(0, f'299 - "eventTypeName: nothing makes {config.event_type} events"')
@@ -125,9 +123,9 @@ class AnyConfigViewSet(ApiViewSet):
             answer["Warning"] = ", ".join(warnings)
         return answer
 
-    def _row(self, config_id: str) -> ConfigRow:
-        row: ConfigRow | None = config_rows(self.scope).filter(id=config_id).first()
-        return config_found(row, config_id, self.scope)
+    def _facts(self, config_id: str) -> Facts:
+        facts = config_document(self.scope).first(configs_of(self.scope).filter(id=config_id))
+        return config_found(facts, config_id, self.scope)
 
 
 class AlertConfigViewSet(AnyConfigViewSet):

@@ -2,7 +2,7 @@
 
 from alerting.access import READ_GLOBAL, WRITE_GLOBAL
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument, GlobalAlertConfigSwitch
+from alerting.serializers.configs import GlobalAlertConfigDocument, GlobalAlertConfigSwitch
 from alerting.serializers.testing import AlertConfigTestDocument
 from alerting.views.configs import AnyConfigViewSet
 from opsapi.api.catalogue import ErrorCode

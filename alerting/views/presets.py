@@ -4,9 +4,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from alerting.rules.presets import Preset, presets_of
-from alerting.selectors.configs import config_rows
+from alerting.selectors.configs import configs_of
 from alerting.selectors.presets import configs_of_presets
-from alerting.serializers.configs import present_config
+from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.presets import (
     PresetDocument,
     PresetsMadeDocument,
@@ -49,8 +49,9 @@ class PresetViewSet(ApiViewSet):
             actor=self.actor,
             now=self.now,
         )
-        rows = config_rows(self.group.id).filter(id__in=[config.id for config in done.made])
-        made = [present_config(row, self.links) for row in rows]
+        configs = configs_of(self.group.id).filter(id__in=[config.id for config in done.made])
+        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
+        made = [AlertConfigDocument.present(one, self.links) for one in facts]
         document = {"results": made, "totalCount": len(made), "existing": present_existing(done.existing)}
         path = f"/groups/{self.group.id}/alertConfigs/presets"
         return Response({**document, "links": self.links.related(path, {})})

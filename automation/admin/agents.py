@@ -23,7 +23,7 @@ from automation.selectors.first_reports import project_of_agent_key
 from automation.services.agents import agent_delete
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import ago, badge, link, project, short_field
+from opsapi.console.display import Context, ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -125,7 +125,7 @@ class AgentAdmin(ConsoleAdmin):
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds the hosts it watches."""
         return {**super().page_context(request, row), **agent_context(row, clock.now())}
 

@@ -17,7 +17,7 @@ from automation.selectors.members import without_data
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
-from opsapi.console.display import ago, badge, link, project, short
+from opsapi.console.display import Context, ago, badge, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import page_url
@@ -127,7 +127,7 @@ class HostAdmin(ConsoleAdmin):
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds measurements, alerts, events and related hosts."""
         reach, wanted = operator_of(request).reach(), request.GET.get("metric", "")
         shown = host_context(row, reach, wanted=wanted, now=clock.now())

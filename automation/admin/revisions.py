@@ -13,7 +13,7 @@ from automation.admin.restoring import RESTORE
 from automation.admin.revision_page import document_text, revision_context
 from automation.models import AutomationRevision
 from opsapi.console.actions import Action
-from opsapi.console.display import EMPTY, project
+from opsapi.console.display import EMPTY, Context, project
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -59,7 +59,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         """Number of changed processes by status."""
         return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Adds the changes."""
         return {**super().page_context(request, row), **revision_context(row)}
 

@@ -11,6 +11,7 @@ from automation.document.secrets import redacted
 from automation.document.text import canonical, write
 from events.choices import DiffStatus, DiffType
 from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject
 
 _LONGEST_PATH = 200  # Maximum length of a path that is followed further down: it prefixes every field below.
 
@@ -45,7 +46,7 @@ class ProcessChange:
     status: DiffStatus
     params: tuple[ParamChange, ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The process in an event's `diffs`."""
         return {
             "id": self.name,

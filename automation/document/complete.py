@@ -5,17 +5,18 @@ from typing import Any
 
 from automation.document.parts import Part, items, keyed, text
 from automation.document.schema import SCHEMA, resolved
+from opsapi.wire_json import JsonObject
 
 _AGENTS = ("monitoringVersions", "backupVersions")
 
 
-def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> JsonObject:
     """The document with defaults, without nulls in optional fields and without older names.
 
     Agents keep the read-only `name` stored for their hostname. Fields outside the schema and the order of
     keys stay as sent.
     """
-    found: dict[str, Any] = _completed(document, SCHEMA)
+    found: JsonObject = _completed(document, SCHEMA)
     return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
 
 
@@ -28,9 +29,9 @@ def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
     return value
 
 
-def _object(value: Part, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _object(value: Part, schema: Mapping[str, Any]) -> JsonObject:
     known = schema.get("properties", {})
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     for name, member in value.items():
         field = known.get(name, {})
         if member is not None or not field:

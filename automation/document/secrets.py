@@ -11,13 +11,14 @@ from automation.document.text import write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.redaction import MASK, holds_redacted_url, redact_urls
+from opsapi.wire_json import JsonObject
 
 Path = tuple[str | int, ...]
 
 
-def redacted(document: Mapping[str, Any]) -> dict[str, Any]:
+def redacted(document: Mapping[str, Any]) -> JsonObject:
     """The document, or its upper part, with `******` for every secret."""
-    shown: dict[str, Any] = redacted_value(document, Surroundings())
+    shown: JsonObject = redacted_value(document, Surroundings())
     return shown
 
 
@@ -36,7 +37,7 @@ def redacted_value(value: Any, around: Surroundings) -> Any:
     return redact_urls(value) if isinstance(value, str) else value
 
 
-def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[dict[str, Any], list[BadField]]:
+def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[JsonObject, list[BadField]]:
     """The document with every `******` replaced by its stored secret.
 
     Faults are REDACTED_VALUE_UNKNOWN for each mask without a stored secret: at most MOST_FAULTS, by JSON
@@ -45,7 +46,7 @@ def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[di
     if MASK not in write(document):
         return dict(document), []
     search = _Search()
-    found: dict[str, Any] = search.value(document, _Stored(stored, redacted(stored)), (), Surroundings())
+    found: JsonObject = search.value(document, _Stored(stored, redacted(stored)), (), Surroundings())
     return found, search.faults
 
 

@@ -10,6 +10,7 @@ from automation.document.unkept import Unkept, kept_alone
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.strict_json import read_json
+from opsapi.wire_json import JsonObject
 
 Number = TypeVar("Number")
 
@@ -47,7 +48,7 @@ class ExactInteger(int):
         return number
 
 
-def read(text: bytes | str) -> dict[str, Any]:
+def read(text: bytes | str) -> JsonObject:
     """Parse the document; the order of keys and the value of numbers are kept, whatever their size.
 
     Raises: ApiError: as `read_sent`, or INVALID_ATTRIBUTE if a value cannot be kept.
@@ -58,7 +59,7 @@ def read(text: bytes | str) -> dict[str, Any]:
     return document
 
 
-def read_sent(text: bytes | str) -> tuple[dict[str, Any], list[BadField]]:
+def read_sent(text: bytes | str) -> tuple[JsonObject, list[BadField]]:
     """As `read`, for a document that will be checked: reports values that cannot be kept, by JSON Pointer.
 
     Such a value becomes null. A name that cannot be kept is dropped, and its object is reported. At most

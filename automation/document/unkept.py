@@ -8,6 +8,7 @@ from automation.document.pointers import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, BadField
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
+from opsapi.wire_json import JsonObject
 
 Path = tuple[str | int, ...]
 
@@ -19,13 +20,13 @@ class Unkept:
     message: str
 
 
-def kept_alone(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[BadField]]:
+def kept_alone(document: Mapping[str, Any]) -> tuple[JsonObject, list[BadField]]:
     """The document without values that cannot be kept, and at most MOST_FAULTS faults: INVALID_ATTRIBUTE.
 
     A value becomes null. A name that cannot be kept is dropped, and the fault is that of its object.
     """
     walk = _Walk()
-    found: dict[str, Any] = walk.value(document, ())
+    found: JsonObject = walk.value(document, ())
     return found, walk.faults
 
 

@@ -12,8 +12,9 @@ from automation.models import (
 )
 from events.facts import EventFacts
 from opsapi.fields import WireTime
+from opsapi.wire_json import JsonObject
 
-AgentRow = dict[str, Any]
+AgentRow = JsonObject
 
 
 def agent_rows(group_id: str, *, agent_type: AgentType | None = None) -> QuerySet[Agent, Any]:
@@ -54,7 +55,7 @@ def facts_of_agent(agent: Agent) -> EventFacts:
     return EventFacts(hostname=agent.hostname, source_type_name=agent.agent_type)
 
 
-def agent_state(agent: Agent) -> dict[str, Any]:
+def agent_state(agent: Agent) -> JsonObject:
     """An agent's state under the wire names, as alerting takes it."""
     return {
         **facts_of_agent(agent).document(),

@@ -1,7 +1,6 @@
 """Reading hosts."""
 
 from collections.abc import Collection
-from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -11,6 +10,7 @@ from automation.models import Host
 from automation.reports import Address
 from events.facts import EventFacts
 from opsapi.fields import Among
+from opsapi.wire_json import JsonObject
 
 
 def hosts_of(group_id: str) -> QuerySet[Host]:
@@ -66,7 +66,7 @@ def hosts_locked_if_known(
     """
     if not keys:
         return {}
-    values: dict[str, Any] = {
+    values: JsonObject = {
         "group_id": group_id,
         "names": [name for name, _ in keys],
         "ports": [port for _, port in keys],
@@ -103,7 +103,7 @@ def facts_of_host(host: Host) -> EventFacts:
     )
 
 
-def host_state(host: Host) -> dict[str, Any]:
+def host_state(host: Host) -> JsonObject:
     """A host's state as signals carry it, under the wire names."""
     return {
         **facts_of_host(host).document(),

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from django.db.models import Case, Count, Max, Q, Value, When
 
@@ -12,6 +12,7 @@ from automation.models import Host
 from automation.rules.replica_sets import Members, Tally, tally
 from automation.rules.silence import heard_limit
 from opsapi.fields import Among
+from opsapi.wire_json import JsonObject
 
 
 def without_data(now: datetime) -> Q:
@@ -39,13 +40,13 @@ def members_now(
     """The members of replica sets or clusters by their ids; those without hosts are left out. One query."""
     is_unknown = Case(When(without_data(now), then=Value(True)), default=Value(False))
     hosts = Host.objects.filter(Among(of, ids)).values(of, "type_name", "down", unknown=is_unknown)
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[JsonObject]] = {}
     for row in hosts.annotate(count=Count("id"), newest=Max("last_report")).order_by():
         found.setdefault(row[of], []).append(row)
     return {key: _members(rows) for key, rows in found.items()}
 
 
-def _members(rows: Collection[dict[str, Any]]) -> MembersNow:
+def _members(rows: Collection[JsonObject]) -> MembersNow:
     known = [
         Members(type_name=HostType(row["type_name"]), reachable=not row["down"], count=row["count"])
         for row in rows

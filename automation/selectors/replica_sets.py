@@ -1,7 +1,5 @@
 """Reading replica sets."""
 
-from typing import Any
-
 from django.db.models import Q, QuerySet
 
 from automation.models import (
@@ -9,6 +7,7 @@ from automation.models import (
     ReplicaSet,
 )
 from events.facts import EventFacts
+from opsapi.wire_json import JsonObject
 
 
 def facts_of_replica_set(one: ReplicaSet) -> EventFacts:
@@ -21,7 +20,7 @@ def facts_of_replica_set(one: ReplicaSet) -> EventFacts:
     )
 
 
-def replica_set_state(one: ReplicaSet) -> dict[str, Any]:
+def replica_set_state(one: ReplicaSet) -> JsonObject:
     """A replica set's state as signals carry it: its names, and what was counted of its members."""
     counted = {"primaries": one.primaries, "healthy": one.healthy, "unhealthy": one.unhealthy}
     return {**facts_of_replica_set(one).document(), **counted}

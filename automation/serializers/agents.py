@@ -14,6 +14,7 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, self_link
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
+from opsapi.wire_json import JsonObject
 
 _TYPES = [one.value for one in AgentType]
 _EXAMPLE_PATH = f"/groups/{AN_ID}/agents/{AgentType.MONITORING.value}/agent1.example.com"
@@ -121,7 +122,7 @@ def agent_path(row: AgentRow) -> str:
     return f"/groups/{row['group_id']}/agents/{row['agent_type']}/{quote(row['hostname'], safe='')}"
 
 
-def present_watching(row: AgentRow, watching: Watching, links: Links) -> dict[str, Any]:
+def present_watching(row: AgentRow, watching: Watching, links: Links) -> JsonObject:
     """An agent with all it watches."""
     return {
         **present_agent(row, links),
@@ -131,7 +132,7 @@ def present_watching(row: AgentRow, watching: Watching, links: Links) -> dict[st
     }
 
 
-def _host(one: WatchedHost) -> dict[str, Any]:
+def _host(one: WatchedHost) -> JsonObject:
     shown = {
         "hostname": one.address.hostname,
         "port": one.address.port,
@@ -153,7 +154,7 @@ def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
     return sorted(found, key=lambda one: one["metricName"])
 
 
-def present_agent(row: AgentRow, links: Links) -> dict[str, Any]:
+def present_agent(row: AgentRow, links: Links) -> JsonObject:
     """An agent."""
     return {
         "agentType": row["agent_type"],

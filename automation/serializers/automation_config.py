@@ -18,6 +18,7 @@ from opsapi.api.examples import ANOTHER_ID, self_link
 from opsapi.api.links import Links
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
 from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject
 
 _EXAMPLE: Final[Mapping[str, Any]] = {
     **NEW_PROJECT,
@@ -50,14 +51,14 @@ class AutomationConfigDocument(ShapedDocument):
     example = _EXAMPLE
     request_example = _EXAMPLE
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """As it came: it is checked against what is stored, once nobody else publishes."""
         if not isinstance(data, dict):
             raise invalid("must be an object")
         return data
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
         """As the schema is published, in one piece: what stands in components has other references."""
         # The first document of a project may leave its version out.
         required = [name for name in SCHEMA["required"] if name != "version"]
@@ -71,7 +72,7 @@ class AutomationSchemaDocument(ShapedDocument):
     example = {"$schema": SCHEMA["$schema"], "title": SCHEMA["title"], "type": "object"}
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:  # noqa: ARG003 - it refers to no other
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
         """A schema."""
         return {"type": "object", "description": cls.__doc__, **_OPEN}
 
@@ -123,7 +124,7 @@ class PublishedDocument(ShapedDocument):
     example = _EXAMPLE
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """One of the two."""
         return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
 
@@ -151,7 +152,7 @@ class AutomationStatusDocument(Document):
     links = LinkDocument(many=True)
 
 
-def present_plan(made: Publication, now: datetime) -> dict[str, Any]:
+def present_plan(made: Publication, now: datetime) -> JsonObject:
     """What publishing would do."""
     would = effects(made.old, made.new, now)
     return {
@@ -161,9 +162,7 @@ def present_plan(made: Publication, now: datetime) -> dict[str, Any]:
     }
 
 
-def present_status(
-    group_id: str, version: int, processes: list[ProcessState], links: Links
-) -> dict[str, Any]:
+def present_status(group_id: str, version: int, processes: list[ProcessState], links: Links) -> JsonObject:
     """How far the processes of a project have come."""
     group = f"/groups/{group_id}"
     relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
@@ -174,7 +173,7 @@ def present_status(
     }
 
 
-def _present_process(one: ProcessState) -> dict[str, Any]:
+def _present_process(one: ProcessState) -> JsonObject:
     name = redact_urls(one.name)
     shown = {"name": name, "hostname": one.hostname, "lastGoalVersionAchieved": one.goal_version}
     return shown | ({"errorString": one.error} if one.error else {})

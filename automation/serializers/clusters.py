@@ -1,7 +1,6 @@
 """Clusters as the API shows them."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from rest_framework import serializers
 
@@ -10,6 +9,7 @@ from automation.selectors.clusters import ClusterRow
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
+from opsapi.wire_json import JsonObject
 
 
 class ClusterDocument(Document):
@@ -44,7 +44,7 @@ class ClusterDocument(Document):
     links = LinkDocument(many=True)
 
 
-def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+def present_cluster(row: ClusterRow, links: Links, *, alone: bool = False) -> JsonObject:
     """A cluster."""
     group = f"/groups/{row['group_id']}"
     shown = {

@@ -1,6 +1,5 @@
 """Databases as the API shows them."""
 
-from typing import Any
 from urllib.parse import quote
 
 from rest_framework import serializers
@@ -10,6 +9,7 @@ from automation.serializers.hosts import host_path, last_hour
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
 from opsapi.api.links import Links
+from opsapi.wire_json import JsonObject
 
 
 class DatabaseDocument(Document):
@@ -29,7 +29,7 @@ def database_path(host: Host, name: str) -> str:
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
 
 
-def present_database(name: str, host: Host, links: Links, *, alone: bool = False) -> dict[str, Any]:
+def present_database(name: str, host: Host, links: Links, *, alone: bool = False) -> JsonObject:
     """A database."""
     path = database_path(host, name)
     relations = {

@@ -1,7 +1,6 @@
 """Measurements over time as the API shows them."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from rest_framework import serializers
 
@@ -14,6 +13,7 @@ from automation.units import Unit
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.clock import wire_time
+from opsapi.wire_json import JsonObject
 
 
 class DataPointDocument(Document):
@@ -69,7 +69,7 @@ def present_measurements(
     links: list[dict[str, str]],
     *,
     database: str | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """What was measured."""
     return {
         "groupId": host.group_id,
@@ -84,7 +84,7 @@ def present_measurements(
     }
 
 
-def _present_series(series: Series) -> dict[str, Any]:
+def _present_series(series: Series) -> JsonObject:
     return {
         "name": series.metric.value,
         "units": base_unit(series.metric).value,

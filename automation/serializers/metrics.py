@@ -1,15 +1,14 @@
 """The closed set of metrics as the API shows it."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from automation.metric_spec import Engine, MetricKind
 from automation.metrics import Metric, allowed_units, base_unit
 from opsapi.api.documents import Document
+from opsapi.wire_json import JsonObject
 
 
-def present_metric(metric: Metric) -> dict[str, Any]:
+def present_metric(metric: Metric) -> JsonObject:
     """The document of a metric."""
     spec = metric.spec
     return {
@@ -45,4 +44,4 @@ class MetricDocument(Document):
     )
 
 
-METRIC_ROWS: list[dict[str, Any]] = [present_metric(metric) for metric in Metric]
+METRIC_ROWS: list[JsonObject] = [present_metric(metric) for metric in Metric]

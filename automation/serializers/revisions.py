@@ -1,7 +1,5 @@
 """Revisions of the automation configuration as the API lists them."""
 
-from typing import Any
-
 from rest_framework import serializers
 
 from automation.selectors.revisions import RevisionRow
@@ -11,6 +9,7 @@ from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
 from opsapi.api.fields import Whole
 from opsapi.api.links import Links
 from opsapi.api.principal import ActorKind
+from opsapi.wire_json import JsonObject
 
 
 class RevisionDocument(Document):
@@ -47,7 +46,7 @@ class RestoreDocument(Document):
     version = Whole(required=False, help_text="Must be the current version.")
 
 
-def present_revision(row: RevisionRow, links: Links) -> dict[str, Any]:
+def present_revision(row: RevisionRow, links: Links) -> JsonObject:
     """A revision, inside a list."""
     is_user = row["actor_kind"] == ActorKind.USER.value
     id_name, name = ("userId", "username") if is_user else ("apiKeyId", "publicKey")

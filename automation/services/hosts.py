@@ -26,6 +26,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
+from opsapi.wire_json import JsonObject
 
 _MOMENTARY = frozenset({"reachable", "versionBehind"})
 """What a host is at the moment, which no change by people is about."""
@@ -180,7 +181,7 @@ def _leave(host: Host, now: datetime) -> None:
         versions_signal(group_id=host.group_id, now=now)
 
 
-def _described(host: Host) -> dict[str, Any]:
+def _described(host: Host) -> JsonObject:
     """What a diff compares: what people say of a host, and the last that agents said of its place."""
     state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
     return {**state, "version": host.version}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from secrets import token_hex
-from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -22,6 +21,7 @@ from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
 from opsapi.ids import new_id
 from opsapi.sql import update_from_arrays
+from opsapi.wire_json import JsonObject
 
 EARLIER_KEPT = timedelta(hours=2)
 """So long it is known when a lease ended; samples are at most one hour old."""
@@ -42,7 +42,7 @@ _UPDATE = update_from_arrays("automation_hostlease", _COLUMNS)
 # --- giving out -----------------------------------------------------------------------------------
 
 
-def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> dict[str, Any]:
+def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: datetime) -> JsonObject:
     """Which hosts an agent watches, as the wire says it; in the transaction of the report that asks.
 
     Asks of a project follow one another, so that no two watchers are given the same host.
@@ -107,10 +107,10 @@ def _forget_watchers(watchers: Iterable[Watcher], now: datetime) -> None:
         Watcher.objects.filter(id__in=gone).delete()
 
 
-def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> dict[str, Any]:
+def _beat(request: LeaseRequest, known: Watcher | None, now: datetime) -> JsonObject:
     """What an ask changes of its watcher; what it says of metrics only where that is new."""
     digest = hashlib.sha256(json.dumps(request.metrics, sort_keys=True).encode()).hexdigest()
-    beat: dict[str, Any] = {
+    beat: JsonObject = {
         "interval": request.interval,
         "asked": now,
         "until": lease_end(now, request.interval),
@@ -159,7 +159,7 @@ def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
     return dict(sorted(kept, key=lambda one: one[1])[-MOST_EARLIER:])
 
 
-def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> dict[str, Any]:
+def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> JsonObject:
     hosts = [
         {"hostname": hostname, "port": key[1], "lease": token, "until": wire_time(shares.held[key])}
         for key, (hostname, token) in held.items()

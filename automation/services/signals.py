@@ -11,6 +11,7 @@ from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.services import signal_record, signals_record
 from opsapi.batches import batches
+from opsapi.wire_json import JsonObject
 
 STATES_AT_ONCE = 200
 """So many hosts and replica sets stand in one signal, which is evaluated in one transaction."""
@@ -41,6 +42,6 @@ def versions_signal(*, group_id: str, now: datetime) -> None:
     signal_record(group_id=group_id, kind=SignalKind.VERSIONS, payload={}, now=now)
 
 
-def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> dict[str, Any]:
+def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObject:
     """What a signal says of one host: its state, and where its measurements are."""
     return {**host_state(host), "measurementId": measured.wire if measured else None}

@@ -1,7 +1,5 @@
 """The agents that report to a project."""
 
-from typing import Any
-
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,6 +20,7 @@ from opsapi.api.errors import found
 from opsapi.api.links import link
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
+from opsapi.wire_json import JsonObject
 
 _TYPES = {one.value: one for one in AgentType}
 
@@ -70,7 +69,7 @@ class AgentViewSet(ApiViewSet):
         row = agent_rows(self.group.id).get(id=self.agent.id)
         return Response(present_watching(row, watching(self.agent, self.now), self.links))
 
-    def _present(self, row: AgentRow) -> dict[str, Any]:
+    def _present(self, row: AgentRow) -> JsonObject:
         return present_agent(row, self.links)
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:

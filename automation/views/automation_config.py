@@ -1,7 +1,5 @@
 """The automation configuration of a project: read and published; its status and its schema."""
 
-from typing import Any
-
 import orjson
 from django.utils.http import parse_etags
 from drf_spectacular.utils import OpenApiResponse
@@ -31,6 +29,7 @@ from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import PRETTY, Parameter, asks_for, read_flag
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
+from opsapi.wire_json import JsonObject
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 DRY_RUN = Parameter(
@@ -69,7 +68,7 @@ class OfAutomationConfig(KeyViewSet):
         return orjson.Fragment(for_people(text) if asks_for(self.http_request, PRETTY) else text)
 
     @property
-    def conditions(self) -> dict[str, Any]:
+    def conditions(self) -> JsonObject:
         """On which conditions it is published, as services take them."""
         header = self.http_request.headers.get("If-Match")
         # What is no entity tag is no version of ours either.

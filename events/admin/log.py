@@ -29,7 +29,7 @@ from opsapi import clock
 from opsapi.api.principal import Reach
 from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Chip, chosen_words
-from opsapi.console.display import json_field
+from opsapi.console.display import Context, json_field
 from opsapi.console.links import urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -66,9 +66,7 @@ class EventAdmin(ConsoleAdmin):
         file = path("csv/", self.admin_site.admin_view(self.csv_view), name=self._name("csv"))
         return [file, *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """A page of what is searched for."""
         filters = self._filters(request)
         if request.method not in {"GET", "HEAD"}:
@@ -94,7 +92,7 @@ class EventAdmin(ConsoleAdmin):
             },
         )
 
-    def page_context(self, request: HttpRequest, row: Event) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Event) -> Context:
         """The event in words, what changed and what it names."""
         return {
             **super().page_context(request, row),
@@ -167,12 +165,12 @@ def _chips(filters: EventFilters) -> Iterator[Chip]:
             yield Chip(str(filters[name].label), words, _with(filters, leave=(name,)))
 
 
-def _quick(filters: EventFilters, last: Last) -> dict[str, Any]:
+def _quick(filters: EventFilters, last: Last) -> Context:
     url = _with(filters, leave=("start", "end"), last=last.value)
     return {"label": f"Last {last.value}", "url": url, "active": filters.chosen.get("last") == last.value}
 
 
-def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> dict[str, Any]:
+def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> Context:
     """Links to the pages on both sides; where a page was come to from, there is always one."""
     place, _ = filters.place() if filters.is_valid() else (None, None)
     first, last = (page.events[0].id, page.events[-1].id) if page.events else (None, None)

@@ -5,7 +5,6 @@ https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, 
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -15,6 +14,7 @@ from integrations.channels.http import deliver_over_http, in_header, origin_of
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
+from opsapi.wire_json import JsonObject
 
 _TITLE_LIMIT = 100
 _TEXT_LIMIT = 4000
@@ -39,7 +39,7 @@ def build_request(
     Raises:
         DeliveryError: when the key cannot be part of a header.
     """
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "title": printable(message.title, _TITLE_LIMIT),
         # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
         "text": joined(message.lines, _TEXT_LIMIT),

@@ -7,7 +7,6 @@ https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text withou
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import orjson
 
@@ -16,6 +15,7 @@ from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message
 from opsapi.api.fields import WebUrl
+from opsapi.wire_json import JsonObject
 
 _LINK_LIMIT = 2000
 _COLOURS: Mapping[MessageKind, str] = {
@@ -48,13 +48,13 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     deliver_over_http(config["webhookUrl"], body, headers, now=now)
 
 
-def _card(message: Message) -> dict[str, Any]:
+def _card(message: Message) -> JsonObject:
     colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
     title = _run(message.title, weight="bolder", size="medium", color=colour)
     facts = [
         _line(_run(f"{label}: ", weight="bolder"), _run(value)) for label, value in message.facts.items()
     ]
-    card: dict[str, Any] = {
+    card: JsonObject = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
@@ -69,7 +69,7 @@ def _card(message: Message) -> dict[str, Any]:
     return card
 
 
-def _line(*runs: dict[str, str]) -> dict[str, Any]:
+def _line(*runs: dict[str, str]) -> JsonObject:
     return {"type": "RichTextBlock", "inlines": list(runs)}
 
 

@@ -6,7 +6,6 @@ https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts m
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -18,6 +17,7 @@ from integrations.messages import Message, printable
 from integrations.retry import parse_retry_after
 from opsapi.api.fields import Text
 from opsapi.batches import batches
+from opsapi.wire_json import JsonObject
 
 _HEADER_LIMIT = 150
 _FIELD_LIMIT = 2000
@@ -131,9 +131,9 @@ def read_error(answer: bytes) -> str | None:
     return None if document["ok"] else str(document.get("error", ""))
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: Message) -> list[JsonObject]:
     facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
-    blocks: list[dict[str, Any]] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
+    blocks: list[JsonObject] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
     blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
     links = [{"type": "mrkdwn", "text": f"<{_escape(url)}|{label}>"} for label, url in message.links.items()]
     # A link cannot be cut short.
@@ -142,7 +142,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     return blocks
 
 
-def _plain_text(text: str, limit: int = _FIELD_LIMIT) -> dict[str, Any]:
+def _plain_text(text: str, limit: int = _FIELD_LIMIT) -> JsonObject:
     return {"type": "plain_text", "text": _fitted(text, limit), "emoji": False}
 
 

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from opsapi.api.documents import Document
 from opsapi.api.examples import AN_ID, ANOTHER_ID
 from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.wire_json import JsonObject
 
 
 class TargetLabels(Document):
@@ -44,6 +45,6 @@ class DiscoveryDocument(ShapedDocument):
     example: ClassVar[Any] = [TargetGroup.example]
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """An array of targets."""
         return {"type": "array", "items": reference(TargetGroup)}

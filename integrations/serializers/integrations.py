@@ -8,14 +8,17 @@ from rest_framework import serializers
 
 from integrations.channels.slack import SLACK
 from integrations.fields import FieldSet
-from integrations.selectors import IntegrationRow, integration_facts
+from integrations.models import Integration
+from integrations.selectors import integration_facts
 from integrations.serializers.secrets import SecretDocument, SecretDocumentExtension
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import LinkDocument
 from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
+from opsapi.api.resources import Facts
 from opsapi.api.shapes import Reference, ShapedDocument
+from opsapi.wire_json import JsonObject
 
 
 class TypedIntegration(SecretDocument):
@@ -33,7 +36,7 @@ class TypedIntegrationExtension(SecretDocumentExtension):  # type: ignore[no-unt
     target_class = TypedIntegration
     priority = 2
 
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         kind = cast(TypedIntegration, self.target).kind
@@ -80,21 +83,21 @@ class IntegrationDocument(ShapedDocument):
     example = DOCUMENTS[SLACK.type].example
     request_example = DOCUMENTS[SLACK.type].request_example
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """The values by field name, as the document of its type reads them."""
         integration_type = self.context.get("type") or data["type"]
         context = {**self.context, "stored": {"type": integration_type}}
         return DOCUMENTS[integration_type](context=context).run_validation(data)
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """One of the documents; what is sent need not say which, the path does."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
 
-def present_integration(row: IntegrationRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+def present_integration(integration: Integration, links: Links, *, alone: bool = False) -> Facts:
     """An integration, secrets redacted."""
-    group = f"/groups/{row['group_id']}"
+    group = f"/groups/{integration.group_id}"
     relations = {"group": group} if alone else {}
-    path = f"{group}/integrations/{row['type']}"
-    return {**integration_facts(row), "links": links.related(path, relations)}
+    path = f"{group}/integrations/{integration.type}"
+    return {**integration_facts(integration), "links": links.related(path, relations)}

@@ -12,6 +12,7 @@ from opsapi.api.documents import Document
 from opsapi.api.errors import BadField
 from opsapi.api.schema import DocumentExtension
 from opsapi.redaction import MASK
+from opsapi.wire_json import JsonObject
 
 UNREADABLE = "must be sent again: the stored value can no longer be decrypted"
 MOVED = "must be sent again: a field that it belongs to was changed"
@@ -47,7 +48,7 @@ class SecretDocument(Document):
     secret_fields: ClassVar[Mapping[str, SecretField]] = {}
     of_others: ClassVar[frozenset[str]] = frozenset()
 
-    def run_validation(self, data: Any = serializers.empty) -> dict[str, Any]:
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
         """The values by field name."""
         if isinstance(data, Mapping):
             data = {name: value for name, value in data.items() if not self._says_nothing(name, value)}
@@ -58,7 +59,7 @@ class SecretDocument(Document):
         return (value is None or value == []) and name in self.of_others and name not in self.fields
 
     def _read_field(
-        self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: dict[str, Any]
+        self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: JsonObject
     ) -> Iterable[BadField]:
         if name not in self.secret_fields or not isinstance(raw, str) or MASK not in raw:
             return super()._read_field(name, field, raw, values)
@@ -91,7 +92,7 @@ class SecretDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-cal
     target_class = SecretDocument
     priority = 1
 
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The document's schema."""
         schema = super().map_serializer(auto_schema, direction)
         if direction == "response":

@@ -15,11 +15,7 @@ from events.services import event_record
 from events.types import EventType
 from integrations.models import Integration
 from integrations.redaction import Secrets, replaced_alike
-from integrations.selectors import (
-    IntegrationRow,
-    integration_facts,
-    integration_secrets,
-)
+from integrations.selectors import integration_facts, integration_secrets
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
@@ -35,7 +31,7 @@ Read = Callable[[Secrets], Values]
 @transaction.atomic
 def integration_create(
     *, group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime
-) -> IntegrationRow:
+) -> Integration:
     """Make an integration from a checked document.
 
     Raises:
@@ -50,7 +46,7 @@ def integration_create(
 @transaction.atomic
 def integration_put(
     *, group_id: str, integration_type: str, read: Read, actor: Actor, now: datetime
-) -> IntegrationRow:
+) -> Integration:
     """Make the integration, or replace the one there is; nothing happens when it is so already.
 
     The document is read once nobody else writes the integration: what is redacted in it stands for
@@ -67,7 +63,7 @@ def integration_put(
     values = read(secrets)
     if values != {**stored.fields, **secrets}:
         _change(stored, values, actor, now)
-    return _row(stored)
+    return stored
 
 
 @transaction.atomic
@@ -80,7 +76,7 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
     actor_hold(actor)
     stored = _locked(group_id, integration_type)
     integration = found(stored, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, group_id)
-    facts = integration_facts(_row(integration))
+    facts = integration_facts(integration)
     _record(integration, EventType.INTEGRATION_DELETED_AUDIT, actor, now, old=facts)
     integration.delete()
 
@@ -98,20 +94,17 @@ def _locked(group_id: str, integration_type: str) -> Integration | None:
     return Integration.objects.filter(group_id=group_id, type=integration_type).first()
 
 
-def _create(
-    group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime
-) -> IntegrationRow:
+def _create(group_id: str, integration_type: str, values: Values, actor: Actor, now: datetime) -> Integration:
     integration = Integration(group_id=group_id, type=integration_type, created=now)
     _write(integration, values, now)
-    facts = integration_facts(_row(integration))
-    _record(integration, EventType.INTEGRATION_ADDED_AUDIT, actor, now, new=facts)
-    return _row(integration)
+    _record(integration, EventType.INTEGRATION_ADDED_AUDIT, actor, now, new=integration_facts(integration))
+    return integration
 
 
 def _change(integration: Integration, values: Values, actor: Actor, now: datetime) -> None:
-    old, old_secrets = integration_facts(_row(integration)), integration_secrets(integration)
+    old, old_secrets = integration_facts(integration), integration_secrets(integration)
     _write(integration, values, now)
-    new, new_secrets = integration_facts(_row(integration)), integration_secrets(integration)
+    new, new_secrets = integration_facts(integration), integration_secrets(integration)
     replaced = replaced_alike(old, new, old_secrets, new_secrets)
     _record(integration, EventType.INTEGRATION_CHANGED_AUDIT, actor, now, old=old, new={**new, **replaced})
 
@@ -125,18 +118,8 @@ def _write(integration: Integration, values: Values, now: datetime) -> None:
     integration.save()
 
 
-def _row(integration: Integration) -> IntegrationRow:
-    return {"group_id": integration.group_id, "type": integration.type, "fields": integration.fields}
-
-
 def _record(
-    integration: Integration,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
+    integration: Integration, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
 ) -> None:
     event_record(
         event_type=event_type,
@@ -144,5 +127,5 @@ def _record(
         now=now,
         group_id=integration.group_id,
         # In its project an integration is known by its type.
-        diffs=diff(DiffType.INTEGRATION, integration.type, old=old, new=new),
+        diffs=diff(DiffType.INTEGRATION, integration.type, **sides),
     )

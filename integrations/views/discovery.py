@@ -13,7 +13,7 @@ from integrations.access import READ
 from integrations.authentication import DiscoveryAuthentication
 from integrations.discovery import Process, target_groups
 from integrations.scraper import DEFAULT_LISTEN_ADDRESS, SCRAPER, exporter_port
-from integrations.selectors import integration_row
+from integrations.selectors import integrations_of
 from integrations.serializers.discovery import DiscoveryDocument
 from opsapi.api.query import ITEMS_PER_PAGE, PAGE_NUM, Parameter
 from opsapi.api.views import ApiViewSet
@@ -50,8 +50,8 @@ class DiscoveryViewSet(ApiViewSet):
         return [Process(Address(hostname, port), *names) for hostname, port, *names in rows]
 
     def _exporter_port(self) -> int:
-        row = integration_row(self.group.id, SCRAPER.type)
-        return exporter_port(row["fields"]["listenAddress"] if row else DEFAULT_LISTEN_ADDRESS)
+        scraper = integrations_of(self.group.id).filter(type=SCRAPER.type).first()
+        return exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
 
 
 def _page(query: Mapping[str, Any]) -> slice:

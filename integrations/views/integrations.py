@@ -7,8 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from integrations.access import READ, WRITE
+from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import IntegrationRow, integration_row, integration_rows
+from integrations.selectors import integrations_of
 from integrations.serializers.integrations import IntegrationDocument, present_integration
 from integrations.services.integrations import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
@@ -41,7 +42,7 @@ class IntegrationViewSet(ApiViewSet):
         "destroy": _OF_ONE,
     }
 
-    integration: IntegrationRow
+    integration: Integration
 
     def check_permissions(self, request: Request) -> None:
         """What is no type is refused where a malformed id is: before any role."""
@@ -53,12 +54,12 @@ class IntegrationViewSet(ApiViewSet):
     def load(self) -> None:
         """The integration of the path, where one has to be there."""
         if self.action in {"retrieve", "destroy"}:
-            row = integration_row(self.group.id, self._type)
-            self.integration = found(row, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id)
+            there = integrations_of(self.group.id).filter(type=self._type).first()
+            self.integration = found(there, ErrorCode.INTEGRATION_NOT_CONFIGURED, self._type, self.group.id)
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's integrations, in the order they were made."""
-        return self.list(integration_rows(self.group.id), lambda row: present_integration(row, self.links))
+        return self.list(integrations_of(self.group.id), lambda one: present_integration(one, self.links))
 
     def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
         """The integration of a type: one of those the answer lists."""
@@ -100,5 +101,5 @@ class IntegrationViewSet(ApiViewSet):
     def _read(self, secrets: Secrets) -> Mapping[str, Any]:
         return self.body(type=self._type, secrets=secrets)
 
-    def _answer(self, row: IntegrationRow) -> Response:
-        return Response(present_integration(row, self.links, alone=True))
+    def _answer(self, integration: Integration) -> Response:
+        return Response(present_integration(integration, self.links, alone=True))

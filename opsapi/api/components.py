@@ -1,10 +1,10 @@
 """What the OpenAPI document says once and refers to: headers, refusals, how callers authenticate."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
+from opsapi.wire_json import JsonObject
 
 ERROR_SCHEMA = "#/components/schemas/ErrorDocument"
 _COMMON = ("X-Request-ID", "Strict-Transport-Security")
@@ -12,7 +12,7 @@ _SUCCESS = ("X-Vendor-Service-Version", *_COMMON)
 _OF_REFUSALS = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
 _SOME_ID = "0123456789abcdef01234567"
 
-HEADERS: dict[str, Any] = {
+HEADERS: JsonObject = {
     "X-Vendor-Service-Version": {
         "description": "The build that answers.",
         "schema": {"type": "string", "pattern": r"^gitHash=[0-9a-f]{40}; versionString=\S+$"},
@@ -105,12 +105,12 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
 }
 
 
-def success_headers() -> dict[str, Any]:
+def success_headers() -> JsonObject:
     """The headers of every success, by reference."""
     return _headers(_SUCCESS)
 
 
-def refusal_headers(status: int) -> dict[str, Any]:
+def refusal_headers(status: int) -> JsonObject:
     """The headers of a refusal, by reference."""
     return _headers((*_COMMON, *_OF_REFUSALS.get(status, ())))
 
@@ -120,7 +120,7 @@ def refusal(status: int, codes: Sequence[ErrorCode]) -> dict[str, str]:
     return {"$ref": f"#/components/responses/{_REFUSALS[status][0]}", "description": ", ".join(codes)}
 
 
-def responses() -> dict[str, Any]:
+def responses() -> JsonObject:
     """The shared refusals, each with its headers and an example."""
     return {
         name: {
@@ -134,5 +134,5 @@ def responses() -> dict[str, Any]:
     }
 
 
-def _headers(names: Iterable[str]) -> dict[str, Any]:
+def _headers(names: Iterable[str]) -> JsonObject:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

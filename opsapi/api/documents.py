@@ -20,6 +20,9 @@ from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
 from opsapi.api.writing_back import is_empty_array, says
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
 
+Values = dict[str, Any]
+"""What a document was read as: checked values by the `source` of their fields."""
+
 MOST_ITEMS = 500
 """So many documents are taken in one array."""
 
@@ -107,7 +110,7 @@ class Document(serializers.Serializer[Any]):
         samples = ((name, _sample_of(field)) for name, field in cls().fields.items())
         return cls.example or {name: sample for name, sample in samples if sample is not None}
 
-    def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def read(self, data: Mapping[str, Any]) -> Values:
         """The values by `source`; fields left out are not in it, unless they have a default.
 
         Raises:
@@ -120,7 +123,7 @@ class Document(serializers.Serializer[Any]):
             named = [replace(one, field=one.field or WHOLE_BODY) for one in error.bad_fields]
             raise ApiError.of_fields(named) from None
 
-    def run_validation(self, data: Any = _ABSENT) -> dict[str, Any]:
+    def run_validation(self, data: Any = _ABSENT) -> Values:
         """As `read`, for a document inside another one; raises InvalidField."""
         if not isinstance(data, Mapping):
             raise invalid("must be an object")
@@ -130,7 +133,7 @@ class Document(serializers.Serializer[Any]):
         if len(renamed) != len(data):
             bad.extend(self._twice(data))
         bad.extend(self._link_faults(data))
-        values: dict[str, Any] = {}
+        values: Values = {}
         for name, field in self._fields_read.items():
             if name in renamed or field.required or field.default is not serializers.empty:
                 bad.extend(self._read_field(name, field, renamed.get(name, _ABSENT), values))
@@ -144,12 +147,12 @@ class Document(serializers.Serializer[Any]):
         """`fields` as they are read: by each document of an array anew."""
         return dict(self.fields.items())
 
-    def check(self, values: dict[str, Any], bad: frozenset[str]) -> Iterable[BadField]:
+    def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Faults between fields; `values` holds the good ones, `bad` the names of the others."""
         return ()
 
     def _read_field(
-        self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: dict[str, Any]
+        self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: Values
     ) -> Iterable[BadField]:
         if field.read_only:
             return () if raw is _ABSENT or raw is None else self._read_only_faults(name, raw)
@@ -230,7 +233,7 @@ def _sample_of(field: Any) -> Any:
     return getattr(field, "example", None)
 
 
-def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]:
+def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     """The values of each document of an array; paths of faults begin with its place, `[0].name`.
 
     Raises:
@@ -244,7 +247,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]
             f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, f"must have at most {MOST_ITEMS} items"
         )
         raise ApiError.of_fields([fault])
-    values: list[dict[str, Any]] = []
+    values: list[Values] = []
     bad: list[BadField] = []
     for place, item in enumerate(items):
         try:

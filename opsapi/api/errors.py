@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
+from opsapi.wire_json import JsonObject
 
 T = TypeVar("T")
 
@@ -34,9 +35,9 @@ class BadField:
         joint = "" if not self.field or self.field.startswith("[") else "."
         return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """As `badFields` shows it."""
-        shown: dict[str, Any] = {"field": self.field, "message": self.message}
+        shown: JsonObject = {"field": self.field, "message": self.message}
         if self.allowed:
             shown["allowed"] = list(self.allowed)
         return shown
@@ -72,10 +73,10 @@ class ApiError(Exception):
         """The HTTP status."""
         return CATALOGUE[self.code].status
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> JsonObject:
         """The body of the answer."""
         spec = CATALOGUE[self.code]
-        shown: dict[str, Any] = {
+        shown: JsonObject = {
             "error": spec.status,
             "reason": HTTPStatus(spec.status).phrase,
             "errorCode": self.code.value,

@@ -8,7 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.encoding import escape_uri_path
 
-Row = dict[str, Any]
+from opsapi.wire_json import JsonObject
+
+Row = JsonObject
 
 
 class Rows(Protocol):
@@ -28,13 +30,13 @@ def list_document(
     query: Mapping[str, Any],
     request: HttpRequest,
     base: str,
-) -> dict[str, Any]:
+) -> JsonObject:
     """One page of the rows, presented; `query` is what `read_query` found for LISTING."""
     number, size = query["pageNum"], query["itemsPerPage"]
     start = (number - 1) * size
     # One row more than asked tells whether there is a next page, without counting.
     found = list(rows[start : start + size + 1]) if start < 2**62 else []
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "results": [present(row) for row in found[:size]],
         "links": _links(request, base, number=number, size=size, has_next=len(found) > size),
     }

@@ -12,6 +12,7 @@ from rest_framework.parsers import BaseParser
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, rate_limited
 from opsapi.strict_json import read_json
+from opsapi.wire_json import JsonObject
 
 LARGE_BODY = 1024 * 1024
 """A body of more bytes is large: what is made of it is many times its size."""
@@ -66,7 +67,7 @@ class StrictJSONParser(BaseParser):
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """See `read_json_object`."""
         return read_json_object(stream.read())
 
@@ -106,7 +107,7 @@ def read_body(request: HttpRequest, limit: int) -> bytes:
     return body
 
 
-def read_json_object(body: bytes) -> dict[str, Any]:
+def read_json_object(body: bytes) -> JsonObject:
     """The JSON object in the body.
 
     Raises:

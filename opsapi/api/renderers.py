@@ -7,7 +7,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from opsapi.wire_json import write_json
+from opsapi.wire_json import JsonObject, write_json
 
 
 def render(document: object, *, pretty: bool = False) -> bytes:
@@ -15,7 +15,7 @@ def render(document: object, *, pretty: bool = False) -> bytes:
     return write_json(document, pretty=pretty)
 
 
-def enveloped(document: Any, status: int, *, lists: bool) -> dict[str, Any]:
+def enveloped(document: Any, status: int, *, lists: bool) -> JsonObject:
     """Wrapped for clients that cannot read the status: lists get `status` beside, the rest `content`.
 
     `lists`: it is the answer of an action that lists, or the refusal of one.

@@ -17,21 +17,23 @@ from opsapi.api.documents import LINKS, Document
 from opsapi.api.examples import AN_ID, self_link
 from opsapi.api.links import Links
 from opsapi.fields import WireTime
+from opsapi.wire_json import JsonObject
 
 _NOWHERE: Mapping[str, str] = {}
-Facts = dict[str, Any]
+Facts = JsonObject
 """A document without its links: the values by the names of their fields. What is absent is left out."""
 
 
 class Resource(Document):
     """A document of a row: a field shows the column or annotation that its `source` names.
 
-    `columns`: SQL of the fields that are no column. `path`: where the API has it, as a pattern of fields and
-    of the parameters of the view's path. `relations`: paths of what it leads to where it is shown alone,
-    without those of which a field is absent.
+    `columns`: SQL of the fields that are no column. `nullable`: fields that are null and not left out.
+    `path`: where the API has it, as a pattern of fields and of the parameters of the view's path.
+    `relations`: paths of what it leads to where it is shown alone, without those of which a field is absent.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
+    nullable: ClassVar[frozenset[str]] = frozenset()
     path: ClassVar[str]
     relations: ClassVar[Mapping[str, str]] = {}
 
@@ -39,6 +41,8 @@ class Resource(Document):
     def sample(cls) -> Mapping[str, Any]:
         """An example of the document."""
         facts = super().sample()
+        if cls.example:
+            return facts
         path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
         return {**facts, LINKS: self_link(path)} if path else facts
 
@@ -51,7 +55,7 @@ class Resource(Document):
     def facts(cls, row: Iterable[Any]) -> Facts:
         """A row as a document without links."""
         values = zip(_columns(cls), row, strict=True)
-        return {name: value for name, value in values if value is not None}
+        return {name: value for name, value in values if value is not None or name in cls.nullable}
 
     @classmethod
     def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:

@@ -21,6 +21,7 @@ from opsapi.api.refusals import refusals_of
 from opsapi.api.shapes import nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
+from opsapi.wire_json import JsonObject
 
 _NULLABLE = "x-nullable"
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
@@ -51,11 +52,11 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
     target_class = Document
     match_subclasses = True
 
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> dict[str, Any]:
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
         """The schema of the document as it is sent or answered."""
         document = cast(Document, self.target)
         plain: Any = auto_schema._map_serializer(document, direction, bypass_extensions=True)  # type: ignore[no-untyped-call]  # the documented way
-        schema: dict[str, Any] = plain
+        schema: JsonObject = plain
         properties = schema.get("properties", {})
         if direction == "request":
             properties |= _older_properties(document, properties)
@@ -76,12 +77,12 @@ def sent_example(document: Document) -> Mapping[str, Any]:
     return document.request_example or written
 
 
-def _necessity(document: Document, schema: Mapping[str, Any]) -> dict[str, Any]:
+def _necessity(document: Document, schema: Mapping[str, Any]) -> JsonObject:
     """Of a required field either name has to be there; what may be left out may be null."""
     required = set(schema.get("required", ()))
     older = {name: field for name, field in document.older_names.items() if field in required}
     optional = schema.get("properties", {}).keys() - required - older.keys()
-    found: dict[str, Any] = {_NULLABLE: sorted(optional)}
+    found: JsonObject = {_NULLABLE: sorted(optional)}
     if older:
         found["required"] = sorted(required - set(older.values()))
         found["allOf"] = [
@@ -90,7 +91,7 @@ def _necessity(document: Document, schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def describe_nulls(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+def describe_nulls(result: JsonObject, **_: Any) -> JsonObject:
     """Fields that may be null, once drf-spectacular has named the closed sets among them."""
     for component in result["components"]["schemas"].values():
         for name in component.pop(_NULLABLE, ()):
@@ -98,7 +99,7 @@ def describe_nulls(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def _older_properties(document: Document, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _older_properties(document: Document, properties: Mapping[str, Any]) -> JsonObject:
     """What clients still send: older names of fields, and fields that are taken and not looked at."""
     older = {
         name: {**properties[field], "deprecated": True, "description": f"Older name of {field}."}
@@ -125,7 +126,7 @@ class DeclaredSchema(AutoSchema):
         app = type(self._api_view).__module__.split(".")[0]
         return [str(apps.get_app_config(app).verbose_name)]
 
-    def get_auth(self) -> list[dict[str, Any]]:
+    def get_auth(self) -> list[JsonObject]:
         """Any one of what the view takes, except where no key is needed."""
         is_open = self._api_view.access[self._action] is OPEN
         return [] if is_open else [{scheme: []} for scheme in self._api_view.security]
@@ -164,9 +165,9 @@ class DeclaredSchema(AutoSchema):
         """Older names of paths."""
         return self._api_view.deprecated
 
-    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def get_operation(self, *args: Any, **kwargs: Any) -> JsonObject:
         """The operation with its headers and refusals."""
-        operation = cast(dict[str, Any], super().get_operation(*args, **kwargs))
+        operation = cast(JsonObject, super().get_operation(*args, **kwargs))
         responses = operation["responses"]
         for text, response in responses.items():
             status = HTTPStatus(int(text))
@@ -221,9 +222,9 @@ def _described(parameter: Parameter) -> OpenApiParameter:
 class PublishedGenerator(SchemaGenerator):
     """Only the API's own routes, under their real paths."""
 
-    def get_schema(self, request: Any = None, public: bool = True) -> dict[str, Any]:
+    def get_schema(self, request: Any = None, public: bool = True) -> JsonObject:
         """The OpenAPI document with what its operations refer to."""
-        document: dict[str, Any] = super().get_schema(request, public)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+        document: JsonObject = super().get_schema(request, public)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
         document["components"] |= {
             "headers": HEADERS,
             "responses": responses(),
@@ -233,7 +234,7 @@ class PublishedGenerator(SchemaGenerator):
 
 
 @lru_cache(maxsize=1)
-def openapi_document() -> dict[str, Any]:
+def openapi_document() -> JsonObject:
     """The document of this build; it depends on nothing else."""
-    document: dict[str, Any] = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
+    document: JsonObject = PublishedGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]  # its constructor
     return document

@@ -7,14 +7,15 @@ from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 
 from opsapi.api.documents import Document
+from opsapi.wire_json import JsonObject
 
-Reference = Callable[[type[Document]], dict[str, Any]]
+Reference = Callable[[type[Document]], JsonObject]
 """The schema of another document, by reference."""
 
 _ABOUT = ("description", "deprecated", "default")
 
 
-def nullable(schema: Mapping[str, Any]) -> dict[str, Any]:
+def nullable(schema: Mapping[str, Any]) -> JsonObject:
     """The schema of what it describes, or null; one that describes nothing takes null anyway."""
     if "type" in schema:
         types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
@@ -29,7 +30,7 @@ class ShapedDocument(Document):
     """A document whose schema is what `shape` says."""
 
     @classmethod
-    def shape(cls, reference: Reference) -> dict[str, Any]:
+    def shape(cls, reference: Reference) -> JsonObject:
         """Its schema, whether it is sent or answered."""
         raise NotImplementedError
 
@@ -43,13 +44,13 @@ class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
 
     def map_serializer(
         self, auto_schema: AutoSchema, direction: Literal["request", "response"]
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The schema with the document's example."""
         document = cast(ShapedDocument, self.target)
 
-        def reference(other: type[Document]) -> dict[str, Any]:
+        def reference(other: type[Document]) -> JsonObject:
             component: Any = auto_schema.resolve_serializer(other, direction)
-            return cast(dict[str, Any], component.ref)
+            return cast(JsonObject, component.ref)
 
         example = document.request_example if direction == "request" else document.sample()
         return {**document.shape(reference), "examples": [example]}

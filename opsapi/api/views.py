@@ -19,7 +19,7 @@ from rest_framework.viewsets import ViewSet
 
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import Document, read_array
+from opsapi.api.documents import Document, Values, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.links import Links, base_url
 from opsapi.api.paging import Rows, list_document
@@ -128,7 +128,7 @@ class ApiViewSet(ViewSet):
         check_media_type(self.http_request)
         return read_body(self.http_request, self.max_body)
 
-    def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> dict[str, Any]:
+    def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> Values:
         """The checked body of this action; `stored` is the document as it is now, for writing back.
 
         Raises:
@@ -138,7 +138,7 @@ class ApiViewSet(ViewSet):
         with document.within(stored=stored, **context) as reader:
             return reader.read(read_json_object(self._raw_body))
 
-    def body_array(self, **context: Any) -> Sequence[dict[str, Any]]:
+    def body_array(self, **context: Any) -> Sequence[Values]:
         """As `body`, for actions that take an array of documents."""
         (document,) = cast(list[type[Document]], self.bodies[self.action])
         with document.within(**context) as reader:

@@ -16,6 +16,8 @@ from opsapi.clock import age_words, time_words
 from opsapi.console.places import page_url
 
 T = TypeVar("T")
+Context = dict[str, Any]
+"""What a page's template is given."""
 
 EMPTY = "–"
 """What stands where there is nothing."""

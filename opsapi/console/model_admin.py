@@ -26,7 +26,7 @@ from opsapi.console.action_pages import ActionPage
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.bulk import to_many
 from opsapi.console.changelist import ConsoleChangeList
-from opsapi.console.display import EMPTY
+from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.links import with_links
@@ -179,7 +179,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return self._action_page(request, action, [row])
 
     def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, form_url: str = "", extra_context: Context | None = None
     ) -> HttpResponse:
         """The page of `add_action`."""
         if self.add_action is None:
@@ -216,7 +216,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             if action.bulk and action.is_allowed_somewhere(operator)
         }
 
-    def row_actions(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+    def row_actions(self, request: HttpRequest, row: Any) -> list[Context]:
         """What this operator can do to this row now: the buttons of its page."""
         operator, now, scope = operator_of(request), clock.now(), self.scope_of(row)
         return [
@@ -230,7 +230,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         request: HttpRequest,
         object_id: str,
         form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        extra_context: Context | None = None,
     ) -> HttpResponse:
         """The page of a row, with what can be done to it."""
         self.require_reading(request)
@@ -241,16 +241,14 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         )
         return page
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The list."""
         self.require_reading(request)
         context = {"list_actions": self._shown_list_actions(request), **(extra_context or {})}
         listed: HttpResponse = super().changelist_view(request, context)
         return listed
 
-    def _shown_list_actions(self, request: HttpRequest) -> list[dict[str, Any]]:
+    def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
         """The buttons of the list beside that of `add_action`; the project it is narrowed to goes along."""
         operator, group = operator_of(request), request.GET.get("group__id__exact", "")
         return [
@@ -274,7 +272,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """404, where Django leads to the start page."""
         raise self._missing(unquote(object_id))
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """What the template of a row's page is given beside Django's own."""
         return {"row_actions": self.row_actions(request, row), "show_history": False}
 

@@ -1,18 +1,17 @@
 """The start page: how things stand. It asks for itself anew every ten seconds (overview.js)."""
 
-from typing import Any
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from opsapi import clock
 from opsapi.console.actions import operator_of
+from opsapi.console.display import Context
 from opsapi.console.parts import Chart, Notice, Panel
 from opsapi.console.registry import overview
 
 
-def overview_context(request: HttpRequest) -> dict[str, Any]:
+def overview_context(request: HttpRequest) -> Context:
     """What the page's template is given: the parts for this operator, and when they were read."""
     now, reach = clock.now(), operator_of(request).reach()
     parts = [part for contribute in overview() for part in contribute(reach, now)]

@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, path
 from unfold.sites import UnfoldAdminSite
 
 from opsapi.api.errors import ApiError
-from opsapi.console.display import EMPTY
+from opsapi.console.display import EMPTY, Context
 from opsapi.console.doorkeeper import doorkeeper
 from opsapi.console.error_pages import MissingError, refused
 from opsapi.console.login import first_steps, tell_status
@@ -35,11 +35,11 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         """Asked on every request, so that a session ends with the role."""
         return bool(request.user.is_active and request.user.is_staff)
 
-    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+    def each_context(self, request: HttpRequest) -> Context:
         """What every page's template is given."""
         return {**super().each_context(request), "empty_value": EMPTY}
 
-    def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, Any]]:
+    def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
         """The lists the operator may see."""
         return navigation(request, self._registry.values())
 
@@ -49,7 +49,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         parts = path("overview/", self.admin_view(overview_parts), name="overview")
         return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
 
-    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def index(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """How things stand."""
         context = {**overview_context(request), **(extra_context or {})}
         return cast(HttpResponse, super().index(request, context))
@@ -58,7 +58,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         """Ours, which bounds what is searched for."""
         return cast(HttpResponse, Autocomplete.as_view(admin_site=self)(request))
 
-    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def login(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The login page; while the console is closed it shows the way to the first log-in."""
         _refuse_hosts_of_others(request)
         if request.method == "GET" and self.has_permission(request):
@@ -73,9 +73,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         _refuse_hosts_of_others(request)
         return self._login_step(request, CodePage, {})
 
-    def _login_step(
-        self, request: HttpRequest, page: type[LoginView], context: dict[str, Any]
-    ) -> HttpResponse:
+    def _login_step(self, request: HttpRequest, page: type[LoginView], context: Context) -> HttpResponse:
         shared = {**self.each_context(request), "title": "Log in", "app_path": request.get_full_path()}
         response: Any = page.as_view(extra_context={**shared, **context})(request)
         _name_actor(request)

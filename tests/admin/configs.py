@@ -6,7 +6,7 @@ from django.test import Client
 
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.configs import config_facts, config_rows
+from alerting.serializers.configs import config_facts
 from tests.admin.writing import confirm
 
 CONFIGS = "/admin/alerting/alertconfig/"
@@ -39,7 +39,7 @@ def typed_config(group: str, /, **changes: Any) -> dict[str, Any]:
 
 def facts(config: AlertConfig) -> dict[str, Any]:
     """A configuration as the API answers it."""
-    return config_facts(config_rows(config.group_id).get(id=config.id))
+    return config_facts(config)
 
 
 def every_type(*, is_global: bool, team_id: str, username: str) -> list[dict[str, Any]]:

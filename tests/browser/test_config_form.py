@@ -9,7 +9,7 @@ from accesslist.models import Project
 from alerting.config_form.kinds import KINDS, event_kinds
 from alerting.config_form.labels import label_of
 from alerting.models import AlertConfig
-from alerting.selectors.configs import config_facts, config_rows
+from alerting.serializers.configs import config_facts
 from automation.metrics import Metric
 from tests.browser.accessibility import tab_to
 from tests.factories.alerting import WEBHOOK, make_config
@@ -121,7 +121,7 @@ def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> 
     console.keyboard.type("+12025550100")
     console.keyboard.press("Enter")
     expect(console).to_have_url(PAGE)
-    told = config_facts(config_rows(project.id).get())["notifications"]
+    told = config_facts(AlertConfig.objects.get(group=project))["notifications"]
     assert [one["typeName"] for one in told] == ["EMAIL", "SMS"]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Destination, Notification
+from alerting.serializers.configs import AnyAlertConfigDocument
 from alerting.services.configs import alert_config_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -19,12 +20,18 @@ WEBHOOK: Mapping[str, Any] = {
 EMAIL: Mapping[str, Any] = {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": 0}
 
 
+def by_column(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The values of a configuration's document as services take them."""
+    fields = AnyAlertConfigDocument._declared_fields
+    return {fields[name].source or name: value for name, value in document.items()}
+
+
 def make_config(
     project: Project, *, notifications: Sequence[Mapping[str, Any]] = (WEBHOOK,), **changes: Any
 ) -> AlertConfig:
     """A configuration for HOST_DOWN, told by webhook."""
-    values = {"eventTypeName": "HOST_DOWN", "notifications": list(notifications), **changes}
-    return alert_config_create(group_id=project.id, values=values, actor=SYSTEM, now=clock.now())
+    document = {"eventTypeName": "HOST_DOWN", "notifications": list(notifications), **changes}
+    return alert_config_create(group_id=project.id, values=by_column(document), actor=SYSTEM, now=clock.now())
 
 
 def make_global_config(
@@ -32,7 +39,8 @@ def make_global_config(
 ) -> AlertConfig:
     """A configuration for HOST_DOWN in all projects, told by webhook."""
     document = {"eventTypeName": "HOST_DOWN", "forAllGroups": True, "notifications": list(notifications)}
-    return alert_config_create(group_id=None, values=document | changes, actor=SYSTEM, now=clock.now())
+    values = by_column(document | changes)
+    return alert_config_create(group_id=None, values=values, actor=SYSTEM, now=clock.now())
 
 
 def make_alert(project: Project, **changes: Any) -> Alert:

@@ -18,8 +18,7 @@ from accesslist.services.teams import team_create
 from accesslist.services.users import NewUser, user_create
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
 from alerting.serializers.windows import WindowDocument
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.configs import alert_config_create

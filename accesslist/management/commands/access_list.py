@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from accesslist.models import ApiKey
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter
-from accesslist.selectors.access_lists import entry_rows
+from accesslist.selectors.access_lists import entries_of
 from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
 from accesslist.services.access_lists import access_list_clear, access_list_entries_create
 from opsapi import clock
@@ -48,11 +48,11 @@ class Command(DatabaseCommand):
             raise CommandError(error.document()["detail"]) from None
 
     def _show(self, of: AccessList) -> None:
-        rows = list(entry_rows(of.key_id))
-        for row in rows:
-            used = f"last used {row['wire_last_used']}" if row["wire_last_used"] else "never used"
-            self.stdout.write(f"{row['cidr_block']:<20} {used:<30} {row['description'] or ''}".rstrip())
-        if not rows:
+        entries = list(entries_of(of.key_id))
+        for entry in entries:
+            used = f"last used {clock.wire_time(entry.last_used)}" if entry.last_used else "never used"
+            self.stdout.write(f"{entry.cidr_block:<20} {used:<30} {entry.description or ''}".rstrip())
+        if not entries:
             self.stdout.write("No entries. Keys can call from every address.")
 
     def _add(self, of: AccessList, cidr: str, description: str | None) -> None:

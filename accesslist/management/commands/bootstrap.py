@@ -8,8 +8,8 @@ from accesslist.management.keys import add_export_option, show_key
 from accesslist.management.passwords import password_asked
 from accesslist.rules.listing import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
-from accesslist.serializers.users import UserInput, new_user
-from accesslist.services.users import unauth_user_create
+from accesslist.serializers.users import UserInput
+from accesslist.services.users import NewUser, unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.management.with_database import DatabaseCommand
@@ -47,7 +47,7 @@ class Command(DatabaseCommand):
         }
         try:
             user, key = unauth_user_create(
-                new=new_user(UserInput().read(given)),
+                new=NewUser(**UserInput().read(given)),
                 access_list=read_asked_ranges(options["access_list"]),
                 remote_address=None,
                 now=clock.now(),

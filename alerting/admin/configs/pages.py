@@ -25,7 +25,7 @@ from events.wording import acting, in_words
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.console.actions import operator_of
-from opsapi.console.display import EMPTY, badge, json_field, link, named, project
+from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import action_url, list_url, page_url
@@ -89,7 +89,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
         return super().page_url(row) if is_there else self.list_url()
 
-    def page_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
         """With its notifications, and for who may test them the way to the test of each."""
         operator = operator_of(request)
         may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))

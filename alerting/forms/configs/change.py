@@ -29,11 +29,16 @@ from alerting.forms.configs.offers import (
     offered_teams,
 )
 from alerting.models import AlertConfig
-from alerting.selectors.configs import config_facts, config_found, config_rows
-from alerting.serializers.configs import AlertConfigDocument, AnyAlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.selectors.configs import config_found, configs_of
+from alerting.serializers.configs import (
+    AlertConfigDocument,
+    AnyAlertConfigDocument,
+    GlobalAlertConfigDocument,
+    config_document,
+)
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
+from opsapi.api.resources import Facts
 from opsapi.console.forms import ConsoleForm
 
 ADD = "add"
@@ -240,12 +245,12 @@ class ConfigForm(ConsoleForm):
         return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
 
 
-def facts_of(config: AlertConfig) -> dict[str, Any]:
+def facts_of(config: AlertConfig) -> Facts:
     """A configuration as answers show it, without links.
 
     Raises:
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
             meantime.
     """
-    row = config_rows(config.group_id).filter(id=config.id).first()
-    return config_facts(config_found(row, config.id, config.group_id))
+    facts = config_document(config.group_id).first(configs_of(config.group_id).filter(id=config.id))
+    return config_found(facts, config.id, config.group_id)

@@ -12,7 +12,7 @@ from automation.models import Host
 from automation.services.hosts import host_change
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_config, make_global_config
+from tests.factories.alerting import by_column, make_config, make_global_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
 
@@ -41,7 +41,7 @@ def down(project: Project) -> None:
 
 def change(config: AlertConfig, **values: Any) -> None:
     """The configuration is changed, and what follows evaluated."""
-    alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=LATER)
+    alert_config_update(config=config, read=lambda _: by_column(values), actor=SYSTEM, now=LATER)
     evaluate(LATER)
 
 

@@ -21,7 +21,7 @@ from integrations.choices import MessageKind
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import EMAIL, WEBHOOK, make_config, make_global_config
+from tests.factories.alerting import EMAIL, WEBHOOK, by_column, make_config, make_global_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 
@@ -50,7 +50,7 @@ def make_project(*tags: str) -> Project:
 
 def change(config: AlertConfig, **values: Any) -> None:
     """Change fields of a configuration, by their names on the wire."""
-    alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=clock.now())
+    alert_config_update(config=config, read=lambda _: by_column(values), actor=SYSTEM, now=clock.now())
     evaluate()
 
 

@@ -17,8 +17,7 @@ from alerting.config_form.kinds import (
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matching import fields_for
-from alerting.serializers.configs import AlertableType, AlertConfigDocument
-from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -234,10 +233,10 @@ def test_the_api_takes_what_was_typed() -> None:
     }
     read = AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
     assert read == {
-        "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+        "event_type": "OUTSIDE_METRIC_THRESHOLD",
         "enabled": True,
         "matchers": [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}],
-        "metricThreshold": {**METRIC, "units": "RAW"},
+        "metric_threshold": {**METRIC, "units": "RAW"},
         "notifications": [
             {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": 0, "intervalMin": 15}
         ],
