@@ -9,9 +9,9 @@ from alerting.selectors.alert_search import alerts_matching
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import in_reach
 from opsapi.console.parts import Cell, Panel
 from opsapi.console.places import list_url
+from opsapi.first_rows import in_reach
 
 
 def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:

@@ -14,7 +14,7 @@ from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.acknowledging import alert_acknowledgement
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.console.ages import age_words
+from opsapi.clock import age_words
 from opsapi.console.parts import Cell, Tone
 from opsapi.console.places import list_url, page_url
 

@@ -33,7 +33,7 @@ from alerting.selectors.windows import muting_windows
 from alerting.selectors.workers import workers_seen
 from integrations.choices import ChannelType
 from opsapi.api.principal import Reach
-from opsapi.console.ages import age_words, ago_words
+from opsapi.clock import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
 from opsapi.console.places import list_url, page_url
 

@@ -2,15 +2,12 @@
 
 from django.apps import AppConfig
 
-from automation.reference import host_metrics
-
 
 class AutomationConfig(AppConfig):
     """The fleet."""
 
     name = "automation"
     verbose_name = "Fleet"
-    reference = {"metrics.md": host_metrics}
     root_links = {"metricNames": "/metricNames"}
 
     def ready(self) -> None:

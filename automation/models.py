@@ -11,7 +11,7 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.reports import Address
 from opsapi.api.principal import ActorKind
-from opsapi.console.ages import time_words
+from opsapi.clock import time_words
 from opsapi.fields import OptionalIdField, PrimaryIdField, SealedField
 
 

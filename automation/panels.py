@@ -6,7 +6,7 @@ from datetime import datetime
 from automation.models import Agent, Host
 from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
 from opsapi.api.principal import Reach
-from opsapi.console.ages import ago_words
+from opsapi.clock import ago_words
 from opsapi.console.display import EMPTY
 from opsapi.console.parts import Cell, Panel, Tone
 from opsapi.console.places import list_url, page_url

@@ -2,15 +2,12 @@
 
 from django.apps import AppConfig
 
-from events.reference import events_page
-
 
 class EventsConfig(AppConfig):
     """The event log."""
 
     name = "events"
     verbose_name = "Events"
-    reference = {"events.md": events_page}
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
 
     def ready(self) -> None:

@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from integrations.access import WRITE
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
 from integrations.models import Integration
 from integrations.services.integrations import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
-from integrations.views.integrations import IntegrationViewSet
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -74,7 +74,7 @@ class IntegrationAdmin(ConsoleAdmin):
         text="Each project can have one integration per service. Notifications without their own "
         "credentials use it.",
         run=_create,
-        access=IntegrationViewSet.access["create"],
+        access=WRITE,
         form=NewIntegrationForm,
     )
     actions_of_row = {
@@ -82,7 +82,7 @@ class IntegrationAdmin(ConsoleAdmin):
             label="Change",
             done="Changed",
             run=_change,
-            access=IntegrationViewSet.access["replace"],
+            access=WRITE,
             form=IntegrationForm,
             icon="edit",
         ),
@@ -91,7 +91,7 @@ class IntegrationAdmin(ConsoleAdmin):
             done="Deleted",
             text="Also deletes its secrets. Notifications that use its credentials will fail.",
             run=_delete,
-            access=IntegrationViewSet.access["destroy"],
+            access=WRITE,
             icon="delete",
             danger=True,
         ),

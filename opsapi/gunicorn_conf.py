@@ -13,12 +13,12 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from opsapi import metric_files
 from opsapi.encryption import newest_key
 from opsapi.hostport import host_and_port
-from opsapi.supervisor import metric_files
+from opsapi.parent_death import die_with
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE
 from opsapi.supervisor.memory import return_large_blocks
-from opsapi.supervisor.parent_death import die_with
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 try:

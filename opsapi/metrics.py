@@ -17,8 +17,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from opsapi.api.registry import metrics
+from opsapi.metric_files import VARIABLE
 from opsapi.metric_series import COUNTED, gauge
-from opsapi.supervisor.metric_files import VARIABLE
 
 logger = logging.getLogger("opsapi.metrics")
 

@@ -180,6 +180,7 @@ INSTALLED_APPS = [
     "automation",
     "integrations",
     "alerting",
+    "tools",
 ]
 MIDDLEWARE = [
     "opsapi.api.middleware.client_scheme",

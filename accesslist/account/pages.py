@@ -19,8 +19,8 @@ from accesslist.selectors.second_factors import factor_state
 from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.doorkeeper import LoginRefusedError
-from opsapi.console.first_rows import first_rows
 from opsapi.console.forms import ConsoleForm
+from opsapi.first_rows import first_rows
 
 
 @never_cache

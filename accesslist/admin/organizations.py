@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 
+from accesslist.access import CREATE_ORGS, WRITE_ORG
 from accesslist.forms.projects import OrganizationForm
 from accesslist.models import Organization, Project, Team
 from accesslist.services.organizations import (
@@ -14,7 +15,6 @@ from accesslist.services.organizations import (
     organization_delete,
     organization_rename,
 )
-from accesslist.views.organizations import OrganizationViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import link, short_field
@@ -49,7 +49,7 @@ class OrganizationAdmin(ConsoleAdmin):
         text="An organization has projects, teams and users.",
         icon="domain_add",
         run=_make,
-        access=OrganizationViewSet.access["create"],
+        access=CREATE_ORGS,
         form=OrganizationForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
@@ -58,7 +58,7 @@ class OrganizationAdmin(ConsoleAdmin):
             done="Changed",
             icon="edit",
             run=_rename,
-            access=OrganizationViewSet.access["update"],
+            access=WRITE_ORG,
             form=OrganizationForm,
         ),
         "delete": Action(
@@ -69,7 +69,7 @@ class OrganizationAdmin(ConsoleAdmin):
             icon="delete",
             danger=True,
             run=_delete,
-            access=OrganizationViewSet.access["destroy"],
+            access=WRITE_ORG,
         ),
     }
     list_display = [short_field("name"), "created"]

@@ -10,12 +10,11 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from accesslist.access import PROJECT_CREATORS, WRITE_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
 from accesslist.models import Project
 from accesslist.services.group_teams import AskedTeam, group_team_remove, group_teams_add
 from accesslist.services.projects import project_create, project_delete, project_update
-from accesslist.views.group_teams import GroupTeamViewSet
-from accesslist.views.projects import MAKERS, ProjectViewSet
 from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.console.actions import Action, Call, Outcome, operator_of
@@ -50,7 +49,7 @@ def _delete(call: Call) -> None:
 
 
 def _set_team_roles(call: Call) -> Outcome:
-    group = call.operator.authorise_group(GroupTeamViewSet.access["update"].roles, call.row.id)
+    group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
     team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
     if not roles:
         group_team_remove(group=group, team_id=team.id, actor=call.actor, now=call.now)
@@ -74,7 +73,7 @@ class ProjectAdmin(ConsoleAdmin):
         text="A new project starts with the default alert configurations.",
         icon="create_new_folder",
         run=_make,
-        access=Access(Where.ORG, sorted(MAKERS)),
+        access=Access(Where.ORG, sorted(PROJECT_CREATORS)),
         form=ProjectForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
@@ -84,14 +83,14 @@ class ProjectAdmin(ConsoleAdmin):
             text="Agents and keys use the project ID, so you can change the name at any time.",
             icon="edit",
             run=_change,
-            access=ProjectViewSet.access["update"],
+            access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
         "team-roles": Action(
             label="Team roles",
             icon="groups",
             run=_set_team_roles,
-            access=GroupTeamViewSet.access["update"],
+            access=WRITE_PROJECT_ACCESS,
             form=TeamRolesForm,
         ),
         "delete": Action(
@@ -101,7 +100,7 @@ class ProjectAdmin(ConsoleAdmin):
             icon="delete",
             danger=True,
             run=_delete,
-            access=ProjectViewSet.access["destroy"],
+            access=WRITE_PROJECT,
             form=DeletionForm,
         ),
     }

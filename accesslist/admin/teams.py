@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from accesslist.access import WRITE_ORG
 from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.people import TeamChangeForm, TeamForm
 from accesslist.models import Team, username_key
@@ -16,7 +17,6 @@ from accesslist.selectors.users import sight_of
 from accesslist.serializers.teams import members_named
 from accesslist.services.locks import actor_in_line
 from accesslist.services.teams import team_create, team_delete, team_update
-from accesslist.views.teams import TeamViewSet
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import link, short_field
@@ -71,7 +71,7 @@ class TeamAdmin(WithRoles):
         text="A team gives its members roles in projects and can receive alert notifications.",
         icon="group_add",
         run=_make,
-        access=TeamViewSet.access["create"],
+        access=WRITE_ORG,
         form=TeamForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
@@ -82,7 +82,7 @@ class TeamAdmin(WithRoles):
             "remain members of the organization.",
             icon="edit",
             run=_change,
-            access=TeamViewSet.access["update"],
+            access=WRITE_ORG,
             form=TeamChangeForm,
         ),
         "delete": Action(
@@ -92,7 +92,7 @@ class TeamAdmin(WithRoles):
             icon="delete",
             danger=True,
             run=_delete,
-            access=TeamViewSet.access["destroy"],
+            access=WRITE_ORG,
         ),
     }
     list_display = [short_field("name"), "org", "roles", "created"]

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from accesslist.access import WRITE_USERS
 from accesslist.admin.passwords import RESET_PASSWORD
 from accesslist.admin.roles import WithRoles, sight_in
 from accesslist.admin.second_factors import RESET_SECOND_FACTOR
@@ -24,7 +25,6 @@ from accesslist.services.grants import grants_of
 from accesslist.services.locks import actor_in_line
 from accesslist.services.user_roles import user_lock, user_roles_replace
 from accesslist.services.users import user_create, user_delete
-from accesslist.views.users import UserViewSet
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Reach
 from opsapi.console.actions import Action, Call, Outcome, operator_of
@@ -90,7 +90,7 @@ class UserAdmin(WithRoles):
         text="A user without roles cannot log in and gets no alert notifications.",
         icon="person_add",
         run=_make,
-        access=UserViewSet.access["create"],
+        access=WRITE_USERS,
         form=UserForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
@@ -112,7 +112,7 @@ class UserAdmin(WithRoles):
             icon="person_remove",
             danger=True,
             run=_delete,
-            access=UserViewSet.access["destroy"],
+            access=WRITE_USERS,
         ),
     }
     list_display = ["username", "first_name", "last_name", "registration", "roles"]

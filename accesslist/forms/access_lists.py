@@ -19,9 +19,10 @@ from opsapi import clock
 from opsapi.api.addresses import is_exempt
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.console.ages import time_words
-from opsapi.console.display import cut, more_words
+from opsapi.clock import time_words
+from opsapi.console.display import cut
 from opsapi.console.forms import single_line
+from opsapi.first_rows import more_words
 
 _MOST_RANGES = 100
 _MOST_TOLD = 20

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from opsapi.console.ages import time_words
+from opsapi.clock import time_words
 
 
 class DigestUse(models.Model):

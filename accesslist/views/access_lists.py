@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.administering import GLOBAL_WRITERS
+from accesslist.access import READ_GLOBAL, WRITE_GLOBAL
 from accesslist.rules.listing import GLOBAL_LIST, AccessList, ListWriter, NewEntry
 from accesslist.selectors.access_lists import EntryRow, entry_row, entry_rows
 from accesslist.serializers.access_lists import (
@@ -22,9 +22,7 @@ from accesslist.services.access_lists import (
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_installation
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 _LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
 _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
@@ -53,11 +51,11 @@ class GlobalAccessListViewSet(AccessListViewSet):
     """`/admin/accessList`: where keys with a global role may call from."""
 
     access = {
-        "index": in_installation(Role.GLOBAL_READ_ONLY),
-        "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
-        "create": in_installation(*GLOBAL_WRITERS),
-        "update": in_installation(*GLOBAL_WRITERS),
-        "destroy": in_installation(*GLOBAL_WRITERS),
+        "index": READ_GLOBAL,
+        "retrieve": READ_GLOBAL,
+        "create": WRITE_GLOBAL,
+        "update": WRITE_GLOBAL,
+        "destroy": WRITE_GLOBAL,
     }
     parameters = {"index": LISTING}
     bodies = {"create": AccessListEntryInput, "update": AccessListEntryChange}

@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.administering import GROUP_WRITERS
+from accesslist.access import READ_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.selectors.teams import TeamRow, group_team_row, group_team_rows
 from accesslist.serializers.teams import (
     GroupTeamChange,
@@ -15,23 +15,19 @@ from accesslist.services.group_teams import group_team_remove, group_team_update
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.roles import Role
-
-_READING = in_group(Role.GROUP_READ_ONLY)
-_WRITING = in_group(*GROUP_WRITERS)
 
 
 class GroupTeamViewSet(KeyViewSet):
     """`/groups/{id}/teams`: teams that hold a role in the project."""
 
     access = {
-        "index": _READING,
-        "create": _WRITING,
-        "retrieve": _READING,
-        "update": _WRITING,
-        "destroy": _WRITING,
+        "index": READ_PROJECT,
+        "create": WRITE_PROJECT_ACCESS,
+        "retrieve": READ_PROJECT,
+        "update": WRITE_PROJECT_ACCESS,
+        "destroy": WRITE_PROJECT_ACCESS,
     }
     parameters = {"index": LISTING, "create": LISTING}
     bodies = {"create": [GroupTeamDocument], "update": GroupTeamChange}

@@ -6,7 +6,14 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.access import (
+    READ_GLOBAL,
+    READ_ORG,
+    READ_PROJECT,
+    WRITE_GLOBAL,
+    WRITE_ORG,
+    WRITE_PROJECT_ACCESS,
+)
 from accesslist.rules.listing import AccessList, refuse_keys_beyond
 from accesslist.selectors.access_lists import EntryRow, entry_rows, listed_key
 from accesslist.serializers.access_lists import (
@@ -20,9 +27,8 @@ from accesslist.views.access_lists import AccessListViewSet
 from accesslist.views.base import InGroup, InInstallation, InOrg, PlaceViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import Access, in_group, in_installation, in_org
+from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 
 def _access(read: Access, write: Access) -> Mapping[str, Access]:
@@ -96,16 +102,16 @@ class KeyAccessListViewSet(PlaceViewSet, AccessListViewSet):
 class GroupKeyAccessListViewSet(InGroup, KeyAccessListViewSet):
     """`/groups/{id}/apiKeys/{id}/accessList`."""
 
-    access = _access(in_group(Role.GROUP_READ_ONLY), in_group(*GROUP_WRITERS))
+    access = _access(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
 class OrgKeyAccessListViewSet(InOrg, KeyAccessListViewSet):
     """`/orgs/{id}/apiKeys/{id}/accessList`."""
 
-    access = _access(in_org(Role.ORG_MEMBER), in_org(*ORG_WRITERS))
+    access = _access(READ_ORG, WRITE_ORG)
 
 
 class InstallationKeyAccessListViewSet(InInstallation, KeyAccessListViewSet):
     """`/admin/apiKeys/{id}/accessList`."""
 
-    access = _access(in_installation(Role.GLOBAL_READ_ONLY), in_installation(*GLOBAL_WRITERS))
+    access = _access(READ_GLOBAL, WRITE_GLOBAL)

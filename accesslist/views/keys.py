@@ -6,7 +6,14 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from accesslist.access import (
+    READ_GLOBAL,
+    READ_ORG,
+    READ_PROJECT,
+    WRITE_GLOBAL,
+    WRITE_ORG,
+    WRITE_PROJECT_ACCESS,
+)
 from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.selectors.keys import KeyRow, key_row, key_rows
 from accesslist.serializers.keys import ApiKeyChange, ApiKeyDocument, ApiKeyInput, key_links, present_key
@@ -21,9 +28,8 @@ from accesslist.views.base import (
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import Access, in_group, in_installation, in_org
+from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 _GIVING = (*ROLE_PLACE_REFUSALS, ErrorCode.ROLE_NOT_HELD)
 
@@ -107,16 +113,16 @@ class ApiKeyViewSet(PlaceViewSet):
 class GroupKeyViewSet(InGroup, ApiKeyViewSet):
     """`/groups/{id}/apiKeys`: keys that hold a role in the project."""
 
-    access = _access(in_group(Role.GROUP_READ_ONLY), in_group(*GROUP_WRITERS))
+    access = _access(READ_PROJECT, WRITE_PROJECT_ACCESS)
 
 
 class OrgKeyViewSet(InOrg, ApiKeyViewSet):
     """`/orgs/{id}/apiKeys`: keys that hold a role in the organization or in one of its projects."""
 
-    access = _access(in_org(Role.ORG_MEMBER), in_org(*ORG_WRITERS))
+    access = _access(READ_ORG, WRITE_ORG)
 
 
 class InstallationKeyViewSet(InInstallation, ApiKeyViewSet):
     """`/admin/apiKeys`: every key of the installation."""
 
-    access = _access(in_installation(Role.GLOBAL_READ_ONLY), in_installation(*GLOBAL_WRITERS))
+    access = _access(READ_GLOBAL, WRITE_GLOBAL)

@@ -3,18 +3,17 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import READ_ORG, READ_PROJECT
 from accesslist.selectors.users import group_user_rows, org_user_rows
 from accesslist.serializers.users import UserDocument
 from accesslist.views.base import UserPresentingViewSet
-from opsapi.api.permissions import in_group, in_org
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 
 class OrgUserViewSet(UserPresentingViewSet):
     """`/orgs/{id}/users`."""
 
-    access = {"index": in_org(Role.ORG_MEMBER)}
+    access = {"index": READ_ORG}
     parameters = {"index": LISTING}
     answers = {"index": [UserDocument]}
 
@@ -26,7 +25,7 @@ class OrgUserViewSet(UserPresentingViewSet):
 class GroupUserViewSet(UserPresentingViewSet):
     """`/groups/{id}/users`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY)}
+    access = {"index": READ_PROJECT}
     parameters = {"index": LISTING}
     answers = {"index": [UserDocument]}
 

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import CREATE_ORGS, READ_ORG, WRITE_ORG
 from accesslist.selectors.names import names_beginning
 from accesslist.selectors.organizations import (
     OrganizationRow,
@@ -21,9 +22,8 @@ from accesslist.services.organizations import (
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import ANY_KEY, in_installation, in_org
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
-from opsapi.roles import Role
 
 
 class OrganizationViewSet(KeyViewSet):
@@ -31,12 +31,12 @@ class OrganizationViewSet(KeyViewSet):
 
     access = {
         "index": ANY_KEY,
-        "create": in_installation(Role.GLOBAL_OWNER),
+        "create": CREATE_ORGS,
         "by_name": ANY_KEY,
-        "retrieve": in_org(Role.ORG_MEMBER),
-        "update": in_org(Role.ORG_OWNER),
-        "destroy": in_org(Role.ORG_OWNER),
-        "projects": in_org(Role.ORG_MEMBER),
+        "retrieve": READ_ORG,
+        "update": WRITE_ORG,
+        "destroy": WRITE_ORG,
+        "projects": READ_ORG,
     }
     parameters = {"index": (*LISTING, NAME), "projects": (*LISTING, NAME)}
     bodies = {"create": OrganizationDocument, "update": OrganizationDocument}

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import PROJECT_CREATORS, READ_PROJECT, WRITE_PROJECT
 from accesslist.selectors.names import names_beginning
 from accesslist.selectors.projects import (
     ProjectRow,
@@ -16,12 +17,9 @@ from accesslist.services.projects import project_create, project_delete, project
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.permissions import ANY_KEY, in_group
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
 from opsapi.roles import IMPLIED, Role
-
-MAKERS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
-"""Who makes projects somewhere."""
 
 
 class ProjectViewSet(KeyViewSet):
@@ -31,9 +29,9 @@ class ProjectViewSet(KeyViewSet):
         "index": ANY_KEY,
         "create": ANY_KEY,
         "by_name": ANY_KEY,
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "update": in_group(Role.GROUP_OWNER),
-        "destroy": in_group(Role.GROUP_OWNER),
+        "retrieve": READ_PROJECT,
+        "update": WRITE_PROJECT,
+        "destroy": WRITE_PROJECT,
     }
     parameters = {"index": (*LISTING, NAME)}
     bodies = {"create": ProjectDocument, "update": ProjectChange}
@@ -62,7 +60,7 @@ class ProjectViewSet(KeyViewSet):
             row = visible_project_by_name(name, self.caller.grants)
             self.project = found(row, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
-            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(MAKERS)))
+            raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
@@ -105,7 +103,7 @@ class ProjectViewSet(KeyViewSet):
     @property
     def _makes_some(self) -> bool:
         """Whether the caller may make projects anywhere."""
-        return any(IMPLIED[grant.role] & MAKERS for grant in self.caller.grants)
+        return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
     def _row(self, group_id: str) -> ProjectRow:
         return found(project_row(group_id), ErrorCode.GROUP_NOT_FOUND, group_id)

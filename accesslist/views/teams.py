@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import READ_ORG, WRITE_ORG
 from accesslist.selectors.teams import TeamRow, team_row, team_row_named, team_rows
 from accesslist.selectors.users import team_user_rows
 from accesslist.serializers.teams import (
@@ -27,22 +28,18 @@ from accesslist.services.teams import (
 from accesslist.views.base import UserPresentingViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_org
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
-
-_READING, _WRITING = in_org(Role.ORG_MEMBER), in_org(Role.ORG_OWNER)
 
 
 class TeamViewSet(UserPresentingViewSet):
     """`/orgs/{id}/teams`, `/orgs/{id}/teams/{id}` and `/orgs/{id}/teams/byName/{name}`."""
 
     access = {
-        "index": _READING,
-        "create": _WRITING,
-        "retrieve": _READING,
-        "update": _WRITING,
-        "destroy": _WRITING,
+        "index": READ_ORG,
+        "create": WRITE_ORG,
+        "retrieve": READ_ORG,
+        "update": WRITE_ORG,
+        "destroy": WRITE_ORG,
     }
     parameters = {"index": LISTING}
     bodies = {"create": TeamInput, "update": TeamChange}
@@ -117,7 +114,7 @@ class TeamViewSet(UserPresentingViewSet):
 class TeamUserViewSet(UserPresentingViewSet):
     """`/orgs/{id}/teams/{id}/users`."""
 
-    access = {"index": _READING, "create": _WRITING, "destroy": _WRITING}
+    access = {"index": READ_ORG, "create": WRITE_ORG, "destroy": WRITE_ORG}
     parameters = {"index": LISTING, "create": LISTING}
     bodies = {"create": [TeamMemberInput]}
     answers = {"index": [UserDocument], "create": [UserDocument]}

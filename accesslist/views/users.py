@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accesslist.access import WRITE_USERS
 from accesslist.rules.administering import ADMINISTRATORS, administers_somewhere
 from accesslist.rules.granting import RoleRequest, asked_roles
 from accesslist.selectors.users import UserRow, user_rows, visible_user_named, visible_user_rows
@@ -22,9 +23,9 @@ from accesslist.views.base import (
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.permissions import ANY_KEY, in_installation
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING
-from opsapi.roles import INSTALLATION, Role
+from opsapi.roles import INSTALLATION
 
 
 class UserViewSet(UserPresentingViewSet):
@@ -32,10 +33,10 @@ class UserViewSet(UserPresentingViewSet):
 
     access = {
         "index": ANY_KEY,
-        "create": in_installation(Role.GLOBAL_USER_ADMIN),
+        "create": WRITE_USERS,
         "retrieve": ANY_KEY,
         "update": ANY_KEY,
-        "destroy": in_installation(Role.GLOBAL_USER_ADMIN),
+        "destroy": WRITE_USERS,
     }
     parameters = {"index": LISTING}
     bodies = {"create": UserInput, "update": UserRolesInput}

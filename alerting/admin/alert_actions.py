@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from alerting.access import WRITE
 from alerting.choices import ACTIVE
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
 from alerting.looks import muted_words
@@ -12,10 +13,8 @@ from alerting.selectors.acknowledging import alert_acknowledgement
 from alerting.selectors.muting import mute_extent
 from alerting.services.acknowledging import alert_acknowledge
 from alerting.services.windows import window_create
-from alerting.views.alerts import AlertViewSet
-from alerting.views.windows import WindowViewSet
+from opsapi.clock import time_words
 from opsapi.console.actions import Action, Call, Outcome
-from opsapi.console.ages import time_words
 
 
 def _acknowledge(call: Call) -> Outcome:
@@ -70,7 +69,7 @@ OF_ALERT: Mapping[str, Action] = {
         done="Acknowledged",
         text="Reminders stop until then. You'll still be notified when it closes.",
         run=_acknowledge,
-        access=AlertViewSet.access["acknowledge"],
+        access=WRITE,
         form=AcknowledgeForm,
         icon="front_hand",
         bulk=True,
@@ -81,7 +80,7 @@ OF_ALERT: Mapping[str, Action] = {
         done="Acknowledgement removed",
         text="Reminders start again. An overdue reminder is sent immediately.",
         run=_unacknowledge,
-        access=AlertViewSet.access["acknowledge"],
+        access=WRITE,
         icon="undo",
         offered=is_acknowledged,
     ),
@@ -90,7 +89,7 @@ OF_ALERT: Mapping[str, Action] = {
         text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
         "and close.",
         run=_make_window,
-        access=WindowViewSet.access["create"],
+        access=WRITE,
         form=AlertWindowForm,
         icon="build_circle",
         makes=True,

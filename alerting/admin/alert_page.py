@@ -23,11 +23,12 @@ from automation.metrics import Metric
 from automation.quantities import unit_words
 from events.models import Event
 from opsapi.api.principal import Operator
-from opsapi.console.ages import age_words, ago_words
-from opsapi.console.display import cut, more_words
+from opsapi.clock import age_words, ago_words
+from opsapi.console.display import cut
 from opsapi.console.links import urls_seen
 from opsapi.console.parts import Plot, Tone
 from opsapi.console.places import action_url, list_url, page_url, page_url_of
+from opsapi.first_rows import more_words
 from opsapi.roles import Scope
 
 MOST_TELLINGS = 40

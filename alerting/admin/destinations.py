@@ -9,25 +9,24 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.choices import DestinationState
 from alerting.looks import DESTINATION_LABELS, DESTINATION_WORDS, alert_words, notifications_waiting_url
 from alerting.models import Destination, Notification
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
 from alerting.services.sending_now import destination_send_now
-from alerting.views.global_configs import GlobalAlertConfigViewSet
-from alerting.views.resending import ResendingViewSet
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import Reach
+from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import Action, Call
-from opsapi.console.ages import age_words, ago_words
 from opsapi.console.display import ago, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import page_url
+from opsapi.first_rows import first_rows
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)
 
@@ -39,8 +38,8 @@ def _send_now(call: Call) -> None:
 def _may_send(destination: Destination | None) -> Access:
     """As sending a notification again; of global configurations as changing these."""
     if destination is not None and (destination.is_global or destination.group_id is None):
-        return GlobalAlertConfigViewSet.access["update"]
-    return ResendingViewSet.access["resend"]
+        return WRITE_GLOBAL
+    return WRITE
 
 
 def _has_what_to_send(destination: Any, _now: datetime) -> bool:

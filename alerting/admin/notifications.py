@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
+from alerting.access import WRITE
 from alerting.choices import NotificationStatus
 from alerting.looks import ATTEMPT_TONES, alert_words, notification_badge, window_name
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
@@ -24,7 +25,6 @@ from alerting.selectors.notification_log import of_own_configs, scheduled
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.targets import targets_of
 from alerting.services.resending import notification_resend
-from alerting.views.resending import ResendingViewSet
 from events.models import Event
 from events.wording import in_words
 from integrations.channels import CHANNELS
@@ -61,7 +61,7 @@ RESEND = Action(
     done="Queued again",
     text="Sends the notification again now, with the same delivery ID. Retries go on for up to an hour.",
     run=_resend,
-    access=ResendingViewSet.access["resend"],
+    access=WRITE,
     icon="replay",
     bulk=True,
     offered=_can_be_resent,

@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from alerting.access import WRITE
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.looks import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_look
 from alerting.models import Alert, MaintenanceWindow
@@ -17,7 +18,6 @@ from alerting.rules.muting import MuteExtent
 from alerting.rules.windows import WindowState, window_state
 from alerting.selectors.muting import window_extents
 from alerting.services.windows import window_change, window_create, window_delete
-from alerting.views.windows import WindowViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.display import link, project, short
@@ -94,7 +94,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         text="Mutes notifications for the selected alert types in the whole project. Alerts still open "
         "and close.",
         run=_make,
-        access=WindowViewSet.access["create"],
+        access=WRITE,
         form=NewWindowForm,
     )
     actions_of_row = {
@@ -103,7 +103,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             done="Changed",
             text="Notifications that the window no longer mutes are sent at once.",
             run=_change,
-            access=WindowViewSet.access["update"],
+            access=WRITE,
             form=WindowForm,
             icon="edit",
         ),
@@ -112,7 +112,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             done="Deleted",
             text="Muted notifications are sent, unless another window mutes them too.",
             run=_delete,
-            access=WindowViewSet.access["destroy"],
+            access=WRITE,
             icon="delete",
             danger=True,
             bulk=True,

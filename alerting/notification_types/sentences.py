@@ -8,7 +8,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.sms import SMS
 from integrations.choices import ChannelType, SecretKind
-from opsapi.console.ages import age_words
+from opsapi.clock import age_words
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 

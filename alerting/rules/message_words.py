@@ -13,8 +13,7 @@ from automation.units import Unit, convert
 from events.types import EventType
 from events.wording import acting, in_words
 from integrations.choices import MessageKind
-from opsapi.clock import parse_time
-from opsapi.console.ages import age_words, time_words
+from opsapi.clock import age_words, parse_time, time_words
 from opsapi.hostport import host_and_port
 
 Facts = dict[str, str]

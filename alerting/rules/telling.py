@@ -9,7 +9,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.rules.delivery_policy import Step, Verdict
 from alerting.rules.story import Moment, MomentKind, settled_at
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.console.ages import time_words
+from opsapi.clock import time_words
 
 THAT: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "that the alert opened",

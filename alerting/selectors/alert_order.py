@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.selectors.acknowledging import taken_on
-from opsapi.console.first_rows import MOST_SHOWN, FirstRows, bounded_count
+from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 
 _ACTIVE = [one.value for one in ACTIVE]
 _OVER = [one.value for one in AlertStatus if one not in ACTIVE]

@@ -8,7 +8,7 @@ from alerting.models import Alert, AlertConfig
 from alerting.selectors.alert_order import active_first_rows
 from events.models import Event
 from events.types import EVENT_TYPES, Category
-from opsapi.console.first_rows import FirstRows
+from opsapi.first_rows import FirstRows
 
 _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
 

@@ -22,7 +22,7 @@ from django.db.models.functions import Coalesce
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import Destination, Notification, UnreachableHost
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import FirstRows, first_rows
+from opsapi.first_rows import FirstRows, first_rows
 
 _STATE = Case(
     When(failures__gt=0, then=Value(DestinationState.FAILING.value)),

@@ -12,7 +12,7 @@ from alerting.selectors.acknowledging import taken_on
 from alerting.selectors.alert_order import first_active
 from alerting.selectors.notification_log import of_own_configs
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import MOST_COUNTED, FirstRows, first_rows, in_reach
+from opsapi.first_rows import MOST_COUNTED, FirstRows, first_rows, in_reach
 
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)

@@ -15,9 +15,8 @@ from alerting.selectors.around import first_value
 from automation.metrics import Metric
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, closing_type
-from opsapi.clock import parse_time
-from opsapi.console.ages import time_words
-from opsapi.console.first_rows import ends_of
+from opsapi.clock import parse_time, time_words
+from opsapi.first_rows import ends_of
 
 FIRST, NEWEST = 20, 80
 """So many events or notifications of an alert are shown: the first and the newest."""

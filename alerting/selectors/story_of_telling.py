@@ -13,8 +13,8 @@ from alerting.rules.telling import Attempt, Telling
 from alerting.selectors.recipients import Origin, origins_of
 from alerting.selectors.story_of_events import FIRST, NEWEST
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from opsapi.console.first_rows import ends_of
 from opsapi.fields import JsonRows
+from opsapi.first_rows import ends_of
 
 PENDING = 50
 """So many are shown of those still to be sent, beside the first and the newest of all."""

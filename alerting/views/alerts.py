@@ -5,6 +5,7 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import config_rows
 from alerting.selectors.notification_log import alert_notifications
@@ -18,9 +19,7 @@ from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.paging import DeferredRows, PlainRows, Rows
-from opsapi.api.permissions import in_group, in_installation
 from opsapi.api.query import LISTING, Parameter, read_choice
-from opsapi.roles import Role
 
 STATUS = Parameter(
     "status",
@@ -109,13 +108,7 @@ class AnyAlertViewSet(LogViewSet):
 class AlertViewSet(AnyAlertViewSet):
     """Endpoint 6: the alerts of a project, those of global configurations among them."""
 
-    access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "acknowledge": in_group(Role.GROUP_MONITORING_ADMIN),
-        "configs": in_group(Role.GROUP_READ_ONLY),
-        "notifications": in_group(Role.GROUP_READ_ONLY),
-    }
+    access = {"index": READ, "retrieve": READ, "acknowledge": WRITE, "configs": READ, "notifications": READ}
     identifiers = {"alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "alert_id"
 
@@ -129,11 +122,11 @@ class GlobalAlertViewSet(AnyAlertViewSet):
     """`/globalAlerts`: the alerts of global configurations in all projects."""
 
     access = {
-        "index": in_installation(Role.GLOBAL_READ_ONLY),
-        "retrieve": in_installation(Role.GLOBAL_READ_ONLY),
-        "acknowledge": in_installation(Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN),
-        "configs": in_installation(Role.GLOBAL_READ_ONLY),
-        "notifications": in_installation(Role.GLOBAL_READ_ONLY),
+        "index": READ_GLOBAL,
+        "retrieve": READ_GLOBAL,
+        "acknowledge": WRITE_GLOBAL,
+        "configs": READ_GLOBAL,
+        "notifications": READ_GLOBAL,
     }
     identifiers = {"global_alert_id": ErrorCode.INVALID_ALERT_ID}
     id_name = "global_alert_id"

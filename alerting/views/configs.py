@@ -7,6 +7,7 @@ from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerting.access import READ, WRITE
 from alerting.choices import AlertStatus
 from alerting.models import AlertConfig
 from alerting.selectors.alerts import AlertRows
@@ -24,11 +25,9 @@ from alerting.services.configs import (
 from alerting.testing import alert_config_test, notification_of, tests_throttle
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, PAGING, Parameter, read_identifier
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
-from opsapi.roles import Role
 
 _NOTIFICATION_ID = Parameter(
     "notificationId",
@@ -135,14 +134,14 @@ class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
     access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "alerts": in_group(Role.GROUP_READ_ONLY),
-        "create": in_group(Role.GROUP_MONITORING_ADMIN),
-        "replace": in_group(Role.GROUP_MONITORING_ADMIN),
-        "update": in_group(Role.GROUP_MONITORING_ADMIN),
-        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
-        "test": in_group(Role.GROUP_MONITORING_ADMIN),
+        "index": READ,
+        "retrieve": READ,
+        "alerts": READ,
+        "create": WRITE,
+        "replace": WRITE,
+        "update": WRITE,
+        "destroy": WRITE,
+        "test": WRITE,
     }
     bodies = {"create": AlertConfigDocument, "replace": AlertConfigDocument, "update": AlertConfigChange}
     answers = {

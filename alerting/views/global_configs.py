@@ -1,29 +1,25 @@
 """Global alert configurations: endpoints 3 and 4 with their [+] siblings."""
 
+from alerting.access import READ_GLOBAL, WRITE_GLOBAL
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument
 from alerting.serializers.global_configs import GlobalAlertConfigDocument, GlobalAlertConfigSwitch
 from alerting.serializers.testing import AlertConfigTestDocument
 from alerting.views.configs import AnyConfigViewSet
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.permissions import in_installation
-from opsapi.roles import Role
-
-_READ = in_installation(Role.GLOBAL_READ_ONLY)
-_WRITE = in_installation(Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN)
 
 
 class GlobalAlertConfigViewSet(AnyConfigViewSet):
     """`/globalAlertConfigs`: configurations over all projects or some of them."""
 
     access = {
-        "index": _READ,
-        "retrieve": _READ,
-        "alerts": _READ,
-        "create": _WRITE,
-        "replace": _WRITE,
-        "update": _WRITE,
-        "destroy": _WRITE,
-        "test": _WRITE,
+        "index": READ_GLOBAL,
+        "retrieve": READ_GLOBAL,
+        "alerts": READ_GLOBAL,
+        "create": WRITE_GLOBAL,
+        "replace": WRITE_GLOBAL,
+        "update": WRITE_GLOBAL,
+        "destroy": WRITE_GLOBAL,
+        "test": WRITE_GLOBAL,
     }
     bodies = {
         "create": GlobalAlertConfigDocument,

@@ -3,21 +3,20 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerting.access import READ
 from alerting.selectors.notification_log import event_notifications, told_event
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.paging import DeferredRows
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 
 class EventNotificationViewSet(LogViewSet):
     """`/groups/{id}/events/{id}/notifications`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY)}
+    access = {"index": READ}
     parameters = {"index": LISTING}
     answers = {"index": [LoggedNotificationDocument]}
     identifiers = {"event_id": ErrorCode.INVALID_EVENT_ID}

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerting.access import WRITE
 from alerting.models import Notification
 from alerting.selectors.alerts import AlertRow, alert_row
 from alerting.selectors.notification_log import alert_notification, alert_notifications
@@ -11,14 +12,12 @@ from alerting.services.resending import notification_resend
 from alerting.views.base import LogViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
-from opsapi.roles import Role
 
 
 class ResendingViewSet(LogViewSet):
     """`/groups/{id}/alerts/{id}/notifications/{id}/resend`."""
 
-    access = {"resend": in_group(Role.GROUP_MONITORING_ADMIN)}
+    access = {"resend": WRITE}
     answers = {"resend": LoggedNotificationDocument}
     identifiers = {
         "alert_id": ErrorCode.INVALID_ALERT_ID,

@@ -3,15 +3,14 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from alerting.access import READ, WRITE
 from alerting.selectors.windows import WindowRow, window_row, window_rows
 from alerting.serializers.windows import WindowChange, WindowDocument, present_window
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, Parameter, read_flag
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
 INCLUDE_EXPIRED = Parameter(
     "includeExpired",
@@ -26,13 +25,7 @@ INCLUDE_EXPIRED = Parameter(
 class WindowViewSet(ApiViewSet):
     """`/groups/{id}/maintenanceWindows` and `…/{window_id}`."""
 
-    access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "create": in_group(Role.GROUP_MONITORING_ADMIN),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "update": in_group(Role.GROUP_MONITORING_ADMIN),
-        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
-    }
+    access = {"index": READ, "create": WRITE, "retrieve": READ, "update": WRITE, "destroy": WRITE}
     parameters = {"index": (*LISTING, INCLUDE_EXPIRED)}
     bodies = {"create": WindowDocument, "update": WindowChange}
     answers = {

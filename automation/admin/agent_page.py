@@ -10,10 +10,10 @@ from automation.choices import MetricState
 from automation.models import Agent, Host
 from automation.selectors.hosts import hosts_at
 from automation.selectors.leases import WatchedHost, Watching, watching
-from opsapi.console.ages import ago_words, time_words
-from opsapi.console.first_rows import MOST_SHOWN
+from opsapi.clock import ago_words, time_words
 from opsapi.console.parts import Cell, Panel, Tone
 from opsapi.console.places import list_url, page_url
+from opsapi.first_rows import MOST_SHOWN
 
 _MOST_METRICS = 100
 _WHY: Sequence[tuple[MetricState, str, Tone]] = (

@@ -8,10 +8,11 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 
+from accesslist.access import WRITE_PROJECT_ACCESS
 from accesslist.forms.roles import as_asked
 from accesslist.rules.granting import RoleRequest
 from accesslist.services.keys import api_key_issue
-from accesslist.views.keys import GroupKeyViewSet
+from automation.access import WRITE_AGENTS
 from automation.admin.agent_page import agent_context
 from automation.admin.new_agent import install_steps, waiting_context
 from automation.admin.shown import agent_state, alerts_about, with_behind
@@ -20,7 +21,6 @@ from automation.forms.agents import NewAgentForm
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.selectors.first_reports import project_of_agent_key
 from automation.services.agents import agent_delete
-from automation.views.agents import AgentViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import ago, badge, link, project, short_field
@@ -76,7 +76,7 @@ class AgentAdmin(ConsoleAdmin):
         "key once, with the commands that install the agent.",
         button="Create key",
         run=_add,
-        access=GroupKeyViewSet.access["create"],
+        access=WRITE_PROJECT_ACCESS,
         icon="add",
         form=NewAgentForm,
     )
@@ -87,7 +87,7 @@ class AgentAdmin(ConsoleAdmin):
             text="For an agent that is out of service. Its alerts are cancelled; its hosts keep their "
             "state. If it reports again, it is added again.",
             run=_forget,
-            access=AgentViewSet.access["destroy"],
+            access=WRITE_AGENTS,
             icon="delete",
             danger=True,
             bulk=True,

@@ -17,11 +17,11 @@ from events.search import EventSearch
 from events.search_pages import search_page
 from events.wording import in_words
 from opsapi.api.principal import Reach
-from opsapi.console.ages import ago_words, time_words
-from opsapi.console.first_rows import first_rows
+from opsapi.clock import ago_words, time_words
 from opsapi.console.parts import Cell, Panel
 from opsapi.console.places import list_url, page_url
 from opsapi.console.registry import host_panels
+from opsapi.first_rows import first_rows
 
 _SHOWN = 10
 

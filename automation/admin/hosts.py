@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from automation.access import WRITE_HOSTS
 from automation.admin.host_page import host_context
 from automation.admin.shown import host_state, with_behind
 from automation.forms.hosts import HostForm, NewHostForm
@@ -14,7 +15,6 @@ from automation.models import Database, Host
 from automation.reports import Address
 from automation.selectors.members import without_data
 from automation.services.hosts import host_change, host_create, host_delete
-from automation.views.hosts import HostViewSet
 from opsapi import clock
 from opsapi.console.actions import Action, Call, Outcome, operator_of
 from opsapi.console.display import ago, badge, link, project, short
@@ -69,7 +69,7 @@ class HostAdmin(ConsoleAdmin):
         done="Created",
         text="The host has no data until an agent reports it.",
         run=_make,
-        access=HostViewSet.access["create"],
+        access=WRITE_HOSTS,
         form=NewHostForm,
     )
     actions_of_row = {
@@ -78,7 +78,7 @@ class HostAdmin(ConsoleAdmin):
             done="Changed",
             text="This cancels the alerts about the old address.",
             run=_change,
-            access=HostViewSet.access["update"],
+            access=WRITE_HOSTS,
             form=HostForm,
             icon="edit",
         ),
@@ -88,7 +88,7 @@ class HostAdmin(ConsoleAdmin):
             text="Deletes its measurements and cancels its alerts. If an agent reports the host again, "
             "it is added again.",
             run=_delete,
-            access=HostViewSet.access["destroy"],
+            access=WRITE_HOSTS,
             icon="delete",
             danger=True,
             bulk=True,

@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
+from automation.access import WRITE_CONFIG
 from automation.forms.revisions import RestoreForm
 from automation.models import AutomationRevision
 from automation.selectors.revisions import goal_version
 from automation.services.automation_config import automation_config_restore
-from automation.views.automation_config import WRITE
 from opsapi.console.actions import Action, Call, Outcome
 
 
@@ -37,7 +37,7 @@ RESTORE = Action(
     icon="settings_backup_restore",
     danger=True,
     run=_restore,
-    access=WRITE,
+    access=WRITE_CONFIG,
     form=RestoreForm,
     offered=_is_not_current,
 )

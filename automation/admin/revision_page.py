@@ -12,7 +12,8 @@ from automation.selectors.revisions import revision_at
 from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from events.diff_rows import changed_resources
 from opsapi.api.errors import ApiError
-from opsapi.console.display import cut, more_words
+from opsapi.console.display import cut
+from opsapi.first_rows import more_words
 
 MOST_CHANGED = 100
 """Maximum number of changed processes on the page."""

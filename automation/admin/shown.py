@@ -8,7 +8,7 @@ from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.silence import unheard_for
 from automation.selectors.members import MembersNow
-from opsapi.console.ages import age_words
+from opsapi.clock import age_words
 from opsapi.console.display import EMPTY, link
 from opsapi.console.parts import Tone
 from opsapi.console.places import list_url_named

@@ -12,9 +12,10 @@ from automation.services.automation_config import automation_config_restore
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.console.ages import time_words
-from opsapi.console.display import cut, more_words
+from opsapi.clock import time_words
+from opsapi.console.display import cut
 from opsapi.console.forms import ConsoleForm
+from opsapi.first_rows import more_words
 
 _MOST_SHOWN = 200
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from automation.models import Agent, Host
 from automation.selectors.members import without_data
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import FirstRows, first_rows, in_reach
+from opsapi.first_rows import FirstRows, first_rows, in_reach
 
 
 def hosts_down(reach: Reach) -> FirstRows[Host]:

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ, WRITE_AGENTS
 from automation.choices import AgentType
 from automation.models import Agent
 from automation.selectors.agents import AgentRow, agent_rows, agents_named
@@ -19,10 +20,8 @@ from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.links import link
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
 _TYPES = {one.value: one for one in AgentType}
 
@@ -32,12 +31,7 @@ class AgentViewSet(ApiViewSet):
 
     agent: Agent
 
-    access = {
-        "index": in_group(Role.GROUP_READ_ONLY),
-        "of_type": in_group(Role.GROUP_READ_ONLY),
-        "retrieve": in_group(Role.GROUP_READ_ONLY),
-        "destroy": in_group(Role.GROUP_MONITORING_ADMIN),
-    }
+    access = {"index": READ, "of_type": READ, "retrieve": READ, "destroy": WRITE_AGENTS}
     parameters = {"index": LISTING, "of_type": LISTING}
     answers = {"index": [AgentDocument], "of_type": [AgentDocument], "retrieve": WatchingAgentDocument}
     statuses = {"destroy": 204}

@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.views.base import KeyViewSet
+from automation.access import READ, WRITE_CONFIG
 from automation.document.publishing import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA
 from automation.document.text import for_people, read_sent, write
@@ -26,7 +27,7 @@ from automation.serializers.automation_config import (
 from automation.services.automation_config import automation_config_publish
 from automation.services.masking import NEW_PROJECT_TEXT, masked_text
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.permissions import ANY_KEY, in_group
+from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import PRETTY, Parameter, asks_for, read_flag
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Role, Scope
@@ -40,7 +41,6 @@ DRY_RUN = Parameter(
     "Validate the configuration and return the effects, without publishing it.",
     allowed=("true", "false"),
 )
-READ, WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_AUTOMATION_ADMIN)
 
 
 class OfAutomationConfig(KeyViewSet):
@@ -80,7 +80,7 @@ class OfAutomationConfig(KeyViewSet):
 class AutomationConfigViewSet(OfAutomationConfig):
     """`/groups/{id}/automationConfig`."""
 
-    access = {"retrieve": READ, "replace": WRITE}
+    access = {"retrieve": READ, "replace": WRITE_CONFIG}
     parameters = {"replace": (DRY_RUN,)}
     bodies = {"replace": AutomationConfigDocument}
     answers = {"retrieve": AutomationConfigDocument, "replace": PublishedDocument}

@@ -3,20 +3,19 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ
 from automation.selectors.clusters import ClusterRow, cluster_row, cluster_rows
 from automation.serializers.clusters import ClusterDocument, present_cluster
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
 
 class ClusterViewSet(ApiViewSet):
     """`/groups/{id}/clusters[/{cluster_id}]`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
+    access = {"index": READ, "retrieve": READ}
     parameters = {"index": LISTING}
     answers = {"index": [ClusterDocument], "retrieve": ClusterDocument}
     identifiers = {"cluster_id": ErrorCode.INVALID_CLUSTER_ID}

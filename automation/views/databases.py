@@ -3,15 +3,14 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ
 from automation.reports import Address
 from automation.selectors.databases import DatabaseRow, database_row, database_rows
 from automation.serializers.databases import DatabaseDocument, present_database
 from automation.views.hosts import OfHost
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING
-from opsapi.roles import Role
 
 
 class OfDatabase(OfHost):
@@ -32,7 +31,7 @@ class OfDatabase(OfHost):
 class DatabaseViewSet(OfDatabase):
     """`/groups/{id}/hosts/{host_id}/databases[/{name}]`."""
 
-    access = {"index": in_group(Role.GROUP_READ_ONLY), "retrieve": in_group(Role.GROUP_READ_ONLY)}
+    access = {"index": READ, "retrieve": READ}
     parameters = {"index": LISTING}
     answers = {"index": [DatabaseDocument], "retrieve": DatabaseDocument}
     refusals = {"retrieve": (ErrorCode.DATABASE_NOT_FOUND,)}

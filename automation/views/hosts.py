@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ, WRITE_HOSTS
 from automation.addresses import read_address
 from automation.reports import Address
 from automation.selectors.hosts import HostRow, host_row, host_row_at, host_rows
@@ -11,14 +12,10 @@ from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.examples import AN_ID
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, Parameter, read_identifier
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
-from opsapi.roles import Role
 
-_READ = in_group(Role.GROUP_READ_ONLY)
-_WRITE = in_group(Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN)
 CLUSTER_ID = Parameter(
     "clusterId",
     read_identifier,
@@ -57,12 +54,12 @@ class HostViewSet(OfHost):
     """`/groups/{id}/hosts`, `…/{host_id}`, `…/byName/{host}:{port}`."""
 
     access = {
-        "index": _READ,
-        "create": _WRITE,
-        "by_name": _READ,
-        "retrieve": _READ,
-        "update": _WRITE,
-        "destroy": _WRITE,
+        "index": READ,
+        "create": WRITE_HOSTS,
+        "by_name": READ,
+        "retrieve": READ,
+        "update": WRITE_HOSTS,
+        "destroy": WRITE_HOSTS,
     }
     parameters = {"index": (*LISTING, CLUSTER_ID)}
     bodies = {"create": NewHost, "update": HostChange}

@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ
 from automation.measurement_query import PARAMETERS, read_series_query
 from automation.retention import measurement_retention
 from automation.serializers.databases import database_path
@@ -11,14 +12,12 @@ from automation.serializers.measurements import MeasurementsDocument, present_me
 from automation.series import measured_series
 from automation.views.databases import OfDatabase
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.permissions import in_group
-from opsapi.roles import Role
 
 
 class MeasurementViewSet(OfDatabase):
     """`/groups/{id}/hosts/{host_id}/measurements` and `…/databases/{name}/measurements`."""
 
-    access = {"of_host": in_group(Role.GROUP_READ_ONLY), "of_database": in_group(Role.GROUP_READ_ONLY)}
+    access = {"of_host": READ, "of_database": READ}
     parameters = {"of_host": PARAMETERS, "of_database": PARAMETERS}
     answers = {"of_host": MeasurementsDocument, "of_database": MeasurementsDocument}
     refusals = {

@@ -5,20 +5,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.throttles import throttle
+from automation.access import REPORT
 from automation.repeats import IDEMPOTENCY_KEY, RepeatableReport
 from automation.report_documents import ReportAnswerDocument, ReportDocument, read_report
 from automation.selectors.repeats import first_answer
 from automation.services.ingest import report_ingest
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.permissions import in_group
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
 
 class ReportViewSet(ApiViewSet):
     """`POST /agents/v1.0/groups/{id}/reports`."""
 
-    access = {"create": in_group(Role.GROUP_AGENT, Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN)}
+    access = {"create": REPORT}
     parameters = {"create": [IDEMPOTENCY_KEY]}
     bodies = {"create": ReportDocument}
     answers = {"create": ReportAnswerDocument}

@@ -4,13 +4,14 @@ from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from automation.access import READ, WRITE_CONFIG
 from automation.document.publishing import NEW_PROJECT
 from automation.models import AutomationRevision
 from automation.selectors.revisions import revision_at, revision_rows
 from automation.serializers.automation_config import AutomationConfigDocument, PublishedDocument
 from automation.serializers.revisions import RestoreDocument, RevisionDocument, present_revision
 from automation.services.automation_config import automation_config_restore
-from automation.views.automation_config import DRY_RUN, READ, WRITE, OfAutomationConfig
+from automation.views.automation_config import DRY_RUN, OfAutomationConfig
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.query import LISTING
@@ -21,7 +22,7 @@ _LONGEST_NUMBER = 9  # digits: of ten the database does not keep every one
 class RevisionViewSet(OfAutomationConfig):
     """`/groups/{id}/automationConfig/revisions`, `…/{n}`, `…/{n}/restore`."""
 
-    access = {"index": READ, "retrieve": READ, "restore": WRITE}
+    access = {"index": READ, "retrieve": READ, "restore": WRITE_CONFIG}
     parameters = {"index": LISTING, "restore": (DRY_RUN,)}
     bodies = {"restore": RestoreDocument}
     answers = {

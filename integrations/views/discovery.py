@@ -9,15 +9,14 @@ from rest_framework.response import Response
 
 from automation.reports import Address
 from automation.selectors.hosts import host_rows
+from integrations.access import READ
 from integrations.authentication import DiscoveryAuthentication
 from integrations.discovery import Process, target_groups
 from integrations.scraper import DEFAULT_LISTEN_ADDRESS, SCRAPER, exporter_port
 from integrations.selectors import integration_row
 from integrations.serializers.discovery import DiscoveryDocument
-from opsapi.api.permissions import in_group
 from opsapi.api.query import ITEMS_PER_PAGE, PAGE_NUM, Parameter
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
 
 def _optional(parameter: Parameter) -> Parameter:
@@ -31,7 +30,7 @@ class DiscoveryViewSet(ApiViewSet):
 
     authentication_classes = [DiscoveryAuthentication]
     security = ("digest", "basic")
-    access = {"retrieve": in_group(Role.GROUP_READ_ONLY)}
+    access = {"retrieve": READ}
     parameters = {"retrieve": (_optional(PAGE_NUM), _optional(ITEMS_PER_PAGE))}
     answers = {"retrieve": DiscoveryDocument}
     linked = False

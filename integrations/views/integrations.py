@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from integrations.access import READ, WRITE
 from integrations.redaction import Secrets
 from integrations.selectors import IntegrationRow, integration_row, integration_rows
 from integrations.serializers.integrations import IntegrationDocument, present_integration
@@ -13,12 +14,9 @@ from integrations.services.integrations import integration_create, integration_d
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
-from opsapi.api.permissions import in_group
 from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
-from opsapi.roles import Role
 
-_READ, _WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_MONITORING_ADMIN)
 _OF_TYPE = (ErrorCode.INVALID_INTEGRATION_TYPE,)
 _OF_ONE = (*_OF_TYPE, ErrorCode.INTEGRATION_NOT_CONFIGURED)
 
@@ -26,7 +24,7 @@ _OF_ONE = (*_OF_TYPE, ErrorCode.INTEGRATION_NOT_CONFIGURED)
 class IntegrationViewSet(ApiViewSet):
     """`/groups/{id}/integrations` and `/groups/{id}/integrations/{TYPE}`."""
 
-    access = {"index": _READ, "retrieve": _READ, "create": _WRITE, "replace": _WRITE, "destroy": _WRITE}
+    access = {"index": READ, "retrieve": READ, "create": WRITE, "replace": WRITE, "destroy": WRITE}
     parameters = {"index": LISTING, "retrieve": PAGING, "destroy": PAGING}
     bodies = {"create": IntegrationDocument, "replace": IntegrationDocument}
     answers = {

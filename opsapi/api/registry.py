@@ -10,8 +10,6 @@ HealthCheck = Callable[[], str | None]
 """Answers what is missing, or None."""
 CollectMetrics = Callable[[], Iterable[Metric]]
 """Asks the database for what is to be told of it: cheaply, and within bounds, for it is asked often."""
-ReferencePart = Callable[[], str]
-"""Markdown of a page of docs/reference, or of a part of one."""
 
 
 def root_links() -> dict[str, str]:
@@ -33,11 +31,6 @@ def readiness() -> Mapping[str, HealthCheck]:
 def metrics() -> list[CollectMetrics]:
     """Every app's `metrics`, in the apps' order."""
     return [collect for contributed in contributions("metrics") for collect in contributed]
-
-
-def reference() -> list[tuple[str, ReferencePart]]:
-    """File name and text of every app's `reference`, in the apps' order."""
-    return [part for contributed in contributions("reference") for part in contributed.items()]
 
 
 def contributions(attribute: str) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from opsapi import clock
-from opsapi.console.ages import age_words, time_words
+from opsapi.clock import age_words, time_words
 from opsapi.console.places import page_url
 
 T = TypeVar("T")
@@ -48,15 +48,8 @@ def project(row: Any) -> str | SafeString | None:
 
 
 def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
-    """The first of the rows, and how many are left out; `more_words` or console/more.html says that."""
+    """The first of the rows, and how many are left out, for `more_words` or console/more.html."""
     return rows[:most], max(0, len(rows) - most)
-
-
-def more_words(left_out: int, *, at_least: bool = False) -> str:
-    """`… and 7 more`; empty when nothing is left out. `at_least`: they were not counted to the end."""
-    if not left_out:
-        return ""
-    return f"… and {'at least ' if at_least else ''}{left_out:,} more"
 
 
 def link(url: str, text: object) -> SafeString:

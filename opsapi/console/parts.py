@@ -6,8 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from opsapi.console.display import more_words
-from opsapi.console.first_rows import MOST_COUNTED
+from opsapi.first_rows import MOST_COUNTED, more_words
 
 
 class Tone(StrEnum):

@@ -12,7 +12,7 @@ from subprocess import PIPE, STDOUT, Popen
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
 from opsapi.embedded.owner import Owner
-from opsapi.supervisor.parent_death import dying_with_parent
+from opsapi.parent_death import dying_with_parent
 
 SUPERUSER = "postgres"
 # Collation and case rules come from the server itself, so that the files may move to another system.

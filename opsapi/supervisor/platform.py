@@ -11,12 +11,12 @@ from itertools import count
 from pathlib import Path
 from typing import TextIO
 
+from opsapi import metric_files
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.hostport import host_and_port
 from opsapi.secret_files import make_private_directory
-from opsapi.supervisor import metric_files
 from opsapi.supervisor.child import Child
 from opsapi.supervisor.keeper import LONGEST_DELAY, Keeper, restart_delay, told
 from opsapi.supervisor.listener import LISTENER_VARIABLE, READY_VARIABLE, check_tls, listen

@@ -11,7 +11,7 @@ from django.urls import reverse
 from accesslist.models import Project, SecondFactor, User
 from accesslist.selectors.second_factors import factor_state, has_second_factor
 from events.types import EventType
-from opsapi.console.first_rows import MOST_SHOWN
+from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import Role
 from tests.admin.logging_in import (
     ACCOUNT,

@@ -21,7 +21,7 @@ from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind
-from opsapi.console.ages import time_words
+from opsapi.clock import time_words
 from tests.admin.event_pages import ADA, CSV, KEY, LIST, link, listed, record, rows
 from tests.admin.rows import fill
 from tests.each import each

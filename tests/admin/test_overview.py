@@ -17,7 +17,7 @@ from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
 from automation.models import Agent
 from events.models import Event
 from opsapi import clock
-from opsapi.console.first_rows import MOST_COUNTED
+from opsapi.first_rows import MOST_COUNTED
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.rows import record_event

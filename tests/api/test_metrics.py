@@ -22,7 +22,7 @@ from integrations.choices import ChannelType
 from integrations.delivery import deliver
 from opsapi import clock
 from opsapi.ids import first_id, new_id
-from opsapi.supervisor.metric_files import VARIABLE
+from opsapi.metric_files import VARIABLE
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each

@@ -7,7 +7,7 @@ from django.core.management import get_commands
 from tests.each import each
 
 TESTS = Path(__file__).parent.parent
-OUR_APPS = {"opsapi", "events", "accesslist", "automation", "integrations", "alerting"}
+OUR_APPS = {"opsapi", "events", "accesslist", "automation", "integrations", "alerting", "tools"}
 COMMANDS = sorted(name for name, app in get_commands().items() if app in OUR_APPS)
 
 

@@ -11,8 +11,8 @@ import pytest
 from django.core.management import get_commands
 from django.urls import reverse
 
+from opsapi import metric_files
 from opsapi.environment import READ
-from opsapi.supervisor import metric_files
 from opsapi.supervisor.arrival import LONGEST_REQUEST
 from tests.deployment import AGENT_UNIT, ENVIRONMENT, HOME, NGINX, PYTHON, Unit, environment, read_unit, units
 from tests.documents import DEPLOY, ROOT, shell_blocks

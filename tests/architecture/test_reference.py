@@ -13,8 +13,8 @@ from automation.agent.settings import NAMES, PREFIX
 from opsapi.api.registry import metrics
 from opsapi.environment import READ
 from opsapi.metric_series import COUNTED, DECLARED, SeriesType
-from opsapi.reference.example_file import entries
 from tests.client import ApiClient
+from tools.reference.settings import entries
 
 ROOT: Path = settings.BASE_DIR
 PACKAGES = ("opsapi", "events", "accesslist", "automation", "integrations", "alerting")

@@ -22,7 +22,7 @@ DIRECTORY = ROOT / "docs" / "screenshots"
 _LIGHT, _DARK = (replace(look, width=1360, height=850) for look in (LIGHT, DARK))
 _METRICS = "OUTSIDE_METRIC_THRESHOLD"
 # Of who may log in, the first may do everything.
-_TOLD = re.compile(r"^  (\S+) +password (\S+)$", re.MULTILINE)
+_TOLD = re.compile(r"^  (\S+) +password (\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)

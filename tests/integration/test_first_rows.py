@@ -3,8 +3,8 @@
 import pytest
 
 from events.models import Event
-from opsapi.console import first_rows
-from opsapi.console.first_rows import ends_of
+from opsapi import first_rows
+from opsapi.first_rows import ends_of
 from tests.each import each
 from tests.integration.events.rows import all_events, fill
 

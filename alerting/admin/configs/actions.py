@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.forms.configs.change import ConfigForm
 from alerting.forms.configs.new import CopyForm, NewConfigForm
 from alerting.forms.configs.presets import PresetsForm
@@ -17,9 +18,6 @@ from alerting.services.configs import (
 )
 from alerting.services.presets import presets_create
 from alerting.testing import NotificationTest, alert_config_test, notification_of, tests_throttle
-from alerting.views.configs import AlertConfigViewSet
-from alerting.views.global_configs import GlobalAlertConfigViewSet
-from alerting.views.presets import PresetViewSet
 from events.types import EVENT_TYPES, EventType
 from integrations.choices import DeliveryStatus
 from opsapi.api.permissions import Access, Where
@@ -27,14 +25,9 @@ from opsapi.console.actions import Action, Call, Outcome
 from opsapi.console.places import action_url
 
 
-def _access(action: str) -> Callable[[AlertConfig | None], Access]:
+def _access(config: AlertConfig | None) -> Access:
     """As the API's route of the configuration's kind."""
-
-    def access(config: AlertConfig | None) -> Access:
-        is_global = config is not None and config.group_id is None
-        return (GlobalAlertConfigViewSet if is_global else AlertConfigViewSet).access[action]
-
-    return access
+    return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
 
 
 def _create(call: Call) -> Outcome:
@@ -107,7 +100,7 @@ NEW = Action(
     done="Created",
     text="If the condition is already met, alerts open as soon as you save.",
     run=_create,
-    access=_access("create"),
+    access=_access,
     form=NewConfigForm,
     icon="add",
 )
@@ -117,7 +110,7 @@ OF_LIST: Mapping[str, Action] = {
         text="Recommended alert configurations. If a condition is already met, its alert opens as soon "
         "as you save.",
         run=_add_presets,
-        access=PresetViewSet.access["create"],
+        access=WRITE,
         form=PresetsForm,
         icon="playlist_add",
     ),
@@ -129,7 +122,7 @@ OF_ROW: Mapping[str, Action] = {
         text="If you change the event type, matchers, thresholds or projects, alerts that no longer "
         "match are cancelled.",
         run=_change,
-        access=_access("replace"),
+        access=_access,
         form=ConfigForm,
         icon="edit",
     ),
@@ -138,7 +131,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Enabled",
         text="If the condition is already met, alerts open as soon as you save.",
         run=_switch(enabled=True),
-        access=_access("update"),
+        access=_access,
         icon="toggle_on",
         bulk=True,
         offered=_is_disabled,
@@ -148,7 +141,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Disabled",
         text="Cancels its alerts.",
         run=_switch(enabled=False),
-        access=_access("update"),
+        access=_access,
         icon="toggle_off",
         bulk=True,
         offered=_is_enabled,
@@ -157,7 +150,7 @@ OF_ROW: Mapping[str, Action] = {
         label="Send test notifications",
         text="Each message is sent once, marked as a test. The next page shows the result.",
         run=_test,
-        access=_access("test"),
+        access=_access,
         form=TestNotificationForm,
         icon="send",
         atomic=False,
@@ -168,7 +161,7 @@ OF_ROW: Mapping[str, Action] = {
         text="Secrets are not copied. Enter them again, or use the integrations of the project.",
         run=_create,
         # Where it is made the form asks, and holds the roles there against the API's route.
-        access=Access(Where.SOMEWHERE, AlertConfigViewSet.access["create"].roles),
+        access=Access(Where.SOMEWHERE, WRITE.roles),
         form=CopyForm,
         makes=True,
         icon="content_copy",
@@ -178,7 +171,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Deleted",
         text="Cancels its alerts.",
         run=_delete,
-        access=_access("destroy"),
+        access=_access,
         icon="delete",
         danger=True,
         bulk=True,

@@ -23,13 +23,13 @@ from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from events.wording import acting, in_words
 from opsapi import clock
+from opsapi.clock import time_words
 from opsapi.console.actions import operator_of
-from opsapi.console.ages import time_words
-from opsapi.console.display import EMPTY, badge, json_field, link, more_words, named, project
+from opsapi.console.display import EMPTY, badge, json_field, link, named, project
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.first_rows import first_rows
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.places import action_url, list_url, page_url
+from opsapi.first_rows import first_rows, more_words
 
 _MOST_PROJECTS = 50
 

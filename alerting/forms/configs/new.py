@@ -6,12 +6,11 @@ from typing import Any
 from django import forms
 from django.utils.functional import cached_property
 
+from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.config_form.documents import document_of, typed_of
 from alerting.config_form.rows import Typed
 from alerting.forms.configs.change import ConfigForm, facts_of
 from alerting.forms.configs.offers import MOST_OFFERED, may_write_global, writable_projects
-from alerting.views.configs import AlertConfigViewSet
-from alerting.views.global_configs import GlobalAlertConfigViewSet
 from opsapi.console.forms import themed
 from opsapi.roles import INSTALLATION, Scope
 
@@ -68,8 +67,8 @@ class NewConfigForm(ConfigForm):
         if not self.group:
             self.add_error("group", "Is required.")
             return {}
-        view = GlobalAlertConfigViewSet if self.is_global else AlertConfigViewSet
-        self.operator.authorise_at(view.access["create"].roles, self.scope())
+        access = WRITE_GLOBAL if self.is_global else WRITE
+        self.operator.authorise_at(access.roles, self.scope())
         group_id = None if self.is_global else self.group
         document = document_of(self.typed, is_global=self.is_global)
         context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}

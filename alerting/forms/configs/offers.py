@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from accesslist.models import Project, Team
 from accesslist.selectors.projects import visible_project_rows
-from alerting.views.configs import AlertConfigViewSet
-from alerting.views.global_configs import GlobalAlertConfigViewSet
+from alerting.access import WRITE, WRITE_GLOBAL
 from opsapi.api.principal import Operator
 from opsapi.roles import INSTALLATION, Scope, satisfies
 
@@ -13,13 +12,10 @@ MOST_OFFERED = 1_000
 Offer = tuple[str, str]
 """An id and a name."""
 
-_WRITERS = AlertConfigViewSet.access["create"].roles
-_GLOBAL_WRITERS = GlobalAlertConfigViewSet.access["create"].roles
-
 
 def may_write_global(operator: Operator) -> bool:
     """Whether the operator may make global configurations."""
-    return any(satisfies(operator.grants, role, INSTALLATION) for role in _GLOBAL_WRITERS)
+    return any(satisfies(operator.grants, role, INSTALLATION) for role in WRITE_GLOBAL.roles)
 
 
 def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
@@ -31,7 +27,7 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
     return [
         (group_id, name)
         for group_id, name, org_id in rows
-        if any(satisfies(operator.grants, role, Scope(org_id, group_id)) for role in _WRITERS)
+        if any(satisfies(operator.grants, role, Scope(org_id, group_id)) for role in WRITE.roles)
     ]
 
 

@@ -8,10 +8,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from alerting.selectors.windows import muting_windows
+from alerting.selectors.windows import muting_windows, silences_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_notification
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, make_window
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +50,28 @@ def test_of_several_the_one_that_ends_last_is_named(project: Project) -> None:
     last = make_window(project, -HOUR, DAY)
     make_window(project, -DAY, 2 * HOUR)
     assert muting_windows([alert], now=NOW) == {alert.id: last}
+
+
+@each(
+    "windows",
+    [
+        [(-HOUR, HOUR), (-DAY, 2 * HOUR), (-SECOND, SECOND)],
+        [(-HOUR, HOUR), (-DAY, HOUR)],
+        [(-HOUR, timedelta(0)), (timedelta(0), SECOND)],
+        [(-DAY, -HOUR), (HOUR, DAY)],
+    ],
+    ids=["several", "two with one end", "one after the other", "none in effect"],
+)
+def test_delivery_and_the_page_of_the_alert_name_the_same_window(
+    project: Project, windows: list[tuple[timedelta, timedelta]]
+) -> None:
+    alert = make_alert(project)
+    held = make_notification(project, alert=alert)
+    for start, end in windows:
+        make_window(project, start, end)
+    shown = muting_windows([alert], now=NOW).get(alert.id)
+    silence = silences_of([held], now=NOW).get(held.id)
+    assert (silence and silence.window_id) == (shown and shown.id)
 
 
 def test_many_are_asked_for_at_once() -> None:

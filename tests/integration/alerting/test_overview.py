@@ -18,7 +18,7 @@ from alerting.selectors.overview import (
 )
 from automation.selectors.overview import agents_silent, hosts_down, hosts_without_data
 from opsapi.api.principal import Reach
-from opsapi.console.first_rows import MOST_COUNTED, MOST_SHOWN
+from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id
 from tests.each import each
 from tests.factories.alerting import (
@@ -225,8 +225,8 @@ class TestFleet:
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN)
 
     def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("opsapi.console.first_rows.MOST_SHOWN", 1)
-        monkeypatch.setattr("opsapi.console.first_rows.MOST_COUNTED", 2)
+        monkeypatch.setattr("opsapi.first_rows.MOST_SHOWN", 1)
+        monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
         for number in range(5):
             make_agent(project, f"agent{number}")
         assert agents_silent(ALL).count == 3

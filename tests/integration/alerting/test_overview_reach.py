@@ -20,7 +20,7 @@ from alerting.selectors.overview import (
 from automation.models import Agent, Host
 from automation.selectors.overview import agents_silent, hosts_down
 from opsapi.api.principal import SYSTEM, Reach
-from opsapi.console.first_rows import MOST_SHOWN
+from opsapi.first_rows import MOST_SHOWN
 from opsapi.ids import new_id
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory

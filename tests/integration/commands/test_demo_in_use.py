@@ -19,7 +19,7 @@ from tests.factories.accesslist import Key, ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_notification
 
 pytestmark = pytest.mark.django_db
-DEMO_PROJECTS = 6
+DEMO_PROJECTS = 4
 
 
 def run() -> str:

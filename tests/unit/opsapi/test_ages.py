@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from django.template import Context, Template
 
-from opsapi.console.ages import age_words, ago_words, time_words
+from opsapi.clock import age_words, ago_words, time_words
 from tests.each import each
 
 SECOND = timedelta(seconds=1)

@@ -5,8 +5,9 @@ from datetime import timedelta
 from django.utils.html import strip_tags
 
 from opsapi import clock
-from opsapi.console.ages import time_words
-from opsapi.console.display import EMPTY, LONGEST, ago, cut, link, more_words, short
+from opsapi.clock import time_words
+from opsapi.console.display import EMPTY, LONGEST, ago, cut, link, short
+from opsapi.first_rows import more_words
 from tests.each import each
 
 HOSTILE = '"><script>alert(1)</script>'

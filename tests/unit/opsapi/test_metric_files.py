@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from opsapi.supervisor import metric_files
-from opsapi.supervisor.metric_files import VARIABLE, prepare, remove
+from opsapi import metric_files
+from opsapi.metric_files import VARIABLE, prepare, remove
 
 NOBODY = 2**22 + 1
 """More than any process id."""

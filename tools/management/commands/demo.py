@@ -4,15 +4,13 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from alerting.demo.fill import OWNER, UNWATCHED, AlreadyFilledError, Told, WorkWaitsError, demo_fill
-from alerting.demo.tables.people import USERS
+from accesslist.models import RoleGrant
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.with_database import DatabaseCommand
-from opsapi.roles import Role
-
-_ROLES = {OWNER: Role.GLOBAL_OWNER, **{user.username: user.role for user in USERS}}
+from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
+from tools.demo.story import OWNER
 
 
 class Command(DatabaseCommand):
@@ -24,7 +22,7 @@ class Command(DatabaseCommand):
         """A second run changes nothing, and says so."""
         now = clock.now()
         try:
-            told = demo_fill(now=now)
+            filled = demo_fill(now=now)
         except AlreadyFilledError:
             self.stdout.write(
                 f"The demo data already exists; nothing changed. Log in at {CONSOLE_PATH} as {OWNER}."
@@ -35,15 +33,20 @@ class Command(DatabaseCommand):
             raise CommandError("the worker is busy with other alerts; try again in a few seconds") from None
         except ApiError as error:
             raise CommandError(f"the demo data cannot be added: {error.document()['detail']}") from None
-        self._show(told)
+        self._show(filled)
         until = clock.wire_time(now + UNWATCHED)
         self.stdout.write(
             f"The demo agents have stopped. They count as silent from {until},"
             " or as soon as any other agent reports."
         )
 
-    def _show(self, told: Told) -> None:
+    def _show(self, filled: Filled) -> None:
         self.stdout.write(f"Log in at {CONSOLE_PATH} as one of these users:")
-        for username, password in told.passwords.items():
-            self.stdout.write(f"  {username:<24} password {password}  {_ROLES[username].value}")
-        self.stdout.write(f"API key of {OWNER}: {told.key.key.public_key}:{told.key.private_key}")
+        roles = dict(
+            RoleGrant.objects.filter(user__username__in=filled.passwords).values_list(
+                "user__username", "role"
+            )
+        )
+        for username, password in filled.passwords.items():
+            self.stdout.write(f"  {username:<24} password {password}  {roles[username]}")
+        self.stdout.write(f"API key of {OWNER}: {filled.key.key.public_key}:{filled.key.private_key}")

@@ -10,7 +10,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from opsapi.api.catalogue import CATALOGUE, ErrorCode
 from opsapi.api.links import PUBLIC
 from opsapi.api.schema import openapi_document
-from opsapi.reference.markdown import code, table
+from tools.reference.markdown import code, table
 
 _INTRODUCTION = """# Errors
 

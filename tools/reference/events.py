@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec, Kind
-from opsapi.reference.markdown import code, table
+from tools.reference.markdown import code, table
 
 _INTRODUCTION = """# Event types
 
@@ -19,7 +19,7 @@ _INTRODUCTION = """# Event types
 _EFFECTS = {Kind.CLOSING: "closes", Kind.TOLD_ONCE: "notifies once", Kind.AUDIT: "audit"}
 
 
-def events_page() -> str:
+def page() -> str:
     """The page, category by category."""
     sections = [f"\n## {category}\n\n{_table(category)}" for category in Category]
     return _INTRODUCTION + "".join(sections)

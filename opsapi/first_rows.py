@@ -7,7 +7,6 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Model, QuerySet
 
 from opsapi.api.principal import Reach
-from opsapi.console.display import more_words
 from opsapi.fields import Among
 
 T = TypeVar("T", bound=Model)
@@ -62,3 +61,10 @@ def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int
 def in_reach(rows: QuerySet[T], reach: Reach) -> QuerySet[T]:
     """Those of the rows whose project, `group`, may be read."""
     return rows if reach.everything else rows.filter(Among("group_id", reach.group_ids))
+
+
+def more_words(left_out: int, *, at_least: bool = False) -> str:
+    """`… and 7 more`; empty when nothing is left out. `at_least`: they were not counted to the end."""
+    if not left_out:
+        return ""
+    return f"… and {'at least ' if at_least else ''}{left_out:,} more"

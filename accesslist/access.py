@@ -1,0 +1,15 @@
+"""Who may read and write identities and access: for the routes of the API and the actions of the console."""
+
+from accesslist.rules.administering import GLOBAL_WRITERS, GROUP_WRITERS, ORG_WRITERS
+from opsapi.api.permissions import in_group, in_installation, in_org
+from opsapi.roles import Role
+
+READ_GLOBAL, WRITE_GLOBAL = in_installation(Role.GLOBAL_READ_ONLY), in_installation(*GLOBAL_WRITERS)
+READ_ORG, WRITE_ORG = in_org(Role.ORG_MEMBER), in_org(*ORG_WRITERS)
+READ_PROJECT, WRITE_PROJECT = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_OWNER)
+WRITE_PROJECT_ACCESS = in_group(*GROUP_WRITERS)
+"""Keys, and the roles of teams."""
+WRITE_USERS = in_installation(Role.GLOBAL_USER_ADMIN)
+CREATE_ORGS = in_installation(Role.GLOBAL_OWNER)
+PROJECT_CREATORS = frozenset({Role.GLOBAL_OWNER, Role.ORG_OWNER, Role.ORG_GROUP_CREATOR})
+"""Who creates projects somewhere."""

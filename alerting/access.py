@@ -1,0 +1,8 @@
+"""Who may read and write in alerting: for the routes of the API and the actions of the console."""
+
+from opsapi.api.permissions import in_group, in_installation
+from opsapi.roles import Role
+
+READ, WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_MONITORING_ADMIN)
+READ_GLOBAL = in_installation(Role.GLOBAL_READ_ONLY)
+WRITE_GLOBAL = in_installation(Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN)

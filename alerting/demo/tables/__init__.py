@@ -1,1 +1,0 @@
-"""What the demonstration tells, as tables. Minutes are counted back from its end. Pure."""

@@ -1,0 +1,188 @@
+"""The objects of the demonstration by name, and the services that add to them."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from accesslist.rules.listing import AccessList, ListWriter, NewEntry
+from accesslist.selectors.users import EVERYTHING
+from accesslist.services.access_lists import access_list_entries_create
+from accesslist.services.group_teams import AskedTeam, group_teams_add
+from accesslist.services.keys import NewKey, api_key_create
+from accesslist.services.organizations import organization_create
+from accesslist.services.projects import project_create
+from accesslist.services.teams import AskedMember, team_create
+from accesslist.services.users import NewUser, user_create
+from alerting.choices import AlertStatus
+from alerting.models import Alert, AlertConfig
+from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.global_configs import GlobalAlertConfigDocument
+from alerting.serializers.windows import WindowDocument
+from alerting.services.acknowledging import alert_acknowledge
+from alerting.services.configs import alert_config_create
+from alerting.services.windows import window_create
+from automation.services.automation_config import automation_config_publish
+from integrations.serializers.integrations import IntegrationDocument
+from integrations.services.integrations import integration_create
+from opsapi.api.principal import SYSTEM, Actor, ActorKind, Group
+from opsapi.clock import wire_time
+from opsapi.roles import Grant, Role
+
+_ALL_ROLES = (Grant(Role.GLOBAL_OWNER),)
+
+
+@dataclass(slots=True)
+class World:
+    """`now` is the end of the day, `moment` the time of the next steps.
+
+    Organizations, projects and teams are found by name, actors by user name or description of the key,
+    alert configurations by project and metric or event type.
+    """
+
+    now: datetime
+    moment: datetime
+    actors: dict[str, Actor] = field(default_factory=dict)
+    passwords: dict[str, str] = field(default_factory=dict)
+    orgs: dict[str, str] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
+    teams: dict[str, str] = field(default_factory=dict)
+    configs: dict[tuple[str | None, str], AlertConfig] = field(default_factory=dict)
+    owner: Actor = SYSTEM
+
+    def ago(self, minutes: float) -> datetime:
+        """So many minutes before the end; a negative number is in the future."""
+        return self.now - timedelta(minutes=minutes)
+
+    def add_user(
+        self, username: str, name: str, address: str, role: Role, places: Sequence[str] = ("",)
+    ) -> None:
+        """Create a user who has the role in each place."""
+        first, last = name.split()
+        password = self.passwords[username] = secrets.token_urlsafe(12)
+        roles = [
+            {"roleName": grant.role.value}
+            | ({"orgId": grant.org_id} if grant.org_id else {})
+            | ({"groupId": grant.group_id} if grant.group_id else {})
+            for grant in self._grants(role, places)
+        ]
+        new = NewUser(username=username, password=password, first_name=first, last_name=last, roles=roles)
+        user = user_create(new=new, by=_ALL_ROLES, actor=self.owner, now=self.moment)
+        self.actors[username] = Actor(
+            ActorKind.USER,
+            user.id,
+            username,
+            is_global_admin=role is Role.GLOBAL_OWNER,
+            remote_address=address,
+        )
+
+    def add_key(
+        self,
+        desc: str,
+        address: str,
+        role: Role,
+        places: Sequence[str],
+        listed: Mapping[str, str] | None = None,
+    ) -> NewKey:
+        """Create a key, and its access list of ranges with descriptions."""
+        grants = self._grants(role, places)
+        new = api_key_create(desc=desc, grants=grants, actor=self.owner, now=self.moment)
+        key = new.key
+        self.actors[desc] = Actor(ActorKind.KEY, key.id, key.public_key, remote_address=address)
+        access_list = AccessList(key_id=key.id, public_key=key.public_key, place=grants[0].scope)
+        entries = [NewEntry(block, description) for block, description in (listed or {}).items()]
+        access_list_entries_create(of=access_list, new=entries, by=ListWriter(self.owner), now=self.moment)
+        return new
+
+    def add_project(self, name: str, org: str, tags: Sequence[str]) -> None:
+        """Create a project, and its organization if it is the first."""
+        if org not in self.orgs:
+            self.orgs[org] = organization_create(name=org, actor=self.owner, now=self.moment).id
+        project = project_create(
+            name=name,
+            org_id=self.orgs[org],
+            tags=tags,
+            owned_by_maker=False,
+            actor=self.owner,
+            now=self.moment,
+        )
+        self.groups[name] = Group(project.id, name, self.orgs[org])
+
+    def add_team(self, name: str, org: str, group: str, role: Role, usernames: Sequence[str]) -> None:
+        """Create a team that has the role in a project."""
+        members = [AskedMember(f"usernames[{index}]", username=each) for index, each in enumerate(usernames)]
+        team = team_create(
+            org_id=self.orgs[org],
+            name=name,
+            members=members,
+            seen_in=EVERYTHING,
+            actor=self.owner,
+            now=self.moment,
+        )
+        self.teams[name] = team.id
+        asked = [AskedTeam("teamId", team.id, [role])]
+        group_teams_add(
+            group=self.groups[group], asked=asked, by=_ALL_ROLES, actor=self.owner, now=self.moment
+        )
+
+    def add_integration(self, by: str, group: str, name: str, document: Mapping[str, Any]) -> None:
+        """Create an integration from its request document."""
+        integration_create(
+            group_id=self.groups[group].id,
+            integration_type=name,
+            values=IntegrationDocument(context={"type": name, "secrets": {}}).read(document),
+            actor=self.actors[by],
+            now=self.moment,
+        )
+
+    def add_config(
+        self, by: str, group: str | None, event_type: str, *notifications: Mapping[str, Any], **more: Any
+    ) -> None:
+        """Create an alert configuration, without a project a global one."""
+        group_id = self.groups[group].id if group else None
+        schema = AlertConfigDocument if group_id else GlobalAlertConfigDocument
+        document = {"eventTypeName": event_type, "notifications": [*notifications], **more}
+        values = schema(context={"group_id": group_id}).read(document)
+        config = alert_config_create(group_id=group_id, values=values, actor=self.actors[by], now=self.moment)
+        self.configs[group, more.get("metricThreshold", {}).get("metricName", event_type)] = config
+
+    def add_window(
+        self, by: str, group: str, hours: tuple[int, int], categories: Sequence[str], text: str
+    ) -> None:
+        """Create a maintenance window from and to so many hours before the end."""
+        begin, end = (wire_time(self.ago(60 * each)) for each in hours)
+        document = {"startDate": begin, "endDate": end, "alertTypeNames": [*categories], "description": text}
+        values = WindowDocument().read(document)
+        window_create(group_id=self.groups[group].id, values=values, actor=self.actors[by], now=self.moment)
+
+    def acknowledge(self, by: str, group: str, label: str, hours: int, comment: str) -> None:
+        """Acknowledge the open alert of a configuration for so many hours after the end."""
+        config = self.configs[group, label]
+        alert = Alert.objects.filter(config_id=config.id, status=AlertStatus.OPEN.value).latest("created")
+        alert_acknowledge(
+            alert_id=alert.id,
+            group_id=alert.group_id,
+            until=self.ago(-60 * hours),
+            comment=comment,
+            actor=self.actors[by],
+            now=self.moment,
+        )
+
+    def publish(self, by: str, group: str, document: Mapping[str, Any]) -> None:
+        """Publish an automation configuration."""
+        automation_config_publish(
+            group_id=self.groups[group].id,
+            sent=dict(document),
+            if_match=None,
+            dry_run=False,
+            actor=self.actors[by],
+            now=self.moment,
+        )
+
+    def _grants(self, role: Role, places: Sequence[str]) -> Sequence[Grant]:
+        if role.is_global:
+            return [Grant(role)]
+        if role.is_org:
+            return [Grant(role, org_id=self.orgs[each]) for each in places]
+        return [Grant(role, group_id=self.groups[each].id) for each in places]
