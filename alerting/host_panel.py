@@ -25,7 +25,7 @@ def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
         name="alerts",
         title="Open alerts",
         unit="open alerts",
-        headers=["What", "Status", "Age"],
+        headers=["Alert", "Status", "Age"],
         rows=[alert_cells(one, now, is_muted=one.id in muted) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),

@@ -39,9 +39,9 @@ ATTEMPT_TONES: Mapping[str, Tone] = {
     DeliveryStatus.FAILED: Tone.BAD,
 }
 WINDOW_WORDS: Mapping[WindowState, str] = {
-    WindowState.PENDING: "coming",
+    WindowState.PENDING: "scheduled",
     WindowState.ACTIVE: "active",
-    WindowState.EXPIRED: "over",
+    WindowState.EXPIRED: "ended",
 }
 _WINDOW_TONES: Mapping[WindowState, Tone] = {
     WindowState.PENDING: Tone.INFO,

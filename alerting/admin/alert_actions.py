@@ -67,7 +67,7 @@ OF_ALERT: Mapping[str, Action] = {
     "acknowledge": Action(
         label="Acknowledge",
         done="Acknowledged",
-        text="Reminders stop until then. You'll still be notified when it closes.",
+        text="Reminders stop for this time. You'll still be notified when the alert closes.",
         run=_acknowledge,
         access=WRITE,
         form=AcknowledgeForm,

@@ -125,8 +125,8 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
 
 
 def _age(alert: Alert, now: datetime) -> str:
-    """`began 3 hours ago`; of one that is over also how long it lasted."""
-    began = f"began {ago_words(alert.created, now)}"
+    """`3 h ago`; for an ended alert also its duration."""
+    began = ago_words(alert.created, now)
     if is_active(alert, now) or alert.resolved is None:
         return began
     return f"{began}, lasted {age_words(alert.resolved - alert.created)}"

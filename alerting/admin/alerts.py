@@ -138,7 +138,7 @@ class AlertAdmin(ConsoleAdmin):
         """The word for it that every page has."""
         return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
 
-    @admin.display(description="about")
+    @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:
         """The host, replica set, cluster or agent."""
         text = short(target_words(alert.facts))

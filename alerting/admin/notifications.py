@@ -230,7 +230,7 @@ class NotificationAdmin(ConsoleAdmin):
         """Delivered, failed, dropped, waiting or scheduled."""
         return badge(*notification_badge(notification, clock.now()))
 
-    @admin.display(description="why")
+    @admin.display(description="reason")
     def why(self, notification: Any) -> str | SafeString | None:
         """Why it was not delivered, or not yet, and after how many attempts."""
         if notification.window is not None:
@@ -280,7 +280,7 @@ class NotificationAttemptAdmin(ConsoleAdmin):
             return seen
         return seen.filter(notification__in=of_own_configs(Notification.objects.all()))
 
-    @admin.display(description="why")
+    @admin.display(description="reason")
     def why(self, attempt: NotificationAttempt) -> str | None:
         """What went wrong."""
         return short(attempt.reason)

@@ -101,7 +101,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Notifications that the window no longer mutes are sent at once.",
+            text="Notifications that the window no longer mutes are sent immediately.",
             run=_change,
             access=WRITE,
             form=WindowForm,

@@ -55,7 +55,7 @@ class Measured:
         lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
         limit = ""
         if self.threshold is not None and self.operator is not None:
-            limit = f" Outside is {limit_words(self.operator, self.threshold, self.units)}."
+            limit = f" Threshold: {limit_words(self.operator, self.threshold, self.units)}."
         return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
 
     def _said(self, number: float) -> str:

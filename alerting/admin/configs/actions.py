@@ -139,7 +139,7 @@ OF_ROW: Mapping[str, Action] = {
     "disable": Action(
         label="Disable",
         done="Disabled",
-        text="Cancels its alerts.",
+        text="Cancels the open alerts of this configuration.",
         run=_switch(enabled=False),
         access=_access,
         icon="toggle_off",
@@ -169,7 +169,7 @@ OF_ROW: Mapping[str, Action] = {
     "delete": Action(
         label="Delete",
         done="Deleted",
-        text="Cancels its alerts.",
+        text="Cancels the open alerts of this configuration.",
         run=_delete,
         access=_access,
         icon="delete",

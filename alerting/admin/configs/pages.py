@@ -111,8 +111,8 @@ class AlertConfigAdmin(ConsoleAdmin):
         if config.group is not None:
             return project(config)
         if not config.for_all_groups:
-            return f"global: {len(config.group_ids)} of them"
-        return f"global: those tagged {', '.join(config.tags)}" if config.tags else "global: all"
+            return f"global: {len(config.group_ids)} project{'' if len(config.group_ids) == 1 else 's'}"
+        return f"global: tagged {', '.join(config.tags)}" if config.tags else "global: all"
 
     @admin.display(description="projects")
     def projects(self, config: AlertConfig) -> str | SafeString | None:
@@ -164,7 +164,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         shown = _listed("{} {}, {}", rows) if rows else "None. "
         left_out = found.left_out_words
         more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
-        every = link(list_url(Alert, q=config.id), "All its alerts")
+        every = link(list_url(Alert, q=config.id), "All alerts")
         return format_html("{}{} {}", shown, more, every)
 
     @admin.display(description="history")
