@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench demo screenshots lock openapi reference
+.PHONY: help install install-dev run test faults check format bench wheel demo screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,9 @@ reference: install ## write docs/reference
 bench: install-dev ## run the benchmarks, each against a limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
+wheel: install-dev ## build the package and its source archive in dist/
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m hatchling build
+
 demo: install ## add demonstration data to the running installation
 	@$(BIN)/python manage.py demo
 
@@ -66,5 +69,5 @@ screenshots: install-dev ## serve demonstration data and take the screenshots of
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 lock: ## pin the requirements (needs uv)
-	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header pyproject.toml -o requirements.txt
-	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra dev -c requirements.txt pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra embedded pyproject.toml -o requirements.txt
+	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra dev --extra embedded -c requirements.txt pyproject.toml -o requirements-dev.txt

@@ -1,24 +1,7 @@
 #!/usr/bin/env python
-"""Django's command line, with the platform's own commands."""
+"""The command line of a checkout; `opsapi` is the same where the package is installed."""
 
-import os
-import sys
-
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import Error
-
-from opsapi.management.with_database import line_of
+from opsapi.__main__ import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
-        # A wrong setting is told in one line: a trace would say nothing more to who has to mend it.
-        sys.exit(f"ImproperlyConfigured: {error}")
-    except Error as error:
-        # So is a database that fails, whatever the command; --traceback shows where.
-        if "--traceback" in sys.argv:
-            raise
-        sys.exit(f"CommandError: {line_of(error)}")
+    main()

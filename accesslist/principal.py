@@ -6,7 +6,7 @@ from django.utils.functional import cached_property
 
 from accesslist.credentials import CallerRecord
 from accesslist.models import Organization, Project, User
-from accesslist.selectors.projects import visible_project_rows
+from accesslist.selectors.projects import visible_projects
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind, Group, Reach
@@ -66,7 +66,7 @@ class GrantsPrincipal:
         if self.is_global:
             return Reach(everything=True)
         orgs = frozenset(grant.org_id for grant in self.grants if grant.org_id)
-        groups = visible_project_rows(self.grants).values_list("id", flat=True)
+        groups = visible_projects(self.grants).values_list("id", flat=True)
         return Reach(org_ids=orgs, group_ids=frozenset(groups))
 
     def authorise(self, roles: Sequence[Role]) -> None:
@@ -150,7 +150,7 @@ class UserPrincipal(GrantsPrincipal):
 
     def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> list[Group]:
         """See `opsapi.api.principal.Operator`."""
-        rows = visible_project_rows(self.grants).order_by("name").values_list("id", "name", "org_id")
+        rows = visible_projects(self.grants).order_by("name").values_list("id", "name", "org_id")
         if name is not None:
             rows = rows.filter(name=name)
         if ids is not None:

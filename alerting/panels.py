@@ -36,10 +36,11 @@ from opsapi.api.principal import Reach
 from opsapi.clock import age_words, ago_words
 from opsapi.console.parts import Cell, Notice, Panel, Part, Tone, number_of
 from opsapi.console.places import list_url, page_url
+from opsapi.program import COMMAND
 
 _NO_WORKER = (
     "No worker is running, so alerts are not evaluated and nobody is notified. Start a worker with "
-    "manage.py run_worker."
+    f"{COMMAND} run_worker."
 )
 
 

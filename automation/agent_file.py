@@ -15,6 +15,8 @@ from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
 
+from opsapi.program import FILES
+
 NAME = "opsapi-agent.pyz"
 
 _ROOT = Path(__file__).parents[1]
@@ -65,7 +67,7 @@ def agent_file() -> AgentFile:
 def _parts() -> Iterator[tuple[str, bytes]]:
     """Names and contents of the archive."""
     yield "__main__.py", _START
-    yield "LICENSES/opsapi.txt", (_ROOT / "LICENSE").read_bytes()
+    yield "LICENSES/opsapi.txt", (FILES / "LICENSE").read_bytes()
     own = [_ROOT / name for name in _PLATFORM]
     for path in [*own, *(_ROOT / "automation" / "agent").rglob("*.py")]:
         yield path.relative_to(_ROOT).as_posix(), path.read_bytes()

@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from opsapi import checks  # noqa: F401 - registers its check
+
 
 class OpsapiConfig(AppConfig):
     """The kernel; collects from the other apps what they contribute (architecture, inversion 3)."""

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from opsapi.program import COMMAND
+
 _NONCE_BYTES = 12
 KEY_ID_LENGTH = 8
 
@@ -36,7 +38,7 @@ def newest_key() -> str:
     """
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE
-        raise ImproperlyConfigured(f"{file}: is missing; manage.py prepare creates it for a new installation")
+        raise ImproperlyConfigured(f"{file}: is missing; {COMMAND} prepare creates it for a new installation")
     key: str = settings.OPSAPI_ENCRYPTION_KEYS[0]
     return key
 

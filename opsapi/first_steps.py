@@ -3,9 +3,11 @@
 import json
 import secrets
 
-BOOTSTRAP = 'eval "$(.venv/bin/python manage.py bootstrap ada --export)"'
+from opsapi.program import COMMAND
+
+BOOTSTRAP = f'eval "$({COMMAND} bootstrap ada --export)"'
 """On the server. Prints the key, and sets it in the shell."""
-CREATE_KEY = 'eval "$(.venv/bin/python manage.py create_key --export)"'
+CREATE_KEY = f'eval "$({COMMAND} create_key --export)"'
 _JSON = "-H 'Content-Type: application/json'"
 
 

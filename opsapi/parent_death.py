@@ -31,11 +31,14 @@ def dying_with_parent(signum: signal.Signals) -> Callable[[], None]:
     """A `preexec_fn` for subprocess: the child gets `signum` when this process ends.
 
     subprocess calls it after user and group were changed, which is when it must be: changing them
-    clears the request.
+    clears the request. The child takes `signum` even if this process ignores it, as a process in the
+    background of a shell ignores SIGINT: until the child has handlers of its own, an ignored signal is lost.
     """
     parent = os.getpid()
 
     def before_exec() -> None:
+        if signum is not signal.SIGKILL:  # which nobody can ignore
+            signal.signal(signum, signal.SIG_DFL)
         die_with(parent, signum)
 
     return before_exec

@@ -5,14 +5,13 @@ and what is allowed; `manage.py serve` prints that line and exits non-zero.
 What each means stands in `.env.example`, of which docs/reference/settings.md is made.
 """
 
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi import VERSION
+from opsapi import VERSION, program
 from opsapi import environment as read
 from opsapi.api.content_security import STRICT
 from opsapi.build import build_commit
@@ -23,14 +22,14 @@ from opsapi.secret_files import secret_from_file
 # Lets Django's generic classes be written with their parameters, as mypy --strict wants them.
 django_stubs_ext.monkeypatch()
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-
-read.lines_of(BASE_DIR / ".env")
+read.lines_of(program.env_file())
+BASE_DIR = program.base_dir()
 
 
 # --- where it runs ---------------------------------------------------------------------------------
 OPSAPI_BIND = read.bind("OPSAPI_BIND", "127.0.0.1:8000")
-OPSAPI_DATA_DIR = (BASE_DIR / read.text("OPSAPI_DATA_DIR", "var", allowed="path of a directory")).absolute()
+read.declare("OPSAPI_DATA_DIR", program.default_data_dir().name, "path of a directory")
+OPSAPI_DATA_DIR = program.data_dir()
 OPSAPI_PUBLIC_URL = read.url("OPSAPI_PUBLIC_URL")
 OPSAPI_WORKERS = read.number("OPSAPI_WORKERS", 2, 1, 64)
 OPSAPI_THREADS = read.number("OPSAPI_THREADS", 8, 1, 256)
@@ -180,7 +179,7 @@ INSTALLED_APPS = [
     "automation",
     "integrations",
     "alerting",
-    "tools",
+    *(["tools"] if program.IS_CHECKOUT else []),
 ]
 MIDDLEWARE = [
     "opsapi.api.middleware.client_scheme",
@@ -207,7 +206,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [program.FILES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

@@ -13,6 +13,7 @@ from opsapi.api.schema_page import schema_page
 from opsapi.api.views import UnknownPath
 from opsapi.console.path import CONSOLE_PATH
 
+admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
 _unknown = UnknownPath.as_view({"get": "refuse"}, schema=None)
 _public: list[URLPattern | URLResolver] = [

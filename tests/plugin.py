@@ -21,6 +21,7 @@ from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.secret_files import secret_from_file
+from opsapi.startup import importing
 
 MARK = "OPSAPI_TEST_DATA_DIR"
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
@@ -70,6 +71,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         server.wait_ready()
     except EmbeddedDatabaseError as error:
         pytest.exit(f"the database of the tests: {error}", returncode=3)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """In each process of the run; garbage collections of the tests pass over all test modules."""
+    with importing():
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,8 @@ from django.utils.text import capfirst
 from accesslist.access import PROJECT_CREATORS, WRITE_PROJECT, WRITE_PROJECT_ACCESS
 from accesslist.forms.projects import DeletionForm, ProjectChangeForm, ProjectForm, TeamRolesForm
 from accesslist.models import Project
-from accesslist.services.group_teams import AskedTeam, group_team_remove, group_teams_add
+from accesslist.serializers.teams import AskedTeam
+from accesslist.services.group_teams import group_team_remove, group_teams_add
 from accesslist.services.projects import project_create, project_delete, project_update
 from events.models import Event
 from opsapi.api.permissions import Access, Where
@@ -29,9 +30,7 @@ _AGENT = "automation.agent"
 
 def _make(call: Call) -> Outcome:
     project = project_create(
-        name=call.values["name"],
-        org_id=call.values.get("orgId"),
-        tags=call.values.get("tags", []),
+        values=call.values,
         # Operators who read everything have a global role. Others could not see the project they created.
         owned_by_maker=not call.operator.reach().everything,
         actor=call.actor,

@@ -11,9 +11,8 @@ from accesslist.forms.roles import HeldRolesForm, RolesForm
 from accesslist.models import RoleGrant, username_key
 from accesslist.rules.administering import administers
 from accesslist.selectors.keys import present_grants
-from accesslist.serializers.teams import TeamChange, TeamInput
+from accesslist.serializers.teams import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
-from accesslist.services.teams import MOST_MEMBERS
 from opsapi.api.catalogue import ErrorCode
 from opsapi.console.forms import DocumentForm, single_line
 from opsapi.roles import Scope
@@ -73,7 +72,8 @@ class UserRolesForm(HeldRolesForm):
 class _MembersForm(PlacedForm, DocumentForm):
     """A team's name and members."""
 
-    name = forms.CharField(max_length=200, validators=[single_line])
+    field_order = ("org", "name", "usernames")
+
     usernames = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 6}),
         required=False,
@@ -89,15 +89,14 @@ class _MembersForm(PlacedForm, DocumentForm):
         return names
 
     def body(self) -> Mapping[str, Any]:
-        """The request body. The organization is in the path."""
-        return {"name": self.cleaned_data["name"], "usernames": self.cleaned_data["usernames"]}
+        """The request body, including an empty list of members."""
+        return {**super().body(), "usernames": self.cleaned_data["usernames"]}
 
 
 class TeamForm(_MembersForm):
     """A new team."""
 
     document = TeamInput
-    field_order = ("org", "name", "usernames")
 
     org = PlaceField(
         "org", label="Organization", help_text="Members of the team become members of this organization."
@@ -127,7 +126,7 @@ class TeamChangeForm(_MembersForm):
         if not self.row:
             return {}
         names = "\n".join(self.row.members.order_by("username_key").values_list("username", flat=True))
-        return {"name": self.row.name, "usernames": names, "members_then": names}
+        return {**super().stored(), "usernames": names, "members_then": names}
 
     @property
     def values(self) -> Mapping[str, Any]:

@@ -7,26 +7,19 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from accesslist.forms.places import PlacedForm, PlaceField
-from accesslist.selectors.projects import project_facts, project_row
 from accesslist.serializers.organizations import OrganizationDocument
 from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import ConsoleForm, DocumentForm, single_line
+from opsapi.console.forms import ConsoleForm, DocumentForm
 from opsapi.roles import INSTALLATION, Role, Scope
 
 _GROUP_ROLES = [(role.value, role.value) for role in Role if role.is_group]
-
-
-def _name() -> forms.CharField:
-    return forms.CharField(max_length=200, validators=[single_line])
 
 
 class OrganizationForm(DocumentForm):
     """A new organization, or another name."""
 
     document = OrganizationDocument
-
-    name = _name()
 
     def stored(self) -> Mapping[str, Any]:
         """The stored values."""
@@ -41,7 +34,6 @@ class _TaggedForm(PlacedForm, DocumentForm):
         ErrorCode.ORG_NOT_FOUND: "orgId",
     }
 
-    name = _name()
     tags = forms.CharField(required=False, help_text="Separated by commas.")
 
     def clean_tags(self) -> list[str]:
@@ -70,7 +62,7 @@ class ProjectForm(_TaggedForm):
 
     def scope(self) -> Scope:
         """The organization of the new project."""
-        org_id = self.values.get("orgId")
+        org_id = self.values.get("org_id")
         return Scope(org_id=org_id) if org_id else INSTALLATION
 
 
@@ -80,17 +72,12 @@ class ProjectChangeForm(_TaggedForm):
     document = ProjectChange
 
     def stored(self) -> Mapping[str, Any]:
-        """The stored values."""
-        return {"name": self.row.name, "tags": ", ".join(self.row.tags)} if self.row else {}
+        """The stored values, with a comma between tags."""
+        return {**super().stored(), "tags": ", ".join(self.row.tags)} if self.row else {}
 
     def body(self) -> Mapping[str, Any]:
-        """Name and tags, including empty tags."""
-        return {"name": self.cleaned_data["name"], "tags": self.cleaned_data["tags"]}
-
-    def document_context(self) -> Mapping[str, Any]:
-        """As the view of the API."""
-        row = project_row(self.row.id)
-        return {"stored": project_facts(row) if row else {}}
+        """The request body, including empty tags."""
+        return {**super().body(), "tags": self.cleaned_data["tags"]}
 
 
 class DeletionForm(ConsoleForm):

@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from accesslist.models import Project, RoleGrant, Team, User, username_key
 from accesslist.rules.administering import GROUP_WRITERS, ORG_WRITERS
 from accesslist.selectors.keys import present_roles, roles_of
-from accesslist.selectors.names import first_named
+from accesslist.selectors.names import named
 from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 UserRow = dict[str, Any]
@@ -105,7 +105,7 @@ def visible_user_rows(sight: Sight) -> QuerySet[User, Any]:
 
 def visible_user_named(name: str, sight: Sight) -> UserRow | None:
     """The one of that name, in whatever case it was typed; None when there is none to be seen."""
-    return first_named(visible_user_rows(sight), name=username_key(name), column="username_key")
+    return named(visible_user_rows(sight), name=username_key(name), column="username_key").first()
 
 
 def org_user_rows(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User, Any]:

@@ -1,14 +1,9 @@
 """Projects as the API shows and accepts them."""
 
-from typing import Any
-
-from rest_framework import serializers
-
-from accesslist.selectors.projects import ProjectRow, project_facts
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Identifier, ListOf, PathName, Text
-from opsapi.api.links import Links
+from opsapi.api.documents import LinkDocument
+from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.fields import Identifier, ListOf, PathName, ShownId, ShownNumber, ShownTime, Text
+from opsapi.api.resources import Resource
 
 _MOST_TAGS = 50
 _BELOW = (
@@ -29,47 +24,41 @@ _BELOW = (
 """What a project has, by the name of its path and its relation."""
 
 
-class ProjectDocument(Document):
+class ProjectDocument(Resource):
     """A project."""
 
-    example = {
-        "id": AN_ID,
-        "name": "payments",
-        "orgId": ANOTHER_ID,
-        "tags": ["prod", "eu"],
-        "created": A_TIME,
-        "hostCount": 3,
-        "links": self_link(f"/groups/{AN_ID}"),
+    path = "/groups/{id}"
+    relations = {
+        "org": "/orgs/{orgId}",
+        **{name: f"/groups/{{id}}/{name}" for name in _BELOW},
+        "automationConfigRevisions": f"{path}/automationConfig/revisions",
+        "alertConfigPresets": f"{path}/alertConfigs/presets",
+        "automationConfigSchema": "/automationConfig/schema",
     }
 
-    id = serializers.CharField(read_only=True)
-    name = PathName(max_length=200)
+    id = ShownId(read_only=True)
+    name = PathName(max_length=200, example="payments")
     orgId = Identifier(
-        required=False, help_text="If left out, an organization with the same name is created."
+        source="org_id",
+        required=False,
+        help_text="If left out, an organization with the same name is created.",
+        example=ANOTHER_ID,
     )
-    tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, required=False)
-    created = serializers.DateTimeField(read_only=True)
-    hostCount = serializers.IntegerField(read_only=True)
+    tags = ListOf(
+        Text(max_length=100),
+        max_length=_MOST_TAGS,
+        unique=True,
+        clearable=True,
+        required=False,
+        example=["prod", "eu"],
+    )
+    created = ShownTime(read_only=True)
+    hostCount = ShownNumber(source="host_count", read_only=True, example=3)
     links = LinkDocument(many=True, read_only=True)
 
 
 class ProjectChange(ProjectDocument):
     """What changes a project; what is left out stays."""
 
+    is_change = True
     writable = frozenset({"name", "tags"})
-
-    name = PathName(max_length=200, required=False)
-    tags = ListOf(Text(max_length=100), max_length=_MOST_TAGS, unique=True, clearable=True, required=False)
-
-
-def present_project(row: ProjectRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
-    """A project."""
-    path = f"/groups/{row['id']}"
-    relations = {
-        **({"org": f"/orgs/{row['org_id']}"} if row["org_id"] else {}),
-        **{name: f"{path}/{name}" for name in _BELOW},
-        "automationConfigRevisions": f"{path}/automationConfig/revisions",
-        "alertConfigPresets": f"{path}/alertConfigs/presets",
-        "automationConfigSchema": "/automationConfig/schema",
-    }
-    return {**project_facts(row), "links": links.related(path, relations if alone else {})}

@@ -1,51 +1,79 @@
 """Teams as the API shows and accepts them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef
 from rest_framework import serializers
 
-from accesslist.selectors.teams import TeamRow, team_facts
-from accesslist.services.group_teams import AskedTeam
-from accesslist.services.teams import MOST_JOINING, MOST_MEMBERS, AskedMember
+from accesslist.models import User
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import BadField
-from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
-from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, Text
-from opsapi.api.links import Links
+from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, ShownId, ShownList, Text
+from opsapi.api.resources import Resource
 from opsapi.roles import Role
 
+MOST_MEMBERS = 5000
+"""So many users are in a team."""
+
+MOST_JOINING = 500
+"""So many join a team at once."""
+
+_USERNAMES = ["ada@example.com", "grace@example.com"]
 _GROUP_ROLES = [role.value for role in Role if role.is_group]
 
 
-class TeamDocument(Document):
+@dataclass(frozen=True, slots=True)
+class AskedMember:
+    """A user as a body names them, by id or by username; `path` is where."""
+
+    path: str
+    user_id: str | None = None
+    username: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTeam:
+    """A team and its roles as a body asks for them; `path` is where the team is named."""
+
+    path: str
+    team_id: str
+    roles: Sequence[Role]
+
+
+class TeamDocument(Resource):
     """A team and what makes it."""
 
-    example = {
-        "id": ANOTHER_ID,
-        "name": "on call",
-        "usernames": ["ada@example.com", "grace@example.com"],
-        "links": self_link(f"/orgs/{AN_ID}/teams/{ANOTHER_ID}"),
+    path = "/orgs/{org_id}/teams/{id}"
+    relations = {"org": "/orgs/{org_id}", "users": f"{path}/users"}
+    columns = {
+        "usernames": ArraySubquery(
+            User.objects.filter(teams=OuterRef("id")).order_by("username_key").values("username")
+        )
     }
 
-    id = serializers.CharField(read_only=True)
-    name = PathName(max_length=200)
-    usernames = serializers.ListField(child=serializers.CharField())
+    id = ShownId(read_only=True, example=ANOTHER_ID)
+    name = PathName(max_length=200, example="on call")
+    usernames: serializers.ListField = ShownList(child=serializers.CharField(), example=_USERNAMES)
     links = LinkDocument(many=True, read_only=True)
 
 
 class TeamInput(TeamDocument):
     """What makes a team."""
 
-    usernames = ListOf(Text(max_length=254), max_length=MOST_JOINING)
+    usernames = ListOf(Text(max_length=254), max_length=MOST_JOINING, example=_USERNAMES)
 
 
 class TeamChange(TeamDocument):
     """What changes a team; `usernames` replace its members."""
 
-    name = PathName(max_length=200, required=False)
-    usernames = ListOf(Text(max_length=254), max_length=MOST_MEMBERS, clearable=True, required=False)
+    is_change = True
+
+    usernames = ListOf(Text(max_length=254), max_length=MOST_MEMBERS, clearable=True, example=_USERNAMES)
 
 
 class TeamMemberInput(Document):
@@ -65,17 +93,13 @@ class TeamMemberInput(Document):
             yield BadField("username", ErrorCode.MISSING_ATTRIBUTE, "or id is required")
 
 
-class GroupTeamDocument(Document):
+class GroupTeamDocument(Resource):
     """A team's roles in a project."""
 
-    example = {
-        "teamId": ANOTHER_ID,
-        "roleNames": [Role.GROUP_READ_ONLY.value],
-        "links": self_link(f"/groups/{AN_ID}/teams/{ANOTHER_ID}"),
-    }
+    path = "/groups/{group_id}/teams/{teamId}"
 
-    teamId = Identifier()
-    roleNames = ListOf(OneOf(_GROUP_ROLES))
+    teamId = Identifier(source="id", example=ANOTHER_ID)
+    roleNames = ListOf(OneOf(_GROUP_ROLES), source="role_names", example=[Role.GROUP_READ_ONLY.value])
     links = LinkDocument(many=True, read_only=True)
 
 
@@ -85,26 +109,12 @@ class GroupTeamChange(GroupTeamDocument):
     writable = frozenset({"roleNames"})
 
 
-def present_team(row: TeamRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
-    """A team."""
-    org = f"/orgs/{row['org_id']}"
-    path = f"{org}/teams/{row['id']}"
-    relations = {"org": org, "users": f"{path}/users"}
-    return {**team_facts(row), "links": links.related(path, relations if alone else {})}
-
-
-def present_group_team(row: TeamRow, links: Links, group_id: str) -> dict[str, Any]:
-    """A team's roles in a project."""
-    path = f"/groups/{group_id}/teams/{row['id']}"
-    return {"teamId": row["id"], "roleNames": row["roles"], "links": links.self_only(path)}
-
-
 def members_named(usernames: Sequence[str]) -> list[AskedMember]:
     """The `usernames` of a team, as services take them."""
     return [AskedMember(f"usernames[{place}]", username=username) for place, username in enumerate(usernames)]
 
 
-def members_asked(body: Sequence[dict[str, Any]]) -> list[AskedMember]:
+def members_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedMember]:
     """The users of a checked array, as services take them."""
     return [
         AskedMember(f"[{place}].{next(iter(one))}", one.get("id"), one.get("username"))
@@ -112,9 +122,9 @@ def members_asked(body: Sequence[dict[str, Any]]) -> list[AskedMember]:
     ]
 
 
-def teams_asked(body: Sequence[dict[str, Any]]) -> list[AskedTeam]:
+def teams_asked(body: Sequence[Mapping[str, Any]]) -> list[AskedTeam]:
     """The teams of a checked array, as services take them."""
     return [
-        AskedTeam(f"[{place}].teamId", one["teamId"], [Role(name) for name in one["roleNames"]])
+        AskedTeam(f"[{place}].teamId", one["id"], [Role(name) for name in one["role_names"]])
         for place, one in enumerate(body)
     ]

@@ -1,7 +1,6 @@
 """The roles that teams hold in projects."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -9,6 +8,7 @@ from django.db import transaction
 from accesslist.models import Team
 from accesslist.rules.granting import refuse_roles_not_held
 from accesslist.rules.naming import refuse_unknown_and_repeated
+from accesslist.serializers.teams import AskedTeam
 from accesslist.services.grants import grants_of, grants_replace
 from accesslist.services.locks import actor_in_line, project_hold
 from accesslist.services.revoking import members_alone
@@ -17,15 +17,6 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, Group
 from opsapi.roles import Grant, Role, Scope
-
-
-@dataclass(frozen=True, slots=True)
-class AskedTeam:
-    """A team and its roles as a body asks for them; `path` is where the team is named."""
-
-    path: str
-    team_id: str
-    roles: Sequence[Role]
 
 
 @transaction.atomic

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import Organization, Project
-from accesslist.selectors.organizations import organization_facts
+from accesslist.serializers.organizations import OrganizationDocument
 from accesslist.services.locks import actor_hold, actor_in_line
 from accesslist.services.scope_roles import keys_lock, scope_roles_delete
 from accesslist.services.teams import teams_delete
@@ -26,7 +26,7 @@ def organization_create(*, name: str, actor: Actor, now: datetime) -> Organizati
     """Make an organization; names need not be unique."""
     actor_hold(actor)
     org = Organization.objects.create(name=name, created=now)
-    _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=_facts(org))
+    _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
     return org
 
 
@@ -41,10 +41,10 @@ def organization_rename(*, org_id: str, name: str, actor: Actor, now: datetime) 
     org = _locked(org_id)
     if org.name == name:
         return
-    old = _facts(org)
+    old = OrganizationDocument.stored(org)
     org.name = name
     org.save(update_fields=["name"])
-    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=_facts(org))
+    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=OrganizationDocument.stored(org))
 
 
 @transaction.atomic
@@ -62,7 +62,7 @@ def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
         raise ApiError(ErrorCode.ORG_NOT_EMPTY, org.id, str(projects))
     scope_roles_delete(here=Scope(org_id=org.id), actor=actor, now=now)
     teams_delete(org_id=org.id, actor=actor, now=now)
-    _record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=_facts(org))
+    _record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=OrganizationDocument.stored(org))
     org.delete()
 
 
@@ -71,19 +71,9 @@ def _locked(org_id: str) -> Organization:
     return found(org, ErrorCode.ORG_NOT_FOUND, org_id)
 
 
-def _facts(org: Organization) -> Mapping[str, Any]:
-    return organization_facts({"id": org.id, "name": org.name})
-
-
 def _record(
-    org: Organization,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
+    org: Organization, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
 ) -> None:
     # Of the closed set of diff types GROUP is the nearest: a place that roles are held in.
-    changes = diff(DiffType.GROUP, org.id, old=old, new=new)
+    changes = diff(DiffType.GROUP, org.id, **sides)
     event_record(event_type=event_type, actor=actor, now=now, org_id=org.id, diffs=changes)

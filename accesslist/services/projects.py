@@ -1,6 +1,6 @@
 """Projects: created, changed, deleted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from django.db.models import F
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Project, User
-from accesslist.selectors.projects import project_facts, project_row
+from accesslist.serializers.projects import ProjectDocument
 from accesslist.services.grants import grants_create
 from accesslist.services.key_events import key_changed
 from accesslist.services.locks import actor_hold, actor_in_line, organization_hold
@@ -30,15 +30,9 @@ from opsapi.roles import Grant, Role, Scope
 
 @transaction.atomic
 def project_create(
-    *,
-    name: str,
-    org_id: str | None,
-    tags: Sequence[str],
-    owned_by_maker: bool,
-    actor: Actor,
-    now: datetime,
+    *, values: Mapping[str, Any], owned_by_maker: bool, actor: Actor, now: datetime
 ) -> Project:
-    """Make a project, with an organization of its name when none is given.
+    """Make a project from a checked document, with an organization of its name when none is given.
 
     `owned_by_maker`: the acting key or user becomes GROUP_OWNER (they hold no global role).
 
@@ -48,12 +42,14 @@ def project_create(
     """
     actor_hold(actor)
     maker = _maker(actor) if owned_by_maker else None
+    name, org_id = values["name"], values.get("org_id")
     if org_id:
         organization_hold(org_id=org_id)
-    org = org_id or organization_create(name=name, actor=actor, now=now).id
+    else:
+        org_id = organization_create(name=name, actor=actor, now=now).id
     with _named_once(name):
-        project = Project.objects.create(name=name, org_id=org, tags=list(tags), created=now)
-    _record(project, EventType.GROUP_CREATED, actor, now, new=_facts(project))
+        project = Project.objects.create(**{**values, "org_id": org_id}, created=now)
+    _record(project, EventType.GROUP_CREATED, actor, now, new=ProjectDocument.stored(project))
     if maker:
         _give_to(maker, project, actor, now)
     group_created.send(sender=Project, project=project, actor=actor, now=now)
@@ -78,10 +74,10 @@ def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, n
     wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
     if not wanted:
         return
-    old = _facts(project)
+    old = ProjectDocument.stored(project)
     with _named_once(wanted.get("name", project.name)):
         Project.objects.filter(id=project.id).update(**wanted)
-    _record(project, EventType.GROUP_CHANGED_AUDIT, actor, now, old=old, new=_facts(project))
+    _record(project, EventType.GROUP_CHANGED_AUDIT, actor, now, old=old, new=ProjectDocument.stored(project))
 
 
 @transaction.atomic
@@ -97,7 +93,7 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     # Before the project: what reacts takes locks that are held by those who wait for the project's own.
     group_deleting.send(sender=Project, project=project, actor=actor, now=now)
     project = _live(group_id, lock=True)
-    old = _facts(project)
+    old = ProjectDocument.stored(project)
     _record(project, EventType.GROUP_DELETED_AUDIT, actor, now, old=old)
     scope_roles_delete(here=Scope(group_id=project.id), actor=actor, now=now)
     project.deleted, project.org = now, None
@@ -159,19 +155,8 @@ def _give_to(maker: ApiKey | User, project: Project, actor: Actor, now: datetime
         key_changed(key=maker, old_desc=maker.desc, before=(), after=[owner], actor=actor, now=now)
 
 
-def _facts(project: Project) -> Mapping[str, Any]:
-    """As it is in the database now."""
-    return project_facts(found(project_row(project.id), ErrorCode.GROUP_NOT_FOUND, project.id))
-
-
 def _record(
-    project: Project,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
+    project: Project, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
 ) -> None:
     event_record(
         event_type=event_type,
@@ -180,5 +165,5 @@ def _record(
         group_id=project.id,
         # Its members are told which projects come and go, not what happens inside them.
         org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else project.org_id,
-        diffs=diff(DiffType.GROUP, project.id, old=old, new=new),
+        diffs=diff(DiffType.GROUP, project.id, **sides),
     )

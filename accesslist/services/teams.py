@@ -4,7 +4,6 @@ The order of locks is: users who leave, the organization, the team, users who jo
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -13,8 +12,9 @@ from django.db.models import Exists, OuterRef, Q
 from accesslist.hooks import team_deleting
 from accesslist.models import RoleGrant, Team, User, username_key
 from accesslist.rules.naming import refuse_unknown_and_repeated
-from accesslist.selectors.teams import team_facts, team_rows
+from accesslist.selectors.teams import teams_of
 from accesslist.selectors.users import Membership, Sight, visible_user_rows
+from accesslist.serializers.teams import MOST_JOINING, MOST_MEMBERS, AskedMember, TeamDocument
 from accesslist.services.grants import grants_create, grants_of
 from accesslist.services.locks import actor_in_line, holders_alone, organization_hold
 from accesslist.services.revoking import member_ids, members_alone, users_revoke
@@ -31,21 +31,6 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, found
 from opsapi.api.principal import Actor
 from opsapi.roles import Grant, Role
-
-MOST_MEMBERS = 5000
-"""So many users are in a team."""
-
-MOST_JOINING = 500
-"""So many join a team at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskedMember:
-    """A user as a body names them, by id or by username; `path` is where."""
-
-    path: str
-    user_id: str | None = None
-    username: str | None = None
 
 
 @transaction.atomic
@@ -66,7 +51,7 @@ def team_create(
     users = _joining(members, _users(members, seen_in))
     team = Team.objects.create(org_id=org_id, name=name, created=now)
     team.members.set(users)
-    team_changed(team=team, new=team_facts(team_rows(org_id).get(id=team.id)), actor=actor, now=now)
+    team_changed(team=team, new=TeamDocument.stored(team), actor=actor, now=now)
     _joined(team, users, actor, now)
     return team
 
@@ -91,7 +76,7 @@ def team_update(
     if members is not None:
         members_alone(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
-    before = team_facts(team_rows(org_id).get(id=team_id))
+    before = TeamDocument.stored(team)
     current = list(team.members.order_by("username_key"))
     wanted = current if members is None else _users(members, seen_in)
     staying = set(current) & set(wanted)
@@ -101,7 +86,7 @@ def team_update(
     team.members.set(wanted)
     left = [user for user in current if user not in staying]
     users_revoke(ids=[user.id for user in left], actor=actor, now=now)
-    after = team_facts(team_rows(org_id).get(id=team_id))
+    after = TeamDocument.stored(team)
     team_changed(team=team, old=before, new=after, actor=actor, now=now)
     _left(team, left, actor, now)
     _joined(team, joining, actor, now)
@@ -118,7 +103,7 @@ def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> No
     members_alone(team_id)
     team = team_lock(team_id=team_id, org_id=org_id)
     members = member_ids(team_id)
-    facts, grants = team_facts(team_rows(org_id).get(id=team_id)), grants_of(team)
+    facts, grants = TeamDocument.stored(team), grants_of(team)
     team_deleting.send(sender=Team, team=team, actor=actor, now=now)
     for group_id in dict.fromkeys(grant.group_id for grant in grants if grant.group_id):
         held = [grant for grant in grants if grant.group_id == group_id]
@@ -134,7 +119,7 @@ def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
 
     As `team_delete`, with as many statements for all of them as for one.
     """
-    facts = {row["id"]: team_facts(row) for row in team_rows(org_id)}
+    facts = {row["id"]: row for row in map(TeamDocument.facts, TeamDocument.rows(teams_of(org_id)))}
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
     for team in teams:
         team_deleting.send(sender=Team, team=team, actor=actor, now=now)

@@ -4,18 +4,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_PROJECT, WRITE_PROJECT_ACCESS
-from accesslist.selectors.teams import TeamRow, group_team_row, group_team_rows
-from accesslist.serializers.teams import (
-    GroupTeamChange,
-    GroupTeamDocument,
-    present_group_team,
-    teams_asked,
-)
+from accesslist.selectors.teams import teams_in
+from accesslist.serializers.teams import GroupTeamChange, GroupTeamDocument, teams_asked
 from accesslist.services.group_teams import group_team_remove, group_team_update, group_teams_add
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts
 from opsapi.roles import Role
 
 
@@ -41,16 +37,16 @@ class GroupTeamViewSet(KeyViewSet):
     refusals = {"create": (ErrorCode.ROLE_NOT_HELD,), "update": (ErrorCode.ROLE_NOT_HELD,)}
     identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID}
 
-    team: TeamRow
+    team: Facts
 
     def load(self) -> None:
         """The team of the path, which has to hold a role in the project."""
         if "team_id" in self.kwargs:
-            self.team = self._row(self.kwargs["team_id"])
+            self.team = self._stored(self.kwargs["team_id"])
 
     def index(self, request: Request, group_id: str) -> Response:
         """The project's teams."""
-        return self.list(group_team_rows(self.group.id), self._present)
+        return self.list_of(GroupTeamDocument, teams_in(self.group.id))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Gives teams roles in the project, in place of those they have there; answers with all teams."""
@@ -60,11 +56,11 @@ class GroupTeamViewSet(KeyViewSet):
 
     def retrieve(self, request: Request, group_id: str, team_id: str) -> Response:
         """One team's roles."""
-        return Response(self._present(self.team))
+        return self.alone(GroupTeamDocument, self.team)
 
     def update(self, request: Request, group_id: str, team_id: str) -> Response:
         """Replaces a team's roles."""
-        roles = [Role(name) for name in self.body(stored=self._present(self.team))["roleNames"]]
+        roles = [Role(name) for name in self.body(stored=self.team)["role_names"]]
         group_team_update(
             group=self.group,
             team_id=team_id,
@@ -73,15 +69,13 @@ class GroupTeamViewSet(KeyViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return Response(self._present(self._row(team_id)))
+        return self.alone(GroupTeamDocument, self._stored(team_id))
 
     def destroy(self, request: Request, group_id: str, team_id: str) -> Response:
         """Takes a team's roles in the project."""
         group_team_remove(group=self.group, team_id=team_id, actor=self.actor, now=self.now)
         return Response()
 
-    def _row(self, team_id: str) -> TeamRow:
-        return found(group_team_row(team_id, self.group.id), ErrorCode.TEAM_NOT_FOUND, team_id)
-
-    def _present(self, row: TeamRow) -> dict[str, object]:
-        return present_group_team(row, self.links, self.group.id)
+    def _stored(self, team_id: str) -> Facts:
+        team = GroupTeamDocument.first(teams_in(self.group.id).filter(id=team_id))
+        return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)

@@ -4,21 +4,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import PROJECT_CREATORS, READ_PROJECT, WRITE_PROJECT
-from accesslist.selectors.names import names_beginning
-from accesslist.selectors.projects import (
-    ProjectRow,
-    project_facts,
-    project_row,
-    visible_project_by_name,
-    visible_project_rows,
-)
-from accesslist.serializers.projects import ProjectChange, ProjectDocument, present_project
+from accesslist.models import Project
+from accesslist.selectors.names import named, names_beginning
+from accesslist.selectors.projects import visible_projects
+from accesslist.serializers.projects import ProjectChange, ProjectDocument
 from accesslist.services.projects import project_create, project_delete, project_update
 from accesslist.views.base import KeyViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, found
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, NAME
+from opsapi.api.resources import Facts
 from opsapi.roles import IMPLIED, Role
 
 
@@ -49,51 +45,46 @@ class ProjectViewSet(KeyViewSet):
         "update": (ErrorCode.GROUP_ALREADY_EXISTS,),
     }
 
-    project: ProjectRow
+    project: Facts
 
     def load(self) -> None:
         """The project of the path; who may make projects nowhere is told before the body is looked at."""
         if "group_id" in self.kwargs:
-            self.project = self._row(self.kwargs["group_id"])
+            self.project = self._stored(self.kwargs["group_id"])
         elif "group_name" in self.kwargs:
             name = self.kwargs["group_name"]
-            row = visible_project_by_name(name, self.caller.grants)
-            self.project = found(row, ErrorCode.GROUP_NAME_NOT_FOUND, name)
+            project = ProjectDocument.first(named(visible_projects(self.caller.grants), name=name))
+            self.project = found(project, ErrorCode.GROUP_NAME_NOT_FOUND, name)
         elif self.action == "create" and not self._makes_some:
             raise ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(sorted(PROJECT_CREATORS)))
 
     def index(self, request: Request) -> Response:
         """The projects the caller can read."""
-        rows = names_beginning(visible_project_rows(self.caller.grants), name=self.query["name"])
-        return self.list(rows, lambda row: present_project(row, self.links))
+        visible = visible_projects(self.caller.grants)
+        return self.list_of(ProjectDocument, names_beginning(visible, name=self.query["name"]))
 
     def create(self, request: Request) -> Response:
         """A new project: with orgId for those who may make projects there, without for Global Owners."""
         body = self.body()
-        self._authorise_creation(body.get("orgId"))
+        self._authorise_creation(body.get("org_id"))
         project = project_create(
-            name=body["name"],
-            org_id=body.get("orgId"),
-            tags=body.get("tags", []),
-            owned_by_maker=not self.caller.is_global,
-            actor=self.actor,
-            now=self.now,
+            values=body, owned_by_maker=not self.caller.is_global, actor=self.actor, now=self.now
         )
-        return Response(present_project(self._row(project.id), self.links, alone=True))
+        return self.alone(ProjectDocument, self._stored(project.id))
 
     def by_name(self, request: Request, group_name: str) -> Response:
         """The project of that name, if the caller can read it."""
-        return Response(present_project(self.project, self.links, alone=True))
+        return self.alone(ProjectDocument, self.project)
 
     def retrieve(self, request: Request, group_id: str) -> Response:
         """One project."""
-        return Response(present_project(self.project, self.links, alone=True))
+        return self.alone(ProjectDocument, self.project)
 
     def update(self, request: Request, group_id: str) -> Response:
         """Changes its name or tags."""
-        changes = self.body(stored=project_facts(self.project))
+        changes = self.body(stored=self.project)
         project_update(group_id=group_id, changes=changes, actor=self.actor, now=self.now)
-        return Response(present_project(self._row(group_id), self.links, alone=True))
+        return self.alone(ProjectDocument, self._stored(group_id))
 
     def destroy(self, request: Request, group_id: str) -> Response:
         """Deletes it, with everything in it but its events."""
@@ -105,8 +96,9 @@ class ProjectViewSet(KeyViewSet):
         """Whether the caller may make projects anywhere."""
         return any(IMPLIED[grant.role] & PROJECT_CREATORS for grant in self.caller.grants)
 
-    def _row(self, group_id: str) -> ProjectRow:
-        return found(project_row(group_id), ErrorCode.GROUP_NOT_FOUND, group_id)
+    def _stored(self, group_id: str) -> Facts:
+        project = ProjectDocument.first(Project.objects.filter(id=group_id))
+        return found(project, ErrorCode.GROUP_NOT_FOUND, group_id)
 
     def _authorise_creation(self, org_id: str | None) -> None:
         """Where the role is needed depends on the body, so it is asked for here."""

@@ -6,7 +6,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.access import READ_ORG, WRITE_ORG
-from accesslist.selectors.teams import TeamRow, team_row, team_row_named, team_rows
+from accesslist.selectors.names import named
+from accesslist.selectors.teams import teams_of
 from accesslist.selectors.users import team_user_rows
 from accesslist.serializers.teams import (
     TeamChange,
@@ -15,7 +16,6 @@ from accesslist.serializers.teams import (
     TeamMemberInput,
     members_asked,
     members_named,
-    present_team,
 )
 from accesslist.serializers.users import UserDocument
 from accesslist.services.teams import (
@@ -29,6 +29,7 @@ from accesslist.views.base import UserPresentingViewSet
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import found
 from opsapi.api.query import LISTING
+from opsapi.api.resources import Facts
 
 
 class TeamViewSet(UserPresentingViewSet):
@@ -53,21 +54,20 @@ class TeamViewSet(UserPresentingViewSet):
     refusals = {"create": (ErrorCode.TEAM_NOT_FOUND,), "retrieve": (ErrorCode.TEAM_NOT_FOUND,)}
     identifiers = {"team_id": ErrorCode.INVALID_TEAM_ID}
 
-    team: TeamRow
+    team: Facts
 
     def load(self) -> None:
         """The team of the path, of the organization of the path."""
-        org_id = self.kwargs["org_id"]
         if "team_name" in self.kwargs:
             name = self.kwargs["team_name"]
-            self.team = found(team_row_named(name, org_id), ErrorCode.TEAM_NOT_FOUND, name)
+            oldest = TeamDocument.first(named(teams_of(self.kwargs["org_id"]), name=name))
+            self.team = found(oldest, ErrorCode.TEAM_NOT_FOUND, name)
         elif "team_id" in self.kwargs:
-            team_id = self.kwargs["team_id"]
-            self.team = found(team_row(team_id, org_id), ErrorCode.TEAM_NOT_FOUND, team_id)
+            self.team = self._stored(self.kwargs["team_id"])
 
     def index(self, request: Request, org_id: str) -> Response:
         """The organization's teams."""
-        return self.list(team_rows(org_id), lambda row: present_team(row, self.links))
+        return self.list_of(TeamDocument, teams_of(org_id))
 
     def create(self, request: Request, org_id: str) -> Response:
         """A new team; its members become members of the organization."""
@@ -80,11 +80,11 @@ class TeamViewSet(UserPresentingViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return self._answer(team.id)
+        return self.alone(TeamDocument, self._stored(team.id))
 
     def retrieve(self, request: Request, org_id: str, **_: str) -> Response:
         """One team; of several with the name of the path the oldest."""
-        return Response(present_team(self.team, self.links, alone=True))
+        return self.alone(TeamDocument, self.team)
 
     def update(self, request: Request, org_id: str, team_id: str) -> Response:
         """Another name, other members."""
@@ -99,16 +99,16 @@ class TeamViewSet(UserPresentingViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return self._answer(team_id)
+        return self.alone(TeamDocument, self._stored(team_id))
 
     def destroy(self, request: Request, org_id: str, team_id: str) -> Response:
         """Deletes the team, with its roles in projects; its members stay in the organization."""
         team_delete(team_id=team_id, org_id=org_id, actor=self.actor, now=self.now)
         return Response()
 
-    def _answer(self, team_id: str) -> Response:
-        row = found(team_row(team_id, self.kwargs["org_id"]), ErrorCode.TEAM_NOT_FOUND, team_id)
-        return Response(present_team(row, self.links, alone=True))
+    def _stored(self, team_id: str) -> Facts:
+        team = TeamDocument.first(teams_of(self.kwargs["org_id"]).filter(id=team_id))
+        return found(team, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
 class TeamUserViewSet(UserPresentingViewSet):
@@ -124,7 +124,7 @@ class TeamUserViewSet(UserPresentingViewSet):
     def load(self) -> None:
         """The team of the path, and the member."""
         org_id, team_id = self.kwargs["org_id"], self.kwargs["team_id"]
-        found(team_row(team_id, org_id), ErrorCode.TEAM_NOT_FOUND, team_id)
+        found(teams_of(org_id).filter(id=team_id).first(), ErrorCode.TEAM_NOT_FOUND, team_id)
         if "user_id" in self.kwargs:
             user_id = self.kwargs["user_id"]
             row = team_user_rows(team_id, self.seen_in).filter(id=user_id).first()

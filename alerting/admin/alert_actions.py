@@ -46,10 +46,10 @@ def _make_window(call: Call) -> Outcome:
     extent = mute_extent(
         group_id=call.row.group_id,
         project=str(call.row.group),
-        categories=call.values["alertTypeNames"],
+        categories=call.values["alert_types"],
         not_only=named_target(call.row.facts),
     )
-    until = time_words(call.values["endDate"])
+    until = time_words(call.values["end"])
     return Outcome(message=f"Maintenance window created until {until}.", warnings=[muted_words(extent)])
 
 

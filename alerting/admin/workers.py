@@ -5,6 +5,7 @@ from django.contrib import admin
 from alerting.models import EvaluationTurn, UnreachableHost, WorkerHeartbeat
 from opsapi.console.display import short_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.program import COMMAND
 
 
 @admin.register(UnreachableHost)
@@ -42,5 +43,5 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     ordering = ["-seen"]
     fields = ["name", "seen"]
     empty_text = (
-        "No worker has ever run, so alerts are not evaluated. Start a worker with manage.py run_worker."
+        f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from alerting.forms.windows import WindowFields, with_line_feeds
+from alerting.forms.windows import WindowFields
 from alerting.models import Alert
 from alerting.rules.acknowledging import MORNING, Preset, until_of
 from alerting.rules.muting import named_target
@@ -15,7 +15,7 @@ from alerting.serializers.acknowledging import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.fields import MomentField
+from opsapi.console.fields import LinesField, MomentField
 from opsapi.console.forms import DocumentForm
 
 _PRESETS = [
@@ -36,11 +36,11 @@ class AcknowledgeForm(DocumentForm):
         label="For", choices=_PRESETS, initial=Preset.HOUR.value, widget=forms.RadioSelect
     )
     acknowledgedUntil = MomentField(required=False, max_length=40, label="Custom time (UTC)")
-    acknowledgementComment = forms.CharField(
+    acknowledgementComment = LinesField(
         required=False,
         label="Comment",
         help_text="Up to 500 characters. Leave blank to keep the current comment.",
-        widget=forms.Textarea({"rows": 3, "maxlength": 500}),
+        widget=forms.Textarea({"maxlength": 500}),
     )
 
     def stored(self) -> Mapping[str, Any]:
@@ -54,7 +54,7 @@ class AcknowledgeForm(DocumentForm):
         until = until_of(Preset(typed["until"]), clock.now())
         body = {
             "acknowledgedUntil": clock.wire_time(until) if until else typed["acknowledgedUntil"],
-            "acknowledgementComment": with_line_feeds(typed["acknowledgementComment"]),
+            "acknowledgementComment": typed["acknowledgementComment"],
         }
         return {name: value for name, value in body.items() if value}
 

@@ -11,18 +11,12 @@ from accesslist.forms import InProjectForm
 from accesslist.models import Project
 from alerting.rules.muting import MuteExtent
 from alerting.selectors.muting import mute_extent
-from alerting.selectors.windows import window_facts, window_row
 from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES
 from opsapi.console.fields import MomentField
 from opsapi.console.forms import DocumentForm
 
 _CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
-
-
-def with_line_feeds(text: str) -> str:
-    """Text of several lines as it was typed: browsers send two characters for the end of each."""
-    return text.replace("\r\n", "\n")
 
 
 class WindowFields(DocumentForm):
@@ -40,7 +34,6 @@ class WindowFields(DocumentForm):
         widget=forms.CheckboxSelectMultiple,
         help_text="The window mutes these types in the whole project.",
     )
-    description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
     def is_valid(self) -> bool:
         """Not while only a preview is asked for: nothing is to be written then."""
@@ -65,14 +58,6 @@ class WindowFields(DocumentForm):
     def muted_target(self) -> str:
         """The only target that somebody may believe the window to be about."""
         return ""
-
-    def body(self) -> Mapping[str, Any]:
-        """Without the project, which the path names."""
-        return {
-            name: with_line_feeds(value) if name == "description" else value
-            for name, value in super().body().items()
-            if name != "group"
-        }
 
 
 class NewWindowForm(WindowFields, InProjectForm):
@@ -106,22 +91,3 @@ class WindowForm(WindowFields):
     """To change one."""
 
     document = WindowChange
-
-    def stored(self) -> Mapping[str, Any]:
-        """As it is."""
-        return {
-            "startDate": self.row.start,
-            "endDate": self.row.end,
-            "alertTypeNames": self.row.alert_types,
-            "description": self.row.description or "",
-        }
-
-    def document_context(self) -> Mapping[str, Any]:
-        """What the dates are held against."""
-        row = window_row(self.row.id, group_id=self.row.group_id)
-        return {"stored": window_facts(row) if row else {}}
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """The document's values; a description that was emptied goes."""
-        return {"description": None, **super().values}

@@ -1,4 +1,4 @@
-"""Maintenance windows: as documents, and what they mute."""
+"""Maintenance windows, and what they mute."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -13,30 +13,11 @@ from alerting.rules.delivery_policy import Silence
 from alerting.rules.windows import WindowSpan, covering
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
-from opsapi.fields import WireTime
-
-WindowRow = dict[str, Any]
 
 
-def window_rows(group_id: str) -> QuerySet[MaintenanceWindow, Any]:
+def windows_of(group_id: str) -> QuerySet[MaintenanceWindow]:
     """A project's windows, in the order they begin."""
-    windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
-    return windows.values(
-        "id",
-        "group_id",
-        "alert_types",
-        "description",
-        wire_start=WireTime("start"),
-        wire_end=WireTime("end"),
-        wire_created=WireTime("created"),
-        wire_updated=WireTime("updated"),
-    )
-
-
-def window_row(window_id: str, *, group_id: str) -> WindowRow | None:
-    """One window of a project; None when there is none."""
-    row: WindowRow | None = window_rows(group_id).filter(id=window_id).first()
-    return row
+    return MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
 
 
 def windows_in_effect(now: datetime) -> QuerySet[MaintenanceWindow]:
@@ -62,21 +43,6 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
 def category_of(alert: Alert) -> str:
     """What windows name an alert by."""
     return EVENT_TYPES[EventType(alert.event_type)].category.value
-
-
-def window_facts(row: WindowRow) -> dict[str, Any]:
-    """A window without its links: what answers show and diffs compare."""
-    shown = {
-        "id": row["id"],
-        "groupId": row["group_id"],
-        "created": row["wire_created"],
-        "updated": row["wire_updated"],
-        "startDate": row["wire_start"],
-        "endDate": row["wire_end"],
-        "alertTypeNames": row["alert_types"],
-        "description": row["description"],
-    }
-    return {name: value for name, value in shown.items() if value is not None}
 
 
 def silences_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Silence]:

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accesslist.services.locks import actor_hold, project_hold
 from alerting.models import MaintenanceWindow
-from alerting.selectors.windows import window_facts, window_rows
+from alerting.serializers.windows import ENDS_TOO_EARLY, WindowDocument
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_unsilence
 from events.choices import DiffType
@@ -17,18 +17,10 @@ from events.facts import EventFacts
 from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import ApiError, BadField, found
+from opsapi.api.errors import ApiError, found
 from opsapi.api.principal import Actor
+from opsapi.api.resources import Facts
 
-ENDS_TOO_EARLY = BadField(
-    "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
-)
-_COLUMNS = {
-    "startDate": "start",
-    "endDate": "end",
-    "alertTypeNames": "alert_types",
-    "description": "description",
-}
 _SILENCING = frozenset({"start", "end", "alert_types"})
 """Another one of these, and what the window holds back may be due."""
 
@@ -44,10 +36,8 @@ def window_create(
     """
     actor_hold(actor)
     _hold(group_id)
-    window = MaintenanceWindow.objects.create(
-        group_id=group_id, created=now, updated=now, **_by_column(values)
-    )
-    _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=_facts(window))
+    window = MaintenanceWindow.objects.create(group_id=group_id, created=now, updated=now, **values)
+    _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=WindowDocument.stored(window))
     return window
 
 
@@ -63,18 +53,24 @@ def window_change(
     """
     actor_hold(actor)
     window = _locked(group_id, window_id)
-    old = _facts(window)
-    wanted = _by_column(changes)
-    changed = [name for name, value in wanted.items() if getattr(window, name) != value]
+    old = WindowDocument.stored(window)
+    changed = [name for name, value in changes.items() if getattr(window, name) != value]
     if not changed:
         return
     for name in changed:
-        setattr(window, name, wanted[name])
+        setattr(window, name, changes[name])
     if window.end <= window.start:
         raise ApiError.of_fields([ENDS_TOO_EARLY])
     window.updated = now
     window.save(update_fields=[*changed, "updated"])
-    _record(window, EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT, actor, now, old=old, new=_facts(window))
+    _record(
+        window,
+        EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT,
+        actor,
+        now,
+        old=old,
+        new=WindowDocument.stored(window),
+    )
     if _SILENCING.intersection(changed):
         notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
 
@@ -88,14 +84,10 @@ def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime)
     """
     actor_hold(actor)
     window = _locked(group_id, window_id)
-    old = _facts(window)
+    old = WindowDocument.stored(window)
     MaintenanceWindow.objects.filter(id=window_id).delete()
     _record(window, EventType.MAINTENANCE_WINDOW_DELETED_AUDIT, actor, now, old=old)
     notifications_unsilence(group_id=group_id, now=now, window_id=window_id)
-
-
-def _by_column(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {_COLUMNS[name]: value for name, value in values.items()}
 
 
 def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
@@ -111,18 +103,8 @@ def _hold(group_id: str) -> None:
     project_hold(group_id=group_id)
 
 
-def _facts(window: MaintenanceWindow) -> dict[str, Any]:
-    return window_facts(window_rows(window.group_id).get(id=window.id))
-
-
 def _record(
-    window: MaintenanceWindow,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
+    window: MaintenanceWindow, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
 ) -> None:
     event_record(
         event_type=event_type,
@@ -130,5 +112,5 @@ def _record(
         now=now,
         group_id=window.group_id,
         facts=EventFacts(maintenance_window_id=window.id),
-        diffs=diff(DiffType.MAINTENANCE_WINDOW, window.id, old=old, new=new),
+        diffs=diff(DiffType.MAINTENANCE_WINDOW, window.id, **sides),
     )

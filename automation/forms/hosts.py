@@ -16,10 +16,6 @@ class _AddressFields(DocumentForm):
     hostname = forms.CharField(label="Host name", help_text="A name or an IP address.")
     port = forms.IntegerField(initial=_PORT, help_text="MongoDB listens on 27017, PostgreSQL on 5432.")
 
-    def body(self) -> Mapping[str, Any]:
-        """The address."""
-        return {name: self.cleaned_data[name] for name in ("hostname", "port")}
-
 
 class NewHostForm(_AddressFields, InProjectForm):
     """A host in a project."""
@@ -37,7 +33,3 @@ class HostForm(_AddressFields):
     """Change the address."""
 
     document = HostChange
-
-    def stored(self) -> Mapping[str, Any]:
-        """The stored address."""
-        return {"hostname": self.row.hostname, "port": self.row.port}

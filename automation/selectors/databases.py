@@ -1,22 +1,16 @@
 """Reading the databases of a host."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 
-from automation.models import (
-    Database,
-)
-
-DatabaseRow = dict[str, Any]
+from automation.models import Database, Host
 
 
-def database_rows(host_id: str) -> QuerySet[Database, Any]:
+def databases_of(host: Host) -> QuerySet[Database]:
     """The databases of a host, by name."""
-    return Database.objects.filter(host_id=host_id).order_by("name").values("name")
+    return host.databases.order_by("name")
 
 
-def database_row(name: str, *, host_id: str) -> DatabaseRow | None:
-    """One database of a host; None when there is none."""
+def has_database(host: Host, name: str) -> bool:
+    """Whether the host has a database of that name."""
     # PostgreSQL refuses a NUL, and no name holds one.
-    return None if "\0" in name else database_rows(host_id).filter(name=name).first()
+    return "\0" not in name and databases_of(host).filter(name=name).exists()

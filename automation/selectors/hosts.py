@@ -10,42 +10,18 @@ from django.db.models.functions import Lower
 from automation.models import Host
 from automation.reports import Address
 from events.facts import EventFacts
-from opsapi.fields import Among, WireTime
-
-HostRow = dict[str, Any]
+from opsapi.fields import Among
 
 
-def host_rows(group_id: str, *, cluster_id: str | None = None) -> QuerySet[Host, Any]:
-    """The hosts of a project, or of one of its clusters, by hostname and port."""
-    hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
-    hosts = hosts if cluster_id is None else hosts.filter(cluster_id=cluster_id)
-    return hosts.values(
-        "id",
-        "group_id",
-        "hostname",
-        "port",
-        "type_name",
-        "down",
-        "version",
-        "replica_set_name",
-        "cluster_name",
-        "cluster_id",
-        "shard_name",
-        "uptime_seconds",
-        wire_created=WireTime("created"),
-        wire_last_report=WireTime("last_report"),
-    )
+def hosts_of(group_id: str) -> QuerySet[Host]:
+    """The hosts of a project, by hostname and port."""
+    return Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
 
 
-def host_row(host_id: str, *, group_id: str) -> HostRow | None:
-    """One host of a project; None when there is none."""
-    return host_rows(group_id).filter(id=host_id).first()
-
-
-def host_row_at(address: Address, *, group_id: str) -> HostRow | None:
-    """The host of a project at an address, whose name counts without regard to case."""
+def host_at(address: Address, *, group_id: str) -> QuerySet[Host]:
+    """The host of a project at an address, whose name counts without regard to case; one at most."""
     name, port = address.key
-    return host_rows(group_id).alias(key=Lower("hostname")).filter(key=name, port=port).first()
+    return hosts_of(group_id).alias(key=Lower("hostname")).filter(key=name, port=port)
 
 
 def known_addresses(group_id: str, keys: Collection[tuple[str, int]]) -> set[tuple[str, int]]:

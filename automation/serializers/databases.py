@@ -5,8 +5,7 @@ from urllib.parse import quote
 
 from rest_framework import serializers
 
-from automation.selectors.databases import DatabaseRow
-from automation.selectors.hosts import HostRow
+from automation.models import Host
 from automation.serializers.hosts import host_path, last_hour
 from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.examples import AN_ID, ANOTHER_ID, self_link
@@ -25,17 +24,17 @@ class DatabaseDocument(Document):
     links = LinkDocument(many=True)
 
 
-def database_path(host: HostRow, name: str) -> str:
+def database_path(host: Host, name: str) -> str:
     """Where the API has the database."""
     return f"{host_path(host)}/databases/{quote(name, safe='')}"
 
 
-def present_database(row: DatabaseRow, host: HostRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
+def present_database(name: str, host: Host, links: Links, *, alone: bool = False) -> dict[str, Any]:
     """A database."""
-    path = database_path(host, row["name"])
+    path = database_path(host, name)
     relations = {
-        "group": f"/groups/{host['group_id']}",
+        "group": f"/groups/{host.group_id}",
         "host": host_path(host),
         "measurements": last_hour(path),
     }
-    return {"databaseName": row["name"], "links": links.related(path, relations if alone else {})}
+    return {"databaseName": name, "links": links.related(path, relations if alone else {})}

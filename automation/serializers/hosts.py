@@ -1,17 +1,16 @@
 """Hosts as the API shows and accepts them."""
 
-from typing import Any
-
+from django.db.models import Case, F, Value, When
 from rest_framework import serializers
 
 from automation.choices import Granularity, HostType
 from automation.fields import Hostname, Port
-from automation.selectors.hosts import HostRow
-from opsapi.api.documents import Document, LinkDocument
-from opsapi.api.examples import A_TIME, AN_ID, ANOTHER_ID, self_link
-from opsapi.api.links import Links
+from automation.models import Host
+from opsapi.api.documents import LinkDocument
+from opsapi.api.examples import ANOTHER_ID
+from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
+from opsapi.api.resources import Resource
 
-_TYPES = [one.value for one in HostType]
 _REPLICA_STATES = {
     HostType.REPLICA_PRIMARY.value: "PRIMARY",
     HostType.REPLICA_SECONDARY.value: "SECONDARY",
@@ -22,48 +21,53 @@ _REPLICA_STATES = {
 }
 
 
-class HostDocument(Document):
+def last_hour(path: str) -> str:
+    """The measurements of what is at the path, as a link that answers: they are asked for with a query."""
+    return f"{path}/measurements?granularity={Granularity.PT1M.value}&period=PT1H"
+
+
+class HostDocument(Resource):
     """A host with its state as last reported."""
 
-    example = {
-        "id": AN_ID,
-        "groupId": ANOTHER_ID,
-        "hostname": "db1.example.com",
-        "port": 27017,
-        "typeName": HostType.REPLICA_PRIMARY.value,
-        "reachable": True,
-        "version": "7.0.14",
-        "replicaSetName": "rs0",
-        "replicaStateName": "PRIMARY",
-        "uptimeSeconds": 86400,
-        "uptimeMsec": 86_400_000,
-        "created": A_TIME,
-        "lastReport": A_TIME,
-        "lastPing": A_TIME,
-        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}"),
+    path = "/groups/{groupId}/hosts/{id}"
+    relations = {
+        "group": "/groups/{groupId}",
+        "cluster": "/groups/{groupId}/clusters/{clusterId}",
+        "databases": f"{path}/databases",
+        "measurements": last_hour(path),
+    }
+    columns = {
+        "reachable": Case(When(last_report__isnull=False, then=~F("down"))),
+        "replicaStateName": Case(
+            *[When(type_name=one, then=Value(_REPLICA_STATES[one])) for one in _REPLICA_STATES]
+        ),
+        "uptimeMsec": F("uptime_seconds") * 1000,
     }
 
-    id = serializers.CharField()
-    groupId = serializers.CharField()
-    hostname = serializers.CharField()
-    port = serializers.IntegerField()
-    typeName = serializers.ChoiceField(_TYPES)
-    reachable = serializers.BooleanField(required=False, help_text="Absent until the first report.")
-    version = serializers.CharField(required=False)
-    replicaSetName = serializers.CharField(required=False)
-    replicaStateName = serializers.ChoiceField(
+    id = ShownId()
+    groupId = ShownId(source="group_id", example=ANOTHER_ID)
+    hostname: serializers.CharField = ShownText(example="db1.example.com")
+    port: serializers.IntegerField = ShownNumber(example=27017)
+    typeName = ShownChoice(
+        [one.value for one in HostType], source="type_name", example=HostType.REPLICA_PRIMARY.value
+    )
+    reachable = ShownFlag(required=False, help_text="Absent until the first report.", example=True)
+    version = ShownText(required=False, example="7.0.14")
+    replicaSetName = ShownText(source="replica_set_name", required=False, example="rs0")
+    replicaStateName = ShownChoice(
         sorted(set(_REPLICA_STATES.values())),
         required=False,
         help_text="Replica set state of the host, derived from typeName.",
+        example="PRIMARY",
     )
-    clusterName = serializers.CharField(required=False)
-    clusterId = serializers.CharField(required=False)
-    shardName = serializers.CharField(required=False)
-    uptimeSeconds = serializers.IntegerField(required=False)
-    uptimeMsec = serializers.IntegerField(required=False, help_text="uptimeSeconds in milliseconds.")
-    created = serializers.DateTimeField()
-    lastReport = serializers.DateTimeField(required=False)
-    lastPing = serializers.DateTimeField(required=False, help_text="The same as lastReport.")
+    clusterName = ShownText(source="cluster_name", required=False)
+    clusterId = ShownText(source="cluster_id", required=False)
+    shardName = ShownText(source="shard_name", required=False)
+    uptimeSeconds = ShownNumber(source="uptime_seconds", required=False, example=86400)
+    uptimeMsec = ShownNumber(required=False, help_text="uptimeSeconds in milliseconds.", example=86_400_000)
+    created = ShownTime()
+    lastReport = ShownTime(source="last_report", required=False)
+    lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)
 
 
@@ -72,66 +76,16 @@ class NewHost(HostDocument):
 
     writable = frozenset({"hostname", "port"})
 
-    hostname = Hostname()
-    port = Port()
+    hostname = Hostname(example="db1.example.com")
+    port = Port(example=27017)
 
 
-class HostChange(HostDocument):
+class HostChange(NewHost):
     """What gives a host another address; what is left out stays, and only agents say the rest."""
 
-    writable = frozenset({"hostname", "port"})
-
-    hostname = Hostname(required=False)
-    port = Port(required=False)
+    is_change = True
 
 
-def unreported(group_id: str) -> dict[str, Any]:
-    """What a new host of the project says of itself, until an agent reports it."""
-    return {"groupId": group_id, "typeName": HostType.NO_DATA.value}
-
-
-def host_path(row: HostRow) -> str:
+def host_path(host: Host) -> str:
     """Where the API has the host."""
-    return f"/groups/{row['group_id']}/hosts/{row['id']}"
-
-
-def last_hour(path: str) -> str:
-    """The measurements of what is at the path, as a link that answers: they are asked for with a query."""
-    return f"{path}/measurements?granularity={Granularity.PT1M.value}&period=PT1H"
-
-
-def present_host(row: HostRow, links: Links, *, alone: bool = False) -> dict[str, Any]:
-    """A host."""
-    reported, uptime = row["wire_last_report"] is not None, row["uptime_seconds"]
-    shown = {
-        "id": row["id"],
-        "groupId": row["group_id"],
-        "hostname": row["hostname"],
-        "port": row["port"],
-        "typeName": row["type_name"],
-        "reachable": not row["down"] if reported else None,
-        "version": row["version"],
-        "replicaSetName": row["replica_set_name"],
-        "replicaStateName": _REPLICA_STATES.get(row["type_name"]),
-        "clusterName": row["cluster_name"],
-        "clusterId": row["cluster_id"],
-        "shardName": row["shard_name"],
-        "uptimeSeconds": uptime,
-        "uptimeMsec": None if uptime is None else uptime * 1000,
-        "created": row["wire_created"],
-        "lastReport": row["wire_last_report"],
-        "lastPing": row["wire_last_report"],
-        "links": links.related(host_path(row), _relations(row) if alone else {}),
-    }
-    return {name: value for name, value in shown.items() if value is not None}
-
-
-def _relations(row: HostRow) -> dict[str, str]:
-    group, path = f"/groups/{row['group_id']}", host_path(row)
-    cluster = {"cluster": f"{group}/clusters/{row['cluster_id']}"} if row["cluster_id"] else {}
-    return {
-        "group": group,
-        **cluster,
-        "databases": f"{path}/databases",
-        "measurements": last_hour(path),
-    }
+    return HostDocument.path.format(groupId=host.group_id, id=host.id)

@@ -8,8 +8,7 @@ from rest_framework import serializers
 from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery
 from automation.metrics import MEASURED_UNITS, Metric, base_unit
-from automation.reports import Address
-from automation.selectors.hosts import HostRow
+from automation.models import Host
 from automation.series import Series
 from automation.units import Unit
 from opsapi.api.documents import Document, LinkDocument
@@ -64,7 +63,7 @@ class MeasurementsDocument(Document):
 
 
 def present_measurements(
-    host: HostRow,
+    host: Host,
     query: SeriesQuery,
     series: Iterable[Series],
     links: list[dict[str, str]],
@@ -73,9 +72,9 @@ def present_measurements(
 ) -> dict[str, Any]:
     """What was measured."""
     return {
-        "groupId": host["group_id"],
-        "hostId": host["id"],
-        "processId": str(Address(host["hostname"], host["port"])),
+        "groupId": host.group_id,
+        "hostId": host.id,
+        "processId": str(host.address),
         **({} if database is None else {"databaseName": database}),
         "granularity": query.granularity.value,
         "start": wire_time(query.start),

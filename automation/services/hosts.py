@@ -187,13 +187,7 @@ def _described(host: Host) -> dict[str, Any]:
 
 
 def _record(
-    host: Host,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    *,
-    old: Mapping[str, Any] | None = None,
-    new: Mapping[str, Any] | None = None,
+    host: Host, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
 ) -> None:
     event_record(
         event_type=event_type,
@@ -202,6 +196,6 @@ def _record(
         group_id=host.group_id,
         facts=facts_of_host(host),
         # Of the closed set of diff types PROCESS is the nearest: a host is a database process.
-        diffs=diff(DiffType.PROCESS, host.id, old=old, new=new),
+        diffs=diff(DiffType.PROCESS, host.id, **sides),
         signal_facts=host_state(host),
     )

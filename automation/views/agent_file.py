@@ -6,7 +6,6 @@ No login: they hold no secret, they are the same for everybody, and what fetches
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import condition
@@ -14,9 +13,10 @@ from django.views.decorators.http import condition
 from automation.agent_file import NAME, agent_file
 from opsapi import VERSION
 from opsapi.api.pages import only_read
+from opsapi.program import FILES
 from opsapi.wire_json import write_json
 
-UNIT = Path(__file__).parents[2] / "deploy" / "agent" / "opsapi-agent.service"
+UNIT = FILES / "deploy" / "agent" / "opsapi-agent.service"
 _JSON = "application/json"
 
 

@@ -4,28 +4,26 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ
-from automation.reports import Address
-from automation.selectors.databases import DatabaseRow, database_row, database_rows
+from automation.models import Host
+from automation.selectors.databases import databases_of, has_database
 from automation.serializers.databases import DatabaseDocument, present_database
 from automation.views.hosts import OfHost
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import ApiError
 from opsapi.api.query import LISTING
 
 
 class OfDatabase(OfHost):
     """What can have a database of the host in its path."""
 
-    database: DatabaseRow | None = None
+    host: Host
 
     def load(self) -> None:
         """The host of the path, and its database."""
-        super().load()
-        if "database_name" in self.kwargs:
-            name = self.kwargs["database_name"]
-            row = database_row(name, host_id=self.host["id"])
-            address = str(Address(self.host["hostname"], self.host["port"]))
-            self.database = found(row, ErrorCode.DATABASE_NOT_FOUND, name, address)
+        self.host = self.found_host(self.host_of_path().first())
+        name = self.kwargs.get("database_name")
+        if name is not None and not has_database(self.host, name):
+            raise ApiError(ErrorCode.DATABASE_NOT_FOUND, name, str(self.host.address))
 
 
 class DatabaseViewSet(OfDatabase):
@@ -38,10 +36,9 @@ class DatabaseViewSet(OfDatabase):
 
     def index(self, request: Request, group_id: str, host_id: str) -> Response:
         """Databases by name."""
-        rows = database_rows(self.host["id"])
-        return self.list(rows, lambda row: present_database(row, self.host, self.links))
+        names = databases_of(self.host).values_list("name", flat=True)
+        return self.list(names, lambda name: present_database(name, self.host, self.links))
 
     def retrieve(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
         """One database."""
-        row = {"name": database_name}
-        return Response(present_database(row, self.host, self.links, alone=True))
+        return Response(present_database(database_name, self.host, self.links, alone=True))

@@ -1,18 +1,22 @@
 """Hosts: listed, created, read, renamed, deleted."""
 
+from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ, WRITE_HOSTS
 from automation.addresses import read_address
+from automation.choices import HostType
+from automation.models import Host
 from automation.reports import Address
-from automation.selectors.hosts import HostRow, host_row, host_row_at, host_rows
-from automation.serializers.hosts import HostChange, HostDocument, NewHost, present_host, unreported
+from automation.selectors.hosts import host_at, hosts_of
+from automation.serializers.hosts import HostChange, HostDocument, NewHost
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import found
+from opsapi.api.errors import T, found
 from opsapi.api.examples import AN_ID
 from opsapi.api.query import LISTING, Parameter, read_identifier
+from opsapi.api.resources import Facts
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 
@@ -30,24 +34,17 @@ class OfHost(ApiViewSet):
 
     identifiers = {"host_id": ErrorCode.INVALID_HOST_ID}
 
-    host: HostRow
-
-    def load(self) -> None:
-        """The host of the path."""
+    def host_of_path(self) -> QuerySet[Host]:
+        """The host, at most one."""
         if "host_id" in self.kwargs:
-            self.host = self.host_now(self.kwargs["host_id"])
-        elif "host_name" in self.kwargs:
-            self.host = self._host_at(self.kwargs["host_name"])
+            return hosts_of(self.group.id).filter(id=self.kwargs["host_id"])
+        address = read_address(self.kwargs["host_name"])
+        return host_at(address, group_id=self.group.id) if address else Host.objects.none()
 
-    def host_now(self, host_id: str) -> HostRow:
-        """The host as it is in the database now."""
-        row = host_row(host_id, group_id=self.group.id)
-        return found(row, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
-
-    def _host_at(self, text: str) -> HostRow:
-        address = read_address(text)
-        row = host_row_at(address, group_id=self.group.id) if address else None
-        return found(row, ErrorCode.HOST_NOT_FOUND, text, self.group.id)
+    def found_host(self, host: T | None) -> T:
+        """The host, or the 404 that says how the path names it."""
+        name = self.kwargs.get("host_id") or self.kwargs["host_name"]
+        return found(host, ErrorCode.HOST_NOT_FOUND, name, self.group.id)
 
 
 class HostViewSet(OfHost):
@@ -77,31 +74,38 @@ class HostViewSet(OfHost):
         "update": (ErrorCode.HOST_ALREADY_EXISTS,),
     }
 
+    host: Facts
+
+    def load(self) -> None:
+        """The host of the path."""
+        if self.kwargs.keys() & {"host_id", "host_name"}:
+            self.host = self.found_host(HostDocument.first(self.host_of_path()))
+
     def index(self, request: Request, group_id: str) -> Response:
         """Hosts by name and port."""
-        rows = host_rows(self.group.id, cluster_id=self.query["clusterId"])
-        return self.list(rows, lambda row: present_host(row, self.links))
+        hosts, cluster_id = hosts_of(self.group.id), self.query["clusterId"]
+        return self.list_of(HostDocument, hosts if cluster_id is None else hosts.filter(cluster=cluster_id))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Adds a host before any agent reports it."""
-        values = self.body(stored=unreported(self.group.id))
+        values = self.body(stored={"groupId": self.group.id, "typeName": HostType.NO_DATA.value})
         address = Address(values["hostname"], values["port"])
         host = host_create(group_id=self.group.id, address=address, actor=self.actor, now=self.now)
-        return Response(present_host(self.host_now(host.id), self.links, alone=True))
+        return self.alone(HostDocument, HostDocument.stored(host))
 
     def by_name(self, request: Request, group_id: str, host_name: str) -> Response:
         """The host at hostname:port, IPv6 in brackets or without; the case of the name does not matter."""
-        return Response(present_host(self.host, self.links, alone=True))
+        return self.alone(HostDocument, self.host)
 
     def retrieve(self, request: Request, group_id: str, host_id: str) -> Response:
         """One host."""
-        return Response(present_host(self.host, self.links, alone=True))
+        return self.alone(HostDocument, self.host)
 
     def update(self, request: Request, group_id: str, host_id: str) -> Response:
         """Gives it another address; agents say the rest."""
-        changes = self.body(stored=present_host(self.host, self.links, alone=True))
+        changes = self.body(stored=self.host)
         host_change(group_id=self.group.id, host_id=host_id, changes=changes, actor=self.actor, now=self.now)
-        return Response(present_host(self.host_now(host_id), self.links, alone=True))
+        return self.alone(HostDocument, self.found_host(HostDocument.first(self.host_of_path())))
 
     def destroy(self, request: Request, group_id: str, host_id: str) -> Response:
         """Deletes it with what was measured on it; an agent that goes on reporting it adds it anew."""

@@ -35,7 +35,7 @@ class MeasurementViewSet(OfDatabase):
 
     def _measured(self, database: str | None = None) -> Response:
         query = read_series_query(self.query, now=self.now, retention=measurement_retention())
-        series = measured_series(self.host["id"], query, database=database)
+        series = measured_series(self.host.id, query, database=database)
         links = self._related(database)
         return Response(present_measurements(self.host, query, series, links, database=database))
 

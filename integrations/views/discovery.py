@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.reports import Address
-from automation.selectors.hosts import host_rows
+from automation.selectors.hosts import hosts_of
 from integrations.access import READ
 from integrations.authentication import DiscoveryAuthentication
 from integrations.discovery import Process, target_groups
@@ -46,7 +46,7 @@ class DiscoveryViewSet(ApiViewSet):
 
     def _processes(self) -> list[Process]:
         named = ("hostname", "port", "cluster_name", "replica_set_name")
-        rows = host_rows(self.group.id).order_by().values_list(*named)
+        rows = hosts_of(self.group.id).order_by().values_list(*named)
         return [Process(Address(hostname, port), *names) for hostname, port, *names in rows]
 
     def _exporter_port(self) -> int:

@@ -61,15 +61,18 @@ class Document(serializers.Serializer[Any]):
     taken and not looked at, whatever they hold; `links` are, where they are an array. A field's
     `missing_code` answers its absence; `check` holds the fields against each other. A field that a
     subclass declares anew keeps its place; where `writable` names fields, all others are read-only.
+    `is_change`: it changes what is stored, and every field can be left out. Values are read under the
+    `source` of their field, which is its name where it has none, as everywhere in DRF.
 
     For the OpenAPI document: `refusals` are the codes of `check`, `deprecated_fields` are those nobody
-    should use any more, `example` is one such document, `request_example` one as it is sent where
-    that is not `example` without what is read-only.
+    should use any more. `example` is one such document; without it the examples of the fields make one.
+    `request_example` is one as it is sent, where that is not `example` without what is read-only.
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
     ignored: ClassVar[frozenset[str]] = frozenset()
     writable: ClassVar[frozenset[str] | None] = None
+    is_change: ClassVar[bool] = False
     refusals: ClassVar[Sequence[ErrorCode]] = ()
     deprecated_fields: ClassVar[frozenset[str]] = frozenset()
     example: ClassVar[Mapping[str, Any]] = {}
@@ -89,15 +92,23 @@ class Document(serializers.Serializer[Any]):
             made._context = {}
 
     def get_fields(self) -> dict[str, Any]:
-        """The declared fields; where `writable` names some, the others are read-only."""
+        """The declared fields, as `writable` and `is_change` have them."""
         fields: dict[str, Any] = super().get_fields()
-        if self.writable is not None:
-            for name in fields.keys() - self.writable:
-                fields[name].read_only, fields[name].required = True, False
+        for name, field in fields.items():
+            if self.writable is not None and name not in self.writable:
+                field.read_only = True
+            if self.is_change or field.read_only:
+                field.required, field.default = False, serializers.empty
         return fields
 
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        """An example of the document."""
+        samples = ((name, _sample_of(field)) for name, field in cls().fields.items())
+        return cls.example or {name: sample for name, sample in samples if sample is not None}
+
     def read(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The values by field name; fields left out are not in it, unless they have a default.
+        """The values by `source`; fields left out are not in it, unless they have a default.
 
         Raises:
             ApiError: with every wrong field in `badFields`, in the documented order.
@@ -147,10 +158,10 @@ class Document(serializers.Serializer[Any]):
                 code = getattr(field, "missing_code", ErrorCode.MISSING_ATTRIBUTE)
                 return [BadField(name, code, "is required")]
             if field.default is not serializers.empty:
-                values[name] = field.get_default()
+                values[field.source or name] = field.get_default()
             return ()
         try:
-            values[name] = field.run_validation(raw)
+            values[field.source or name] = field.run_validation(raw)
         except InvalidField as error:
             return [one.below(name) for one in error.bad_fields]
         return ()
@@ -207,6 +218,16 @@ class Document(serializers.Serializer[Any]):
     def _in_documented_order(self, bad: list[BadField]) -> list[BadField]:
         places = {name: place for place, name in enumerate(self.fields)}
         return sorted(bad, key=lambda one: places.get(one.field.split(".")[0].split("[")[0], len(places)))
+
+
+def _sample_of(field: Any) -> Any:
+    """What an example has for a field; None where nothing is declared."""
+    if isinstance(field, Document):
+        return field.sample() or None
+    child = getattr(field, "child", None)
+    if isinstance(child, Document):
+        return [child.sample()] if child.sample() else None
+    return getattr(field, "example", None)
 
 
 def read_array(document: Document, items: Sequence[Any]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import InvalidField, invalid
 from opsapi.api.errors import MOST_FAULTS, BadField
+from opsapi.api.examples import A_TIME, AN_ID
 from opsapi.hostnames import canonical_hostname
 from opsapi.ids import ID_PATTERN, is_id
 from opsapi.strict_json import UNKEPT_TEXT, is_kept
@@ -26,7 +27,49 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TELEPHONE = re.compile(r"\+?[0-9 ().-]+")
 
 
-class Text(serializers.CharField):
+class WithExample:
+    """A field of DRF that has an `example` of its value for the OpenAPI document."""
+
+    def __init__(self, *args: Any, example: Any = None, **options: Any) -> None:
+        self.example = example
+        super().__init__(*args, **options)
+
+
+class ShownText(WithExample, serializers.CharField):
+    """A string that is shown; nothing is checked."""
+
+
+class ShownNumber(WithExample, serializers.IntegerField):
+    """An integer that is shown."""
+
+
+class ShownFlag(WithExample, serializers.BooleanField):
+    """A boolean that is shown."""
+
+
+class ShownChoice(WithExample, serializers.ChoiceField):
+    """A string of a closed set that is shown."""
+
+
+class ShownList(WithExample, serializers.ListField):
+    """An array that is shown."""
+
+
+class ShownId(ShownText):
+    """An identifier that is shown."""
+
+    def __init__(self, *, example: str = AN_ID, **options: Any) -> None:
+        super().__init__(example=example, **options)
+
+
+class ShownTime(WithExample, serializers.DateTimeField):
+    """A time that is shown."""
+
+    def __init__(self, *, example: str = A_TIME, **options: Any) -> None:
+        super().__init__(example=example, **options)
+
+
+class Text(WithExample, serializers.CharField):
     """A string of min_length to max_length characters; `single_line` refuses control characters."""
 
     def __init__(
@@ -79,7 +122,7 @@ def path_name(name: str) -> str:
     return name
 
 
-class Whole(serializers.IntegerField):
+class Whole(WithExample, serializers.IntegerField):
     """A JSON integer in a range; `5.0` and `true` are none."""
 
     def __init__(
@@ -104,7 +147,7 @@ class Whole(serializers.IntegerField):
         return data
 
 
-class Number(serializers.FloatField):
+class Number(WithExample, serializers.FloatField):
     """A JSON number, finite and within what a double holds."""
 
     def run_validation(self, data: Any = serializers.empty) -> float:
@@ -120,7 +163,7 @@ class Number(serializers.FloatField):
         return number
 
 
-class Flag(serializers.BooleanField):
+class Flag(WithExample, serializers.BooleanField):
     """`true` or `false`."""
 
     def run_validation(self, data: Any = serializers.empty) -> bool:
@@ -130,7 +173,7 @@ class Flag(serializers.BooleanField):
         return data
 
 
-class OneOf(serializers.ChoiceField):
+class OneOf(WithExample, serializers.ChoiceField):
     """One of a closed set of strings."""
 
     def __init__(
@@ -149,7 +192,7 @@ class OneOf(serializers.ChoiceField):
         return data
 
 
-class Moment(serializers.DateTimeField):
+class Moment(WithExample, serializers.DateTimeField):
     """An ISO 8601 date-time; no zone means UTC, fractions are cut."""
 
     def __init__(self, *, missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE, **options: Any) -> None:
@@ -166,7 +209,7 @@ class Moment(serializers.DateTimeField):
             raise invalid("must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z") from None
 
 
-class Identifier(serializers.RegexField):
+class Identifier(WithExample, serializers.RegexField):
     """An identifier: 24 lower-case hex characters."""
 
     def __init__(self, **options: Any) -> None:
@@ -251,7 +294,7 @@ def url_fault(text: str) -> str | None:
     return None
 
 
-class ListOf(serializers.ListField):
+class ListOf(WithExample, serializers.ListField):
     """An array; `missing_code` answers an empty or absent one where it is required.
 
     `unique` refuses an item that is already in the array.

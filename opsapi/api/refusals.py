@@ -82,7 +82,8 @@ def _of_field(field: serializers.Field[Any, Any, Any, Any]) -> Iterator[ErrorCod
     if field.read_only:
         yield ErrorCode.ATTRIBUTE_READ_ONLY
         return
-    named = (getattr(field, name, None) for name in ("code", "missing_code", "range_code"))
+    codes = ("code", "range_code", *(["missing_code"] if field.required else []))
+    named = (getattr(field, name, None) for name in codes)
     yield from (code for code in named if isinstance(code, ErrorCode))
     if isinstance(field, Document):
         yield from field.refusals

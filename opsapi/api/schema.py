@@ -62,7 +62,7 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
             schema |= _necessity(document, schema)
         for name in sorted(document.deprecated_fields & properties.keys()):
             properties[name]["deprecated"] = True
-        example = sent_example(document) if direction == "request" else document.example
+        example = sent_example(document) if direction == "request" else document.sample()
         return {**schema, "examples": [example]} if example else schema
 
 
@@ -70,7 +70,7 @@ def sent_example(document: Document) -> Mapping[str, Any]:
     """An example of the document as a client sends it: without what is read-only."""
     written = {
         name: value
-        for name, value in document.example.items()
+        for name, value in document.sample().items()
         if name in document.fields and not document.fields[name].read_only
     }
     return document.request_example or written

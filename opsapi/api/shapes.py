@@ -51,5 +51,5 @@ class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-cal
             component: Any = auto_schema.resolve_serializer(other, direction)
             return cast(dict[str, Any], component.ref)
 
-        example = document.request_example if direction == "request" else document.example
+        example = document.request_example if direction == "request" else document.sample()
         return {**document.shape(reference), "examples": [example]}

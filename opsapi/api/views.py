@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import Any, ClassVar, NoReturn, cast
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 from rest_framework.request import Request
@@ -33,6 +34,7 @@ from opsapi.api.permissions import Access
 from opsapi.api.principal import Actor, Group, Principal
 from opsapi.api.query import ENVELOPE, EVERYWHERE, PRETTY, Parameter, asks_for, read_query
 from opsapi.api.renderers import OneRepresentation, enveloped
+from opsapi.api.resources import Facts, Resource
 from opsapi.ids import is_id
 
 MAX_BODY = 2 * 1024 * 1024
@@ -142,7 +144,22 @@ class ApiViewSet(ViewSet):
         with document.within(**context) as reader:
             return read_array(reader, read_json_array(self._raw_body))
 
-    def list(self, rows: Rows, present: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Response:
+    def list_of(self, resource: type[Resource], queryset: QuerySet[Any, Any]) -> Response:
+        """Answer with one page of the rows, as documents of the resource."""
+        rows = resource.rows(queryset)
+        place = self.place
+        return self.list(rows, lambda row: resource.present(resource.facts(row), self.links, place=place))
+
+    def alone(self, resource: type[Resource], facts: Facts) -> Response:
+        """Answer with one document of the resource, and what it leads to."""
+        return Response(resource.present(facts, self.links, place=self.place, alone=True))
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """What paths of resources name beside their fields: the parameters of this view's path."""
+        return self.kwargs
+
+    def list(self, rows: Rows, present: Callable[[Any], Mapping[str, Any]]) -> Response:
         """Answer with one page of the rows; the action declares LISTING among its parameters."""
         document = list_document(
             rows, present, query=self.query, request=self.http_request, base=self.links.base

@@ -1,9 +1,25 @@
 """The console as a Django app, in place of `django.contrib.admin`."""
 
-from django.contrib.admin.apps import AdminConfig
+from typing import Any
+
+from django.contrib.admin import autodiscover
+from django.contrib.admin.apps import SimpleAdminConfig
+from django.contrib.admin.checks import check_admin_app, check_dependencies
+from django.core import checks
 
 
-class ConsoleConfig(AdminConfig):
-    """Django's admin with a site of our own."""
+class ConsoleConfig(SimpleAdminConfig):
+    """Django's admin with a site of our own. `opsapi.urls` imports its pages: commands need none of them."""
 
     default_site = "opsapi.console.site.ConsoleSite"
+
+    def ready(self) -> None:
+        """The checks of the pages import them first."""
+        checks.register(check_dependencies, checks.Tags.admin)
+        checks.register(_check_pages, checks.Tags.admin)
+
+
+def _check_pages(**arguments: Any) -> list[checks.CheckMessage]:
+    autodiscover()
+    found: list[checks.CheckMessage] = check_admin_app(**arguments)
+    return found

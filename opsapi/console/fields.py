@@ -33,6 +33,20 @@ class MomentField(forms.CharField):
         return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
 
 
+class LinesField(forms.CharField):
+    """A text of several lines, with a line feed at the end of each: browsers send two characters."""
+
+    widget = forms.Textarea
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, str]:
+        """Three lines high."""
+        return {**super().widget_attrs(widget), "rows": "3"}
+
+    def to_python(self, value: Any) -> str:
+        """The text."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
 class SecretField(forms.CharField):
     """A secret: typed, and never shown.
 

@@ -1,19 +1,25 @@
 """Forms of the console: what is typed, checked as the API checks it."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.utils.functional import cached_property
+from rest_framework import serializers
 from unfold import widgets
 
 from opsapi.api.documents import Document, InvalidField
 from opsapi.api.errors import ApiError
-from opsapi.api.fields import Text
+from opsapi.api.fields import Flag, Text, Whole
 from opsapi.api.principal import Operator
+from opsapi.api.resources import Resource
+from opsapi.console.fields import LinesField
 from opsapi.roles import INSTALLATION, Scope
 
 _Field = TypeVar("_Field", bound=forms.Field)
+_CAPITAL = re.compile(r"([A-Z])")
 _single_line = Text(max_length=1000)
 # The theme's looks for Django's plain widgets; a form that names a widget of the theme keeps it.
 _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
@@ -60,8 +66,13 @@ class ConsoleForm(forms.Form):
         self.operator, self.row = operator, row
         options["initial"] = {**self.stored(), **(options.get("initial") or {})}
         super().__init__(*args, **options)
+        self.add_inputs()
+        self.order_fields(self.field_order)
         for field in self.fields.values():
             themed(field)
+
+    def add_inputs(self) -> None:
+        """Add the inputs that do not stand in the class."""
 
     def stored(self) -> Mapping[str, Any]:
         """What stands in the fields at first: the row as it is."""
@@ -106,18 +117,47 @@ class ConsoleForm(forms.Form):
 class DocumentForm(ConsoleForm):
     """A form that becomes a document of the API, checked by the API's own declaration of it.
 
-    Fields bear the document's names.
+    Fields bear the document's names. Plain fields of the document that the form does not declare get an
+    input by themselves. A form for a document that changes something shows what is stored, and empties what
+    it shows empty.
     """
 
     document: ClassVar[type[Document]]
 
+    def add_inputs(self) -> None:
+        """The plain fields of the document."""
+        for name, field in self._written.items():
+            asked = input_of(name, field)
+            if name not in self.fields and asked is not None:
+                self.fields[name] = asked
+
+    @cached_property
+    def _written(self) -> Mapping[str, Any]:
+        """The fields that the document takes, as they are declared: a change does not make them optional."""
+        fields = self.document().fields
+        declared = self.document._declared_fields
+        return {name: declared[name] for name, field in fields.items() if not field.read_only}
+
+    def stored(self) -> Mapping[str, Any]:
+        """The row as it is, where the document changes it."""
+        if self.row is None or not self.document.is_change:
+            return {}
+        sources = ((name, field.source or name) for name, field in self._written.items())
+        return {name: getattr(self.row, source, None) for name, source in sources}
+
     def body(self) -> Mapping[str, Any]:
         """The document as a client would send it; by default every field that is not empty."""
-        return {name: value for name, value in self.cleaned_data.items() if value not in (None, "", [])}
+        return {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name in self._written and value not in (None, "", [])
+        }
 
     def document_context(self) -> Mapping[str, Any]:
         """What the document is checked with, as the API's view gives it (`stored`, …)."""
-        return {}
+        if self.row is None or not self.document.is_change or not issubclass(self.document, Resource):
+            return {}
+        return {"stored": self.document.stored(self.row)}
 
     def clean(self) -> dict[str, Any]:
         """Hold it against the document."""
@@ -131,7 +171,34 @@ class DocumentForm(ConsoleForm):
     @property
     def values(self) -> Mapping[str, Any]:
         """The document's values, as the API's view hands them to the service."""
-        return self._values
+        return {**self._emptied(), **self._values}
+
+    def _emptied(self) -> Mapping[str, None]:
+        """The columns of the texts that were emptied in a change: the API has no way to say so."""
+        if not self.document.is_change:
+            return {}
+        texts = {name: field for name, field in self._written.items() if isinstance(field, Text)}
+        return {
+            field.source or name: None
+            for name, field in texts.items()
+            if not field.required and self.cleaned_data.get(name) == ""
+        }
+
+
+def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field | None:
+    """The input for a plain field of a document: a text, a number or a flag; None for any other."""
+    label = _CAPITAL.sub(r" \1", name).capitalize()
+    options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
+    match field:
+        case Text():
+            if not field.single_line:
+                return LinesField(**options)
+            return forms.CharField(widget=forms.TextInput({"maxlength": field.bounds[1]}), **options)
+        case Whole():
+            return forms.IntegerField(**options)
+        case Flag():
+            return forms.BooleanField(**{**options, "required": False})
+    return None
 
 
 def themed(field: _Field) -> _Field:

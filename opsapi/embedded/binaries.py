@@ -21,6 +21,6 @@ def find_binaries() -> Path:
         if (directory / "postgres").is_file():
             return directory
     raise EmbeddedDatabaseError(
-        f"the embedded PostgreSQL ({PACKAGE}) is not installed for this machine: install it or set"
-        " DATABASE_URL"
+        f"DATABASE_URL is not set, and the embedded PostgreSQL ({PACKAGE}) is not installed for this machine:"
+        " set DATABASE_URL, or install opsapi[embedded]"
     )

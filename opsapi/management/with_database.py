@@ -9,6 +9,7 @@ from django.db import Error, connection
 from opsapi.faults import first_line
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.postgresql.schema import unapplied_migrations
+from opsapi.program import COMMAND, START
 
 
 class DatabaseCommand(BaseCommand):
@@ -18,7 +19,7 @@ class DatabaseCommand(BaseCommand):
         """Raises CommandError, one line, while migrations are still to be applied."""
         if unapplied_migrations():
             raise CommandError(
-                "the database is not ready: wait until the platform has started, or run manage.py prepare"
+                f"the database is not ready: wait until the platform has started, or run {COMMAND} prepare"
             )
         return super().execute(*args, **options)
 
@@ -36,7 +37,7 @@ def line_of(error: Error) -> str:
 def _away(error: Error) -> str:
     if settings.OPSAPI_EMBEDDED_DATABASE:
         where = settings.OPSAPI_DATA_DIR
-        return f"the embedded database in {where} is not running; start it with make run in another terminal"
+        return f"the embedded database in {where} is not running; start it with {START} in another terminal"
     server = connection.settings_dict
     host_and_port = f"{server['HOST'] or 'this machine'}, port {server['PORT'] or 5432}"
     return f"the database server of DATABASE_URL ({host_and_port}) cannot be reached: {first_line(error)}"

@@ -3,7 +3,6 @@
 import logging
 import os
 import subprocess
-import sys
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TextIO
 
-from opsapi import metric_files
+from opsapi import metric_files, program
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
@@ -25,15 +24,15 @@ from opsapi.supervisor.wakeup import Wakeup
 
 log = logging.getLogger("opsapi.supervisor")
 
+_WEB_CONFIG = "python:opsapi.gunicorn_conf"
 # Together below the ten seconds in which everything has to end (product, "run contract").
 WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run, from the settings. `root` is the directory of manage.py; the run ends with `parent`."""
+    """What to run, from the settings; the run ends with `parent`."""
 
-    root: Path
     data_dir: Path
     bind: tuple[str, int]
     certificate: Path | None
@@ -103,7 +102,9 @@ class Platform:
     def _prepare(self) -> str:
         """Waits for the database, checks and migrates, in a child that a stop can end. Returns its advice."""
         for deaths in count(1):
-            child = Child("preparation", self._manage("prepare", "--keep-trying"), stdout=subprocess.PIPE)
+            child = Child(
+                "preparation", program.arguments("prepare", "--keep-trying"), stdout=subprocess.PIPE
+            )
             child.start()
             while (status := child.poll()) is None and not self._wakeup.is_stop_requested():
                 self._wakeup.wait(self._look())
@@ -125,16 +126,15 @@ class Platform:
             self._wakeup.wait(min(self._look(), until - time.monotonic()))
 
     def _start_worker(self, ends: ExitStack) -> None:
-        worker = Child("worker", self._manage("run_worker"), environment=self._metric_files)
+        worker = Child("worker", program.arguments("run_worker"), environment=self._metric_files)
         self._keep(worker, ends, WORKER_SECONDS)
 
     def _start_web(self, ends: ExitStack, listener: int) -> int:
         """Returns a descriptor with something to read once requests are answered."""
         ready, ready_end = os.pipe2(os.O_CLOEXEC)
-        command = [sys.executable, "-m", "gunicorn", "--chdir", str(self._plan.root)]
         web = Child(
             "web server",
-            [*command, "--config", "python:opsapi.gunicorn_conf"],
+            program.module("gunicorn", "--chdir", str(program.base_dir()), "--config", _WEB_CONFIG),
             environment={
                 LISTENER_VARIABLE: str(listener),
                 READY_VARIABLE: str(ready_end),
@@ -166,6 +166,3 @@ class Platform:
     def _announce(self, advice: str) -> None:
         self._output.write(f"Ops API is ready: {self._plan.address}\n{advice}")
         self._output.flush()
-
-    def _manage(self, *command: str) -> list[str]:
-        return [sys.executable, str(self._plan.root / "manage.py"), *command]

@@ -35,7 +35,7 @@ def test_a_team_is_made(console: Client, operator: User, project: Project) -> No
     ("values", "field", "told"),
     [
         ({"name": "", "usernames": "ada"}, "name", "required"),
-        ({"name": "x" * 201, "usernames": "ada"}, "name", "at most 200"),
+        ({"name": "x" * 201, "usernames": "ada"}, "name", "must have 1 to 200"),
         ({"name": "x", "usernames": ""}, "usernames", "required"),
         ({"name": "x", "usernames": "ada\nnobody"}, "usernames", "names no user"),
         ({"name": "x", "usernames": "ada\nADA "}, "usernames", "twice"),

@@ -3,6 +3,7 @@
 import pytest
 
 from accesslist.models import Organization, Project, RoleGrant, User
+from accesslist.serializers.teams import MOST_JOINING
 from accesslist.services import teams
 from events.models import Event
 from opsapi.roles import Grant, Role
@@ -29,9 +30,9 @@ def written_back(caller: ApiClient, path: str) -> int:
 
 
 def test_a_team_larger_than_a_new_one_can_be_written_back(project: Project) -> None:
-    team = make_team(project, *crowd(teams.MOST_JOINING + 1))
+    team = make_team(project, *crowd(MOST_JOINING + 1))
     path = f"/orgs/{project.org_id}/teams/{team.id}"
-    assert written_back(client(org(Role.ORG_OWNER, project)), path) == teams.MOST_JOINING + 1
+    assert written_back(client(org(Role.ORG_OWNER, project)), path) == MOST_JOINING + 1
 
 
 @each("kind", ["user", "key"])

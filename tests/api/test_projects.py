@@ -275,9 +275,8 @@ def test_whoever_makes_a_project_is_locked_before_its_organization(db: None) -> 
 def test_a_maker_deleted_meanwhile_makes_nothing(db: None) -> None:
     org = OrganizationFactory.create()
     gone = Actor(ActorKind.KEY, new_id(), "abcdef")
+    values = {"name": "payments", "org_id": org.id}
     with pytest.raises(ApiError) as refused:
-        project_create(
-            name="payments", org_id=org.id, tags=[], owned_by_maker=True, actor=gone, now=clock.now()
-        )
+        project_create(values=values, owned_by_maker=True, actor=gone, now=clock.now())
     assert refused.value.code is ErrorCode.API_KEY_NOT_FOUND
     assert not Project.objects.exists()

@@ -112,15 +112,15 @@ def test_the_examples_of_refusals_are_error_documents() -> None:
 
 @each("document", ANSWERS, ids=lambda document: document.__name__)
 def test_the_example_of_an_answer_fits_its_schema(document: type[Document]) -> None:
-    assert document.example
-    assert not faults(f"#/components/schemas/{document.__name__}", document.example)
+    assert document.sample()
+    assert not faults(f"#/components/schemas/{document.__name__}", document.sample())
 
 
 @each("document", BODIES, ids=lambda document: document.__name__)
 def test_the_example_of_a_body_is_taken(document: type[Document]) -> None:
     example = sent_example(document())
     assert example
-    context = {"now": NOW, "group_id": None, "stored": document.example}
+    context = {"now": NOW, "group_id": None, "stored": document.sample()}
     assert read_array(document(context=context), [example])
 
 
@@ -137,7 +137,7 @@ def test_null_is_the_same_as_left_out(document: type[Document]) -> None:
 
 def is_taken(document: type[Document], sent: dict[str, Any]) -> bool:
     """Whether the body is."""
-    context = {"now": NOW, "group_id": None, "stored": document.example}
+    context = {"now": NOW, "group_id": None, "stored": document.sample()}
     try:
         return bool(read_array(document(context=context), [sent]))
     except ApiError:

@@ -44,6 +44,7 @@ class Platform:
             "OPSAPI_THREADS": "4",
             **environment,
         }
+        self.program = [sys.executable, str(ROOT / "manage.py")]
         self.process: subprocess.Popen[bytes] | None = None
         self._output = directory / "output.txt"
         self._log = directory / "log.txt"
@@ -66,7 +67,7 @@ class Platform:
 
     def launch(self, *before: str) -> None:
         """Starts it without waiting, by way of the command `before`."""
-        command = [*before, sys.executable, str(ROOT / "manage.py"), "serve"]
+        command = [*before, *self.program, "serve"]
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, env=self.environment, stdout=output, stderr=log, start_new_session=True
@@ -129,7 +130,7 @@ class Platform:
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`manage.py` of this installation."""
-        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+        command = [*self.program, *arguments]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
 
     def child(self, role: str) -> int:

@@ -67,7 +67,7 @@ class PostgresStore:
         alert_acknowledge(alert_id=alert_id, group_id=group, until=until, comment=None, actor=SYSTEM, now=now)
 
     def window(self, project: int, number: int, end: datetime, now: datetime) -> None:
-        values = {"startDate": now, "endDate": end, "alertTypeNames": [_CATEGORY]}
+        values = {"start": now, "end": end, "alert_types": [_CATEGORY]}
         group = self._projects[project].id
         made = window_create(group_id=group, values=values, actor=SYSTEM, now=now)
         self._windows[project, number] = made

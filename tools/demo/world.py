@@ -8,12 +8,13 @@ from typing import Any
 
 from accesslist.rules.listing import AccessList, ListWriter, NewEntry
 from accesslist.selectors.users import EVERYTHING
+from accesslist.serializers.teams import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.group_teams import AskedTeam, group_teams_add
+from accesslist.services.group_teams import group_teams_add
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.organizations import organization_create
 from accesslist.services.projects import project_create
-from accesslist.services.teams import AskedMember, team_create
+from accesslist.services.teams import team_create
 from accesslist.services.users import NewUser, user_create
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
@@ -99,14 +100,8 @@ class World:
         """Create a project, and its organization if it is the first."""
         if org not in self.orgs:
             self.orgs[org] = organization_create(name=org, actor=self.owner, now=self.moment).id
-        project = project_create(
-            name=name,
-            org_id=self.orgs[org],
-            tags=tags,
-            owned_by_maker=False,
-            actor=self.owner,
-            now=self.moment,
-        )
+        values = {"name": name, "org_id": self.orgs[org], "tags": list(tags)}
+        project = project_create(values=values, owned_by_maker=False, actor=self.owner, now=self.moment)
         self.groups[name] = Group(project.id, name, self.orgs[org])
 
     def add_team(self, name: str, org: str, group: str, role: Role, usernames: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from accesslist.services.users import unauth_user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 
 
 class Command(DatabaseCommand):
@@ -35,7 +36,7 @@ class Command(DatabaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Fails if a user exists."""
         if any_user_exists():
-            raise CommandError("a user already exists; to create another API key, run manage.py create_key")
+            raise CommandError(f"a user already exists; to create another API key, run {COMMAND} create_key")
         password, generated = password_asked()
         given = {
             "username": options["username"],

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from accesslist.models import Project, Team
-from accesslist.selectors.projects import visible_project_rows
+from accesslist.selectors.projects import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
 from opsapi.api.principal import Operator
 from opsapi.roles import INSTALLATION, Scope, satisfies
@@ -20,7 +20,7 @@ def may_write_global(operator: Operator) -> bool:
 
 def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
     """The projects in which the operator may make configurations, by name; that of the id among them."""
-    visible = visible_project_rows(operator.grants).order_by("name")
+    visible = visible_projects(operator.grants).order_by("name")
     rows = list(visible.values_list("id", "name", "org_id")[:MOST_OFFERED])
     if named not in {row[0] for row in rows}:
         rows += visible.filter(id=named).values_list("id", "name", "org_id")

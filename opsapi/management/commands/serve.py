@@ -1,11 +1,13 @@
 """`manage.py serve`: the whole platform in the foreground; what `make run` calls."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.log import configure_logging
 
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.supervisor.errors import StartError
@@ -30,9 +32,14 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
 
 
+def run(argv: Sequence[str]) -> None:
+    """The command line `argv` in a process that has loaded no application: a second and 55 MB less."""
+    configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
+    Command().run_from_argv([*argv])
+
+
 def _plan(parent: int | None) -> Plan:
     return Plan(
-        root=settings.BASE_DIR,
         data_dir=settings.OPSAPI_DATA_DIR,
         bind=settings.OPSAPI_BIND,
         certificate=_file(settings.OPSAPI_TLS_CERT),

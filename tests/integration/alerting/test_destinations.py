@@ -185,7 +185,7 @@ class TestOrder:
         set_up(project, A)
         down(project)
         deliver_all(START)
-        values = {"startDate": START, "endDate": START + HOUR, "alertTypeNames": ["HOST"]}
+        values = {"start": START, "end": START + HOUR, "alert_types": ["HOST"]}
         window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
         up(project, START + MINUTE)
         down(project, START + 2 * MINUTE)

@@ -39,7 +39,7 @@ def silenced(project: Project) -> None:
     evaluate(START)
     ingest(project, host_report(reachable=False), now=START)
     evaluate(START)
-    values = {"startDate": START - HOUR, "endDate": START + HOUR, "alertTypeNames": ["HOST"]}
+    values = {"start": START - HOUR, "end": START + HOUR, "alert_types": ["HOST"]}
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
 
 
@@ -61,7 +61,7 @@ def delete_project() -> None:
 
 def shorten_window() -> None:
     """The only one ends sooner."""
-    window, changes = MaintenanceWindow.objects.get(), {"endDate": START + HOUR / 2}
+    window, changes = MaintenanceWindow.objects.get(), {"end": START + HOUR / 2}
     window_change(group_id=window.group_id, window_id=window.id, changes=changes, actor=SYSTEM, now=START)
 
 

@@ -95,7 +95,7 @@ def test_those_who_stay_are_told(project: Project, outside: Outside) -> None:
 def test_what_a_window_held_back_does_not_reach_who_left(project: Project, outside: Outside) -> None:
     ada, now = begin(project, outside, AWAY), clock.now()
     end = now + timedelta(hours=1)
-    values = {"alertTypeNames": ["HOST"], "startDate": now, "endDate": end}
+    values = {"alert_types": ["HOST"], "start": now, "end": end}
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=now)
     deliver_all(now + LATER)
     assert outside.sent == []

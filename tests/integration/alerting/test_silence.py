@@ -36,7 +36,7 @@ ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=
 
 def make_window(project: Project, start: datetime = START, end: datetime = END, *types: str) -> str:
     """A window of the project for what concerns hosts, or for these types; its id."""
-    values = {"alertTypeNames": list(types or ["HOST"]), "startDate": start, "endDate": end}
+    values = {"alert_types": list(types or ["HOST"]), "start": start, "end": end}
     return window_create(group_id=project.id, values=values, actor=SYSTEM, now=START).id
 
 
@@ -214,13 +214,13 @@ def test_what_is_told_once_is_dropped_with_the_window_named(project: Project, ou
 
 def shorten(project: Project, window_id: str, now: datetime) -> None:
     """The window ends now."""
-    changes = {"endDate": now}
+    changes = {"end": now}
     window_change(group_id=project.id, window_id=window_id, changes=changes, actor=SYSTEM, now=now)
 
 
 def turn_elsewhere(project: Project, window_id: str, now: datetime) -> None:
     """The window covers other types from now on."""
-    changes = {"alertTypeNames": ["CLUSTER"]}
+    changes = {"alert_types": ["CLUSTER"]}
     window_change(group_id=project.id, window_id=window_id, changes=changes, actor=SYSTEM, now=now)
 
 

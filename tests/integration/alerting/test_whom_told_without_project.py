@@ -122,7 +122,7 @@ def test_of_the_installations_events_no_organization_is(project: Project, outsid
 
 def test_a_projects_window_silences_its_own_configurations_alone(project: Project, outside: Outside) -> None:
     now, hour = clock.now(), timedelta(hours=1)
-    values = {"startDate": now - hour, "endDate": now + hour, "alertTypeNames": ["ORGANIZATION"]}
+    values = {"start": now - hour, "end": now + hour, "alert_types": ["ORGANIZATION"]}
     make_config(project, **KEY_ADDED)
     make_config(ProjectFactory.create(org=project.org), **KEY_ADDED)
     make_global_config(**KEY_ADDED)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 def make_window(project: Project, start: datetime, end: datetime, *names: str) -> MaintenanceWindow:
     """A window for hosts unless something else is said."""
-    values = {"startDate": start, "endDate": end, "alertTypeNames": list(names or ("HOST",))}
+    values = {"start": start, "end": end, "alert_types": list(names or ("HOST",))}
     return window_create(group_id=project.id, values=values, actor=SYSTEM, now=NOW)
 
 
@@ -47,7 +47,7 @@ def shorten(window: MaintenanceWindow, **changes: Any) -> None:
     window_change(
         group_id=window.group_id,
         window_id=window.id,
-        changes=changes or {"endDate": NOW + SECOND},
+        changes=changes or {"end": NOW + SECOND},
         actor=SYSTEM,
         now=NOW,
     )
@@ -87,7 +87,7 @@ def test_what_another_window_holds_back_goes_on_waiting(
 
 @each(
     "changes",
-    [{"startDate": NOW + SECOND}, {"endDate": NOW + SECOND}, {"alertTypeNames": ["CLUSTER"]}],
+    [{"start": NOW + SECOND}, {"end": NOW + SECOND}, {"alert_types": ["CLUSTER"]}],
     ids=lambda changes: next(iter(changes)),
 )
 def test_what_it_may_not_hold_back_any_more_is_looked_at_anew(
@@ -102,7 +102,7 @@ def test_nothing_is_looked_at_anew_where_nothing_changes(
     window: MaintenanceWindow, held_back: Notification
 ) -> None:
     events = Event.objects.count()
-    shorten(window, endDate=window.end, alertTypeNames=["HOST"])
+    shorten(window, end=window.end, alert_types=["HOST"])
     held_back.refresh_from_db()
     assert held_back.due == NOW + HOUR
     assert Event.objects.count() == events
@@ -125,8 +125,8 @@ def test_what_waits_for_something_else_or_in_another_project_is_left_alone(
 @each(
     ("first", "second"),
     [
-        ({"startDate": NOW + HOUR / 2}, {"endDate": NOW + HOUR / 2}),
-        ({"endDate": NOW}, {"startDate": NOW + SECOND}),
+        ({"start": NOW + HOUR / 2}, {"end": NOW + HOUR / 2}),
+        ({"end": NOW}, {"start": NOW + SECOND}),
     ],
     ids=["start first", "end first"],
 )

@@ -9,6 +9,7 @@ from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.console.path import CONSOLE_PATH
 from opsapi.management.with_database import DatabaseCommand
+from opsapi.program import COMMAND
 from tools.demo.fill import UNWATCHED, AlreadyFilledError, Filled, WorkWaitsError, demo_fill
 from tools.demo.story import OWNER
 
@@ -26,7 +27,7 @@ class Command(DatabaseCommand):
         except AlreadyFilledError:
             self.stdout.write(
                 f"The demo data already exists; nothing changed. Log in at {CONSOLE_PATH} as {OWNER}."
-                f" To set a new password, run manage.py reset_password {OWNER}."
+                f" To set a new password, run {COMMAND} reset_password {OWNER}."
             )
             return
         except WorkWaitsError:

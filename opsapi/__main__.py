@@ -1,0 +1,67 @@
+"""The command line: Django's commands and the platform's own."""
+
+import os
+import sys
+
+import django
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db import Error
+
+from opsapi import VERSION
+from opsapi.management.commands import serve
+from opsapi.management.with_database import line_of
+from opsapi.program import COMMAND
+from opsapi.startup import importing
+
+OVERVIEW = f"""Ops API {VERSION}, an operations platform for databases.
+
+usage: {COMMAND} <command> [options]
+
+Run the platform
+  serve                run everything: PostgreSQL unless DATABASE_URL is set, web server, worker
+  setup                write settings, systemd units and an nginx configuration for a server
+  prepare              check the settings and migrate the database; serve does this itself
+  run_worker           run one more worker
+
+First steps, and help for users who cannot log in
+  bootstrap            create the first user and print an API key
+  create_key           create an API key and print it
+  reset_password       set a new password for a user
+  reset_second_factor  remove the second factor of a user
+  access_list          show or change the addresses that may use an API key
+
+Maintenance
+  rotate_encryption    encrypt all stored secrets with the newest key
+  move_measurements    move measurements of an older version at once
+
+{COMMAND} <command> --help explains a command. {COMMAND} --version prints the version.
+"""
+
+
+def main() -> None:
+    """Run the command that the arguments name; print an overview if they name none."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
+    try:
+        if sys.argv[1:] == ["--version"]:
+            sys.stdout.write(f"opsapi {VERSION}\n")
+        elif sys.argv[1:] in ([], ["help"], ["--help"], ["-h"]):
+            sys.stdout.write(OVERVIEW)
+        elif sys.argv[1:2] == ["serve"]:
+            serve.run(sys.argv)  # it starts processes that load the applications, and needs none itself
+        else:
+            with importing():
+                django.setup()
+            execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        # One line names the setting and its fault; a trace adds nothing.
+        sys.exit(f"ImproperlyConfigured: {error}")
+    except Error as error:
+        # A database that fails is one line too; --traceback shows where.
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"CommandError: {line_of(error)}")
+
+
+if __name__ == "__main__":
+    main()

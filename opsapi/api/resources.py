@@ -1,0 +1,98 @@
+"""Resources: documents that show rows of a table.
+
+A resource declares each field once. From there a field travels in two directions:
+
+    column → `source` → `rows` → `facts`: what answers show and what audit diffs compare
+    body → `read` → `source` → column: what services write
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, ClassVar
+
+from django.db.models import F, Model, QuerySet
+from rest_framework import serializers
+
+from opsapi.api.documents import LINKS, Document
+from opsapi.api.examples import AN_ID, self_link
+from opsapi.api.links import Links
+from opsapi.fields import WireTime
+
+_NOWHERE: Mapping[str, str] = {}
+Facts = dict[str, Any]
+"""A document without its links: the values by the names of their fields. What is absent is left out."""
+
+
+class Resource(Document):
+    """A document of a row: a field shows the column or annotation that its `source` names.
+
+    `columns`: SQL of the fields that are no column. `path`: where the API has it, as a pattern of fields and
+    of the parameters of the view's path. `relations`: paths of what it leads to where it is shown alone,
+    without those of which a field is absent.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {}
+    path: ClassVar[str]
+    relations: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        """An example of the document."""
+        facts = super().sample()
+        path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
+        return {**facts, LINKS: self_link(path)} if path else facts
+
+    @classmethod
+    def rows(cls, queryset: QuerySet[Any, Any]) -> QuerySet[Any, Any]:
+        """Rows with the values of the fields; PostgreSQL formats times, which is far cheaper than Python."""
+        return queryset.values_list(*_columns(cls).values())
+
+    @classmethod
+    def facts(cls, row: Iterable[Any]) -> Facts:
+        """A row as a document without links."""
+        values = zip(_columns(cls), row, strict=True)
+        return {name: value for name, value in values if value is not None}
+
+    @classmethod
+    def first(cls, queryset: QuerySet[Any, Any]) -> Facts | None:
+        """The facts of the first row; None when there is none."""
+        row = cls.rows(queryset).first()
+        return None if row is None else cls.facts(row)
+
+    @classmethod
+    def stored(cls, row: Model) -> Facts:
+        """The facts of a row as it is in the database now.
+
+        Raises:
+            ObjectDoesNotExist: it was deleted.
+        """
+        return cls.facts(cls.rows(type(row)._default_manager.filter(pk=row.pk)).get())
+
+    @classmethod
+    def present(
+        cls, facts: Facts, links: Links, *, place: Mapping[str, str] = _NOWHERE, alone: bool = False
+    ) -> Facts:
+        """The document with its links; `place` has the parameters of the view's path."""
+        named = {**place, **facts}
+        relations = ((name, _formatted(path, named)) for name, path in cls.relations.items() if alone)
+        found = {name: path for name, path in relations if path is not None}
+        return {**facts, LINKS: links.related(cls.path.format_map(named), found)}
+
+
+@cache
+def _columns(resource: type[Resource]) -> Mapping[str, Any]:
+    """What is selected for each field."""
+    fields = {name: field for name, field in resource().fields.items() if name != LINKS}
+    return {name: resource.columns.get(name) or _column(field) for name, field in fields.items()}
+
+
+def _column(field: serializers.Field[Any, Any, Any, Any]) -> F | WireTime:
+    source = str(field.source)
+    return WireTime(source) if isinstance(field, serializers.DateTimeField) else F(source)
+
+
+def _formatted(pattern: str, facts: Mapping[str, Any]) -> str | None:
+    try:
+        return pattern.format_map(facts)
+    except KeyError:
+        return None

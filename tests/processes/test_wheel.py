@@ -1,0 +1,121 @@
+"""The package, built and installed outside of the checkout: one command starts the platform."""
+
+import hashlib
+import os
+import site
+import subprocess
+import sys
+import venv
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from requests.auth import HTTPDigestAuth
+
+from opsapi import VERSION
+from opsapi.first_steps import BOOTSTRAP
+from tests.processes.platform import ROOT, Platform, installation
+
+pytestmark = pytest.mark.processes
+_PACKAGES = {"opsapi", "accesslist", "alerting", "automation", "events", "integrations"}
+
+
+def _built(directory: Path, target: str) -> Path:
+    """The file that hatchling builds from the checkout."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(directory)]
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    (built,) = directory.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel."""
+    return _built(tmp_path_factory.mktemp("wheel"), "wheel")
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command `opsapi` of an environment that holds the wheel; dependencies come from this one."""
+    directory = tmp_path_factory.mktemp("environment")
+    venv.create(directory, with_pip=False, symlinks=True)
+    (packages,) = directory.glob("lib/python*/site-packages")
+    command = [sys.executable, "-m", "pip", "--python", str(directory / "bin" / "python"), "install"]
+    subprocess.run([*command, "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    (packages / "dependencies.pth").write_text(f"{site.getsitepackages()[0]}\n")
+    return directory / "bin" / "opsapi"
+
+
+@pytest.fixture
+def installed(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
+    """A platform of the installed package, with nothing set but its port and its user's state directory."""
+    monkeypatch.chdir(tmp_path)
+    with installation() as platform:
+        platform.program = [str(program)]
+        platform.data_dir = platform.directory / "opsapi"
+        platform.environment = {
+            "XDG_STATE_HOME": str(platform.directory),
+            "PATH": os.environ["PATH"],
+            "OPSAPI_BIND": f"127.0.0.1:{platform.port}",
+        }
+        yield platform
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_two_builds_are_the_same_bytes(target: str, tmp_path: Path) -> None:
+    found = [_built(tmp_path / name, target).read_bytes() for name in ("first", "second")]
+    assert hashlib.sha256(found[0]).digest() == hashlib.sha256(found[1]).digest()
+
+
+def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert tops == _PACKAGES | {f"opsapi-{VERSION}.dist-info"}
+    assert {"opsapi/files/.env.example", "opsapi/files/deploy/nginx.conf"} <= set(names)
+
+
+def test_one_command_starts_it_and_the_first_steps_it_prints_work(installed: Platform) -> None:
+    installed.start()
+    assert BOOTSTRAP.replace(".venv/bin/python manage.py", "opsapi") in installed.output
+    assert (installed.data_dir / "postgres").is_dir()
+    assert not list(Path.cwd().iterdir())  # nothing is written to the current directory
+    key = installed.manage("bootstrap", "ada", "--export")
+    assert key.returncode == 0, key.stderr
+    public, private = (word.partition("=")[2].strip("'") for word in key.stdout.split()[-2:])
+    root = requests.get(
+        f"{installed.base_url}/api/public/v1.0", auth=HTTPDigestAuth(public, private), timeout=60
+    )
+    assert (root.status_code, root.json()["appName"]) == (200, "Ops API")
+    login = installed.get("/admin/login/")
+    assert login.status_code == 200
+    assert installed.get("/agents/v1.0/opsapi-agent.pyz").status_code == 200
+    assert installed.stop() == 0
+
+
+def test_it_says_its_version_and_what_it_can_do(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout == f"opsapi {VERSION}\n"
+    overview = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    assert "usage: opsapi <command>" in overview
+    assert not list(tmp_path.iterdir())  # asking for help creates nothing
+
+
+def test_setup_writes_what_a_server_needs_and_overwrites_nothing(program: Path, tmp_path: Path) -> None:
+    target = tmp_path / "conf"
+    subprocess.run([program, "setup", target], check=True, capture_output=True)
+    python = program.parent / "python"
+    assert f"ExecStart={python} -P -m opsapi run_worker" in (target / "opsapi-worker@.service").read_text()
+    assert (target / "opsapi.env").stat().st_mode & 0o777 == 0o600
+    assert not any("/opt/opsapi" in path.read_text() for path in target.glob("*.service"))
+    (target / "nginx.conf").unlink()
+    again = subprocess.run([program, "setup", target], capture_output=True, text=True, check=False)
+    assert again.returncode == 1
+    assert "opsapi.env" in again.stderr
+    assert not (target / "nginx.conf").exists()
