@@ -1,4 +1,4 @@
-"""The navigation: every model's list the operator may see, by section."""
+"""The navigation: every list that the operator can see, by section."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ _OVERVIEW = "Overview"
 
 
 def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[dict[str, Any]]:
-    """The sections with their links, as the theme takes them."""
+    """The sections with their links, in the format of the theme."""
     listed = sorted((one for one in admins if isinstance(one, ConsoleAdmin)), key=lambda one: one.rank)
     shown = [one for one in listed if one.has_module_permission(request)]
     home = reverse("admin:index")

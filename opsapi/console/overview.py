@@ -1,4 +1,4 @@
-"""The start page: how things stand. It asks for itself anew every ten seconds (overview.js)."""
+"""The start page: the current state. It refreshes every ten seconds (overview.js)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from opsapi.console.registry import overview
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
-    """What the page's template is given: the parts for this operator, and when they were read."""
+    """The template context: the parts for this operator, and when they were read."""
     now, reach = clock.now(), operator_of(request).reach()
     parts = [part for contribute in overview() for part in contribute(reach, now)]
     panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda one: one.rank)
@@ -28,7 +28,7 @@ def overview_context(request: HttpRequest) -> dict[str, Any]:
 
 @require_safe
 def overview_parts(request: HttpRequest) -> HttpResponse:
-    """The parts alone, as the page's script asks for them."""
+    """Only the parts, for the script of the page."""
     response = render(request, "console/overview.html", overview_context(request))
     response["Cache-Control"] = "no-store"
     return response

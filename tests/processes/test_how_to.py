@@ -130,7 +130,7 @@ def test_keys_are_rotated(owner: Caller, platform: Platform, terminal: Terminal)
     platform.environment["OPSAPI_ENCRYPTION_KEYS"] = "w" * 64
     refused = platform.manage("prepare")
     assert refused.returncode == 1
-    assert_one_line(refused.stderr, "no key in OPSAPI_ENCRYPTION_KEYS", "put the key back")
+    assert_one_line(refused.stderr, "no key in OPSAPI_ENCRYPTION_KEYS", "restore the key")
 
 
 def _restart(platform: Platform) -> None:
