@@ -1,4 +1,4 @@
-"""Alerting on the console's start page: what is shown of each row, and where it leads."""
+"""Alerting on the start page of the console: the panels, their rows and links."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ _NO_WORKER = (
 
 
 def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
-    """Alerts, notifications, windows and destinations; workers for operators who may read everything."""
+    """Panels of alerting; the panel of workers only for operators who read everything."""
     seen = frozenset(workers_seen(now).values_list("name", flat=True))
     if not seen:
         yield Notice(_NO_WORKER)
@@ -86,7 +86,7 @@ def _alert(alert: Alert, target: Model | None, is_muted: bool, now: datetime) ->
 
 
 def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
-    """Those nobody has taken on, and all by age, the oldest first; what is none is left out."""
+    """Unacknowledged alerts, and all alerts by age, the oldest first; zero counts are left out."""
     if not any(one.count for one in ages):
         return []
     young, middle, old = ages

@@ -1,12 +1,12 @@
-"""Whose signals were evaluated when."""
+"""Evaluation turns of projects."""
 
 from django.db import models
 
 
 class EvaluationTurn(models.Model):
-    """When a project's signals were last evaluated: the project that waited longest is next.
+    """The last evaluation of a project's signals. The project that has waited longest is next.
 
-    One row for each project, and one, with an empty `group_id`, for what happened without a project.
+    A row per project, and a row with an empty `group_id` for events without a project.
     """
 
     group_id = models.CharField(max_length=24, primary_key=True, db_collation="C")
