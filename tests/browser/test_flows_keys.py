@@ -69,7 +69,7 @@ def test_a_second_factor_is_set_up_and_asked_for(page: Page, operator: User, pro
     page.get_by_role("link", name="Your account").click()
     page.get_by_role("link", name="Set up second factor").click()
     page.get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     secret = page.get_by_role("listitem").locator("code").inner_text()
     page.get_by_role("textbox", name="Code").fill(code_at(secret, clock.now()))
     page.get_by_role("button", name="Turn on").click()

@@ -80,7 +80,7 @@ def _make_key(page: Page) -> None:
 def _set_up_second_factor(page: Page) -> None:
     page.goto("/admin/account/second-factor/")
     page.get_by_label("Your password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("img", name="QR code of the key below")).to_be_visible()
 
 
