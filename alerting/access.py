@@ -1,4 +1,4 @@
-"""Who may read and write in alerting: for the routes of the API and the actions of the console."""
+"""Permissions to read and write in alerting, for API routes and console actions."""
 
 from opsapi.api.permissions import in_group, in_installation
 from opsapi.roles import Role

@@ -1,4 +1,4 @@
-"""What alerting contributes to the platform."""
+"""Registers alerting with the platform."""
 
 from django.apps import AppConfig
 
@@ -18,7 +18,7 @@ class AlertingConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        """Reactions need the models, which are there only now."""
+        """Signal handlers need the models, which are loaded only now."""
         from alerting import reactions  # noqa: PLC0415 - see above
         from alerting.host_panel import alerts_of_host  # noqa: PLC0415
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
@@ -40,7 +40,7 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """A worker has to be there."""
+        """A worker must be running."""
         return {"worker": self._worker_missing}
 
     def _worker_missing(self) -> str | None:

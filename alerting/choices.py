@@ -13,11 +13,11 @@ class AlertStatus(StrEnum):
 
 
 ACTIVE = (AlertStatus.TRACKING, AlertStatus.OPEN)
-"""Of these there is at most one per config and target."""
+"""At most one of these per configuration and target."""
 
 
 class NotificationStatus(StrEnum):
-    """Where a notification stands."""
+    """The status of a notification."""
 
     PENDING = "PENDING"
     DELIVERED = "DELIVERED"
@@ -26,7 +26,7 @@ class NotificationStatus(StrEnum):
 
 
 class DropReason(StrEnum):
-    """Why a notification was not sent; the values are what the log shows."""
+    """Why a notification was not sent; the values appear in the log."""
 
     ALERT_OVER = "the alert was over before it was delivered"
     CONFIG_OFF = "the alert configuration was deleted or disabled"
@@ -45,24 +45,24 @@ class DropReason(StrEnum):
 
 
 class DestinationState(StrEnum):
-    """How a destination fares; the values are labels of metrics too."""
+    """The health of a destination; the values are also labels of metrics."""
 
     FAILING = "failing"
     """Its last attempt failed."""
     SLOWED = "slowed_down"
-    """It takes messages and asked for fewer at a time."""
+    """It accepts messages but asked for a lower rate."""
     HEALTHY = "healthy"
     UNTRIED = "not_tried"
 
 
 class WaitReason(StrEnum):
-    """Why a notification that is due waits; the values are what the log shows."""
+    """Why a due notification waits; the values appear in the log."""
 
     ACKNOWLEDGED = "the alert is acknowledged"
 
 
 class PeopleType(StrEnum):
-    """Types of notifications to people; the other types are the channels."""
+    """Notification types for people; the other types are the channels."""
 
     ADMIN = "ADMIN"
     GROUP = "GROUP"

@@ -6,7 +6,7 @@ from opsapi.api.links import Links
 
 
 def alert_url(links: Links, alert_id: str) -> str:
-    """The page of an alert: its story."""
+    """The page of an alert."""
     return _page(links, "alerting_alert", alert_id)
 
 

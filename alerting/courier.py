@@ -16,7 +16,7 @@ from integrations.outcome import Outcome
 
 NO_THREAD = "this machine could not start to send the message"
 FINISH_SECONDS = 8.0
-"""How long a stopping worker waits for requests on their way; another worker takes over the rest."""
+"""How long a stopping worker waits for running requests; another worker takes over the rest."""
 
 
 class Courier:
@@ -30,14 +30,14 @@ class Courier:
         self._ended: SimpleQueue[tuple[Job, Outcome]] = SimpleQueue()
         self._unrecorded: list[tuple[Job, Outcome]] = []
         self._sending: dict[str, datetime] = {}
-        """The deliveries on their way, and when each was claimed."""
+        """The deliveries in progress, with the time of their claim."""
 
     def step(self) -> int:
-        """Record outcomes, then claim and begin to send; return how many were claimed."""
+        """Record outcomes, then claim and start to send. Returns the number of claimed notifications."""
         self._record()
         claims = self._take_in_hand()
         if any(not one.destination for one in claims):
-            self._take_in_hand()  # they have a destination by now
+            self._take_in_hand()  # They have a destination by now.
         return len(claims)
 
     def pause(self, longest: float) -> float:
@@ -46,7 +46,7 @@ class Courier:
         return longest if free is None else min(longest, free.total_seconds())
 
     def _take_in_hand(self) -> list[Notification]:
-        """Claim notifications and begin to send; return the claimed ones."""
+        """Claim notifications and start to send. Returns the claimed ones."""
         claims = claim(worker=self._worker, slots=self._slots, now=self._clock())
         # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [one for one in claims if one.destination]
@@ -58,13 +58,13 @@ class Courier:
                     begun.add(job.notification.id)
                     self._begin(job)
         except Exception:
-            # Notifications that are not on their way can be claimed again at once, by any worker.
+            # Notifications that are not in progress can be claimed again immediately, by any worker.
             leases_give_back([one for one in claims if one.id not in begun])
             raise
         return claims
 
     def finish(self) -> bool:
-        """Wait up to FINISH_SECONDS for requests on their way, and record them; return False."""
+        """Wait up to FINISH_SECONDS for running requests and record them. Returns False."""
         end = time.monotonic() + FINISH_SECONDS
         while self._sending and (left := end - time.monotonic()) > 0:
             try:
@@ -81,7 +81,7 @@ class Courier:
         try:
             thread.start()
         except RuntimeError:
-            # The machine has no more threads: nothing was sent, and the destination is not at fault.
+            # The machine has no more threads: nothing was sent, and the destination is not to blame.
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
             self._ended.put((replace(job, message=None), outcome))
 

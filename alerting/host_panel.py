@@ -1,4 +1,4 @@
-"""What alerting knows of a host, for the host's page in the console."""
+"""Alerts on the page of a host."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from opsapi.first_rows import in_reach
 
 
 def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
-    """Its open and pending alerts, in the order of every list."""
+    """Its open and pending alerts, in the usual order."""
     of_project = in_reach(Alert.objects.filter(group=host.group_id), reach)
     found = active_first_rows(alerts_matching(of_project, str(host), reach=reach), now=now)
     muted = muting_windows(found.rows, now=now)
@@ -25,7 +25,7 @@ def alerts_of_host(reach: Reach, host: Host, now: datetime) -> Panel:
         name="alerts",
         title="Open alerts",
         unit="open alerts",
-        headers=["What", "Status", "Age"],
+        headers=["Alert", "Status", "Age"],
         rows=[alert_cells(one, now, is_muted=one.id in muted) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),

@@ -1,4 +1,4 @@
-"""How what alerting shows looks in the console: the word for a state, its tone, the icon of a moment."""
+"""Presentation of alerting in the console: words, tones and icons."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -39,9 +39,9 @@ ATTEMPT_TONES: Mapping[str, Tone] = {
     DeliveryStatus.FAILED: Tone.BAD,
 }
 WINDOW_WORDS: Mapping[WindowState, str] = {
-    WindowState.PENDING: "coming",
+    WindowState.PENDING: "scheduled",
     WindowState.ACTIVE: "active",
-    WindowState.EXPIRED: "over",
+    WindowState.EXPIRED: "ended",
 }
 _WINDOW_TONES: Mapping[WindowState, Tone] = {
     WindowState.PENDING: Tone.INFO,
@@ -49,7 +49,7 @@ _WINDOW_TONES: Mapping[WindowState, Tone] = {
     WindowState.EXPIRED: Tone.PLAIN,
 }
 WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.items()}
-"""As the theme's columns want it: by the word that is shown."""
+"""By word, as the columns of the theme need it."""
 MOMENTS: Mapping[MomentKind, tuple[str, Tone]] = {
     MomentKind.BEGAN: ("sensors", Tone.WARNING),
     MomentKind.OPENED: ("notifications_active", Tone.BAD),
@@ -70,7 +70,7 @@ MOMENTS: Mapping[MomentKind, tuple[str, Tone]] = {
 
 
 def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertState, Tone]:
-    """The state of an alert and its tone: what every page shows of it."""
+    """The state of an alert and its tone, for every page."""
     is_acknowledged = alert_acknowledgement(alert, now) is not None
     state = alert_state(AlertStatus(alert.status), is_acknowledged=is_acknowledged, is_muted=is_muted)
     return state, ALERT_TONES[state]
@@ -84,11 +84,11 @@ _DESTINATION_TONES: Mapping[str, Tone] = {
     DestinationState.UNTRIED: Tone.PLAIN,
 }
 DESTINATION_LABELS = {word: _DESTINATION_TONES[state] for state, word in DESTINATION_WORDS.items()}
-"""As the theme's columns want it: by the word that is shown."""
+"""By word, as the columns of the theme need it."""
 
 
 def notifications_waiting_url(destination: Destination) -> str:
-    """The list of the notifications that wait for a destination."""
+    """The list of notifications that wait for a destination."""
     return list_url(Notification, waiting_for=destination.pk)
 
 
@@ -106,29 +106,29 @@ def notification_badge(one: Notification | Telling, now: datetime) -> tuple[Noti
 
 
 def window_look(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
-    """How a maintenance window stands, in a word."""
+    """The state of a maintenance window, in a word."""
     state = window_state(window.start, window.end, now)
     return WINDOW_WORDS[state], _WINDOW_TONES[state]
 
 
 def muted_words(extent: MuteExtent) -> str:
-    """What a window that was saved mutes, in a sentence."""
+    """What a saved window mutes, in a sentence."""
     return f"This window mutes {extent.sentence}: {extent.open_words} now."
 
 
 def window_name(window: MaintenanceWindow) -> str:
-    """What people call a maintenance window."""
+    """The name of a maintenance window."""
     return window.description or f"{', '.join(window.alert_types)} ({window.id})"
 
 
 def alert_words(alert: Alert) -> str:
-    """What it is: `Outside metric threshold: CONNECTIONS`."""
+    """The alert in words: `Outside metric threshold: CONNECTIONS`."""
     metric = f": {alert.metric_name}" if alert.metric_name else ""
     return in_words(alert.event_type) + metric
 
 
 def alert_cells(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[Cell, Cell, Cell]:
-    """What it is, its state and its age: in lists of active alerts."""
+    """Name, state and age for lists of active alerts."""
     word, tone = alert_badge(alert, now, is_muted=is_muted)
     return (
         Cell(alert_words(alert), page_url(alert)),

@@ -33,7 +33,7 @@ def messages_of(
     settings: Iterable[NotificationSetting],
     now: datetime,
 ) -> dict[str, Message | ObjectDoesNotExist]:
-    """The messages of notifications as things stand at `now`, by their ids; the error where there is none.
+    """Build the messages of notifications at `now`, by ID, with an error for each that fails.
 
     `alerts` are those the notifications tell of, by their ids and with their projects; `settings` what their
     configurations say of them, where it is there still.
@@ -45,7 +45,7 @@ def messages_of(
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
     """The message of a test: the event that records the test, marked as a test."""
-    # Never saved: the log is of alerts and events.
+    # Never saved: the log only has alerts and events.
     untold = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
@@ -62,7 +62,7 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """An alert with its document, and its configuration where that is there still."""
+    """An alert with its document, and its configuration if it still exists."""
 
     alert: Alert
     document: JsonObject
@@ -118,7 +118,7 @@ def _of_alert(notification: Notification, known: _Known, now: datetime) -> Messa
 
 
 def _changed_since(config: AlertConfig, alert: Alert) -> bool:
-    """Whether it perhaps asks for something else than when the alert was there: a change ends its alerts."""
+    """Whether the configuration may have changed since the alert: a change ends its alerts."""
     return alert.resolved is not None and config.updated >= alert.resolved
 
 
@@ -144,19 +144,19 @@ def _of_event(notification: Notification) -> Message:
 
 
 def _found_among(row: EventRow) -> str:
-    """The list an event is found in: its project's or organization's, else that of all."""
+    """The list that contains an event: of its project or organization, otherwise of the installation."""
     if row["group_id"]:
         return f"/groups/{row['group_id']}/events"
     return f"/orgs/{row['org_id']}/events" if row["org_id"] else GLOBAL_EVENTS
 
 
 def _project_name(group_id: str | None) -> str | None:
-    """None for what happened without a project, though the configuration of one tells of it."""
+    """None for an event without a project, even if the configuration of a project notifies of it."""
     return Project.with_deleted.values_list("name", flat=True).get(id=group_id) if group_id else None
 
 
 def _links() -> Links:
-    """Links of messages: nobody's request says how we are reached, so the settings do."""
+    """Links in messages: no request is involved, so the settings provide the base URL."""
     scheme = "https" if django_settings.OPSAPI_TLS_CERT else "http"
     address = host_and_port(*django_settings.OPSAPI_BIND)
     return Links(django_settings.OPSAPI_PUBLIC_URL or f"{scheme}://{address}")

@@ -1,4 +1,4 @@
-"""What alerting tells of itself; every statement reads what an index narrows down, however old the log is."""
+"""Metrics of alerting. Every query is limited by an index, whatever the size of the log."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ _MADE = gauge(
     "status",
 )
 _DESTINATIONS = gauge("opsapi_destinations", "Destinations of the last 24 hours, by state.", "state")
-# By channel and not by destination: projects bring forth as many of these as they like.
+# By channel, not by destination, because projects can create any number of destinations.
 _WAITING = gauge(
     "opsapi_destination_waiting",
     "Notifications that wait for their destination or are being sent.",
@@ -43,11 +43,11 @@ _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")
 
 _RECENT = timedelta(hours=1)
 _FOR_PEOPLE = "people"
-"""In place of the channel of a notification that still stands for people."""
+"""Replaces the channel of a notification whose recipients are not resolved yet."""
 
 
 def alerting_metrics() -> Iterator[Metric]:
-    """Alerts by status, the queue of notifications, those of the last hour, destinations, the workers."""
+    """Alerts by status, the queue, recent notifications, destinations and workers."""
     now = clock.now()
     yield _alerts(now)
     yield from _queue(now)
@@ -71,7 +71,7 @@ def _by_status(alerts: QuerySet[Alert]) -> dict[str, int]:
 
 
 def _queue(now: datetime) -> Iterator[Metric]:
-    """What is pending is read once: what of it is due, and what waits for destinations."""
+    """Pending notifications are read once: due ones, and those that wait for destinations."""
     pending = Notification.objects.filter(status=NotificationStatus.PENDING.value).order_by()
     is_due, is_addressed = Q(due__lte=now), Q(destination__gt="")
     counted = {
@@ -95,7 +95,7 @@ def _queue(now: datetime) -> Iterator[Metric]:
 
 
 def _age(since: datetime | None, now: datetime) -> float:
-    """In seconds; what is put off waits for a time to come and has none yet."""
+    """In seconds; a postponed notification waits for its time and has no delay yet."""
     return max(0.0, (now - since).total_seconds()) if since else 0.0
 
 

@@ -32,7 +32,7 @@ Payload = Mapping[str, Any]
 
 
 def observations_of(signals: Sequence[Signal], *, group_id: str) -> list[list[Observation]]:
-    """The observations of each of a project's signals; of a configuration's, what the fleet says now."""
+    """The observations of a project's signals, or for a configuration, of the current fleet."""
     known = _read_known(signals, group_id)
     return [_of_signal(signal, group_id, known) for signal in signals]
 
@@ -51,14 +51,14 @@ def _of_signal(signal: Signal, group_id: str, known: "_Known") -> list[Observati
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What signals name and is still there: hosts at their addresses, agents, and what was measured."""
+    """Resources named by signals that still exist: hosts by address, agents and measurements."""
 
     hosts: Mapping[str, tuple[str, int]]
     agents: Set[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
-        """Not one deleted or moved since then: nothing would end an alert about it."""
+        """Not a resource that was deleted or moved since: nothing would end its alerts."""
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
     def has_agent(self, payload: Payload) -> bool:
@@ -86,7 +86,7 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _Known:
 
 
 def _names_agent(payload: Payload) -> bool:
-    """Whether it is about an agent and says which: what happened to a key or version need not."""
+    """Whether it is about a known agent; events about keys or versions need not be."""
     is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
     return is_about and {"sourceTypeName", "hostname"} <= payload.keys()
 
@@ -96,7 +96,7 @@ def _agent_of(payload: Payload) -> tuple[str, str]:
 
 
 def _of_event(payload: Payload, known: _Known) -> list[Observation]:
-    """An event of a known host or agent that is gone begins nothing; what happened is told all the same."""
+    """An event of a deleted host or agent opens no alert; one-shot events are still notified."""
     seen = of_event(payload)
     begins = any(one.condition is Condition.HOLDS for one in seen)
     return [] if begins and _is_gone(payload, known) else seen
@@ -113,12 +113,12 @@ def _of_report(payload: Payload, known: _Known) -> list[Observation]:
     seen = _of_states(
         (state, known.measured.get((state["hostId"], state["measurementId"]))) for state in states
     )
-    # Signals written by an older version have none.
+    # Signals of an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
 def _metrics_matter(group_id: str) -> bool:
-    """Whether any configuration would look at measurements: most reports hold many, few are asked for."""
+    """Whether any configuration evaluates measurements: reports contain many metrics, few are used."""
     return is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
 
 

@@ -1,4 +1,4 @@
-"""Alerting on the console's start page: what is shown of each row, and where it leads."""
+"""Alerting on the start page of the console: the panels, their rows and links."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ _NO_WORKER = (
 
 
 def alerting_parts(reach: Reach, now: datetime) -> Iterator[Part]:
-    """Alerts, notifications, windows and destinations; workers for operators who may read everything."""
+    """Panels of alerting; the panel of workers only for operators who read everything."""
     seen = frozenset(workers_seen(now).values_list("name", flat=True))
     if not seen:
         yield Notice(_NO_WORKER)
@@ -65,7 +65,7 @@ def _alerts(reach: Reach, now: datetime) -> Panel:
         rank=10,
         title="Open and pending alerts",
         unit="alerts open or pending",
-        headers=["What", "About", "Project", "State", "Age"],
+        headers=["Alert", "Target", "Project", "State", "Age"],
         rows=[_alert(one, targets.get(one.id), one.id in muted, now) for one in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
@@ -86,7 +86,7 @@ def _alert(alert: Alert, target: Model | None, is_muted: bool, now: datetime) ->
 
 
 def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
-    """Those nobody has taken on, and all by age, the oldest first; what is none is left out."""
+    """Unacknowledged alerts, and all alerts by age, the oldest first; zero counts are left out."""
     if not any(one.count for one in ages):
         return []
     young, middle, old = ages
@@ -112,9 +112,9 @@ def _notifications(reach: Reach, now: datetime) -> Panel:
     return Panel(
         name="notifications",
         rank=40,
-        title="Notifications failing",
+        title="Failing notifications",
         unit="notifications failing",
-        headers=["To", "About", "Project", "State", "Tries", "Why"],
+        headers=["Recipient", "Alert", "Project", "State", "Attempts", "Reason"],
         rows=[_notification(one, origins[one.id].place, now) for one in found.rows],
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
@@ -180,7 +180,7 @@ def _destinations(reach: Reach, now: datetime) -> Panel:
     return Panel(
         name="destinations",
         rank=50,
-        title="Destinations failing",
+        title="Failing destinations",
         unit="destinations failing",
         headers=["Destination", "Project", "Since", "Waiting", "Last error"],
         rows=[_destination(one, now) for one in found.rows],

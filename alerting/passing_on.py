@@ -20,14 +20,14 @@ _Payload = tuple[str | None, Mapping[str, Any]]
 
 
 def is_passed_on(signal: Signal) -> bool:
-    """Whether it came to its project from the organization: global configurations were told already."""
+    """Whether it came to its project from the organization: global configurations have already notified."""
     return "orgId" in signal.payload
 
 
 def pass_on(signal: Signal) -> None:
-    """Tell global configurations of an event without a project, and pass it on to a page of projects.
+    """Notify by global configurations of an event without a project, and pass it on to a page of projects.
 
-    What is left of them is left to another such signal.
+    The rest of the projects is left to another signal.
     """
     event_type, org_id = EventType(signal.payload["eventTypeName"]), signal.payload.get("orgId")
     if _AFTER not in signal.payload:

@@ -11,15 +11,17 @@ from django.db import connection
 from alerting.services.leases import PRESENCE_CLASS, absent_workers, leases_release
 
 _CHECK_SECONDS = 0.25
-"""How often the connection is checked."""
+"""Interval of connection checks."""
 GONE_AFTER = 4
-"""How many half-second checks in a row have to miss a worker before it counts as gone. A live worker that
-lost its connection has its lock again by then."""
+"""Number of consecutive half-second checks that must miss a worker before it counts as dead.
+
+A live worker that lost its connection has its lock again by then.
+"""
 _OF_DJANGO = frozenset({"cursor_factory", "context", "prepare_threshold"})
 
 
 class Presence:
-    """The lock of one worker; `key` is what its leases name."""
+    """The lock of a worker; its leases contain `key`."""
 
     def __init__(self) -> None:
         self.key = secrets.randbelow(2**31 - 1) + 1
@@ -35,7 +37,7 @@ class Presence:
             try:
                 self._hold_until_stopped(stopping)
             except psycopg.Error:
-                # The other threads log that the database is away.
+                # The other threads log that the database is down.
                 stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:

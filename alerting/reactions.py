@@ -1,4 +1,4 @@
-"""How alerting reacts to what happens to its right (architecture, inversion 2)."""
+"""Signal handlers of alerting for changes in other packages (architecture, inversion 2)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,31 +19,31 @@ from opsapi.api.principal import Actor
 
 
 def begin_with_project(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
-    """A project was made: it has the default configurations."""
+    """Add the default configurations to a new project."""
     default_configs_create(group_id=project.id, actor=actor, now=now)
 
 
 def follow_tags(*, project: Project, tags: Sequence[str], actor: Actor, now: datetime, **_: Any) -> None:
-    """A project gets other tags: other global configurations may cover it."""
+    """After a change of tags, other global configurations may cover a project."""
     global_configs_retag(group_id=project.id, tags=tags, actor=actor, now=now)
 
 
 def end_with_project(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
-    """A project is being deleted: so are its configurations, and its alerts are cancelled."""
+    """Delete the configurations of a deleted project, and cancel its alerts."""
     project_alerting_end(group_id=project.id, actor=actor, now=now)
 
 
 def end_with_host(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
-    """A host is being deleted, or gets another address: the alerts about it are cancelled."""
+    """Cancel the alerts about a host that is deleted or gets a new address."""
     host_alerting_end(host=host, actor=actor, now=now)
 
 
 def end_with_agent(*, agent: Agent, actor: Actor, now: datetime, **_: Any) -> None:
-    """An agent is being deleted: the alerts about it are cancelled."""
+    """Cancel the alerts about a deleted agent."""
     agent_alerting_end(agent=agent, actor=actor, now=now)
 
 
 def end_with_last_host(*, host: Host, actor: Actor, now: datetime, **_: Any) -> None:
-    """A host is being deleted: alerts about the replica set or cluster it was the last of are cancelled."""
+    """Cancel the alerts about a replica set or cluster whose last host is deleted."""
     replica_set_alerting_end(host=host, actor=actor, now=now)
     cluster_alerting_end(host=host, actor=actor, now=now)

@@ -78,7 +78,7 @@ def _agents(reach: Reach, now: datetime) -> Panel:
     return Panel(
         name="agents",
         rank=30,
-        title="Agents silent",
+        title="Silent agents",
         unit="agents silent",
         headers=["Agent", "Type", "Project", "Last report"],
         rows=[_agent(one, now) for one in found.rows],

@@ -1,1 +1,1 @@
-"""What happened: event types, the event log, the signal outbox, and their API."""
+"""Event types, the event log, the signal outbox, and their API."""

@@ -1,4 +1,4 @@
-"""What the event log contributes to the platform."""
+"""Registers the event log with the platform."""
 
 from django.apps import AppConfig
 
@@ -11,7 +11,7 @@ class EventsConfig(AppConfig):
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
 
     def ready(self) -> None:
-        """Metrics and panels need the models, which are there only now."""
+        """Metrics and panels need the models, which are loaded only now."""
         from events.metrics import signal_metrics  # noqa: PLC0415 - see above
         from events.panels import event_parts  # noqa: PLC0415
 

@@ -1,23 +1,23 @@
-"""Closed sets of the event log beside the event types, which have a table of their own (events.types)."""
+"""Closed sets of the event log. Event types have a table of their own (events.types)."""
 
 from enum import StrEnum
 
 
 class SignalKind(StrEnum):
-    """What a signal carries."""
+    """The content of a signal."""
 
     EVENT = "event"
-    """One alertable event: its type and facts."""
+    """An alertable event: its type and facts."""
     HOSTS = "hosts"
-    """What is known of hosts and replica sets: state, and what a report measured."""
+    """The state of hosts and replica sets, and the measurements of a report."""
     CONFIG = "config"
-    """An alert configuration was made, enabled or changed: hold it against the newest state."""
+    """An alert configuration was created, enabled or changed: evaluate it against the current state."""
     VERSIONS = "versions"
-    """A version in the project came, went or changed: the fleet weighs anew which are behind."""
+    """A version in the project was added, removed or changed: the fleet recalculates which are behind."""
 
 
 class DiffStatus(StrEnum):
-    """The nature of a change."""
+    """The kind of a change."""
 
     NEW = "NEW"
     MODIFIED = "MODIFIED"
@@ -29,7 +29,7 @@ class DiffStatus(StrEnum):
 
 
 class DiffType(StrEnum):
-    """The kind of resource that changed. The set is closed: other resources use the nearest kind."""
+    """The kind of resource that changed. The set is closed: other resources use the most similar kind."""
 
     AUTH = "AUTH"
     AUTOMATION_AGENT = "AUTOMATION_AGENT"
@@ -48,7 +48,7 @@ class DiffType(StrEnum):
 
 
 class Work(StrEnum):
-    """What workers are woken for."""
+    """The work that wakes workers."""
 
     SIGNALS = "signals"
     MESSAGES = "messages"

@@ -1,4 +1,4 @@
-"""What a search finds as a CSV file, written while it is read (RFC 4180)."""
+"""Search results as a CSV file, streamed while it is read (RFC 4180)."""
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from events.wording import about, acting
 from opsapi.clock import wire_time
 
 MOST_ROWS = 1_000_000
-"""So many events a file holds, and so many are looked through for it."""
+"""Maximum number of events in a file, and of events searched for it."""
 LONGEST = timedelta(minutes=10)
-"""So long a file is written, however slowly it is read: it holds a thread of the web process."""
+"""Maximum time to write a file, because it occupies a thread of the web process."""
 COLUMNS = (
     "id",
     "created",
@@ -30,11 +30,11 @@ COLUMNS = (
 )
 _AT_ONCE = 1_000
 _IN_A_PART = 100
-"""So few that who reads slowly has one before the web process gives them up (10 s)."""
+"""Small enough that a slow reader gets a page before the web process times out (10 s)."""
 _MINUTES = f"{LONGEST // timedelta(minutes=1)} minutes"
 
 Names = Callable[[Collection[str]], Mapping[str, str]]
-"""Ids of projects → names of those among them that may be read."""
+"""Project IDs → names of the readable projects."""
 
 
 Clock = Callable[[], datetime]
@@ -43,7 +43,7 @@ Clock = Callable[[], datetime]
 def events_csv(search: EventSearch, *, names: Names, clock: Clock) -> Generator[str]:
     """Parts of the file, newest first. A file that is cut says so in its last record.
 
-    Each page is a statement of its own, so that no transaction stays open while somebody downloads.
+    Each page is a separate statement, so that no transaction stays open during a download.
     """
     ends = clock() + LONGEST
     yield csv_lines([COLUMNS])
@@ -83,7 +83,7 @@ def _record(event: Event, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _cut(page: SearchPage, after: str) -> tuple[str, ...]:
-    """A record like the others: every line of a file has as many cells (RFC 4180, 2.4)."""
+    """A record with the usual number of cells, as all records of a file (RFC 4180, 2.4)."""
     until = f" older than {wire_time(page.next.created)}" if page.next else ""
     text = f"The file ends after {after}; there may be more{until}. Choose a time range."
     return (text, *[""] * (len(COLUMNS) - 1))

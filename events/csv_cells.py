@@ -14,40 +14,40 @@ from typing import Any
 from events.diffs import compact_json
 
 _APOSTROPHE = "'"
-# ASCII, full-width, small and mathematical forms: spreadsheets take them for the same.
+# ASCII, full-width, small and mathematical forms, which spreadsheets treat alike.
 _FORMULA = frozenset("=+-@＝＋－＠﹦﹢﹣﹫−")
 _LEADING = frozenset("\t\r\n")
 _SEPARATOR = re.compile("([,;|\t\r\n])")
-# Passed over by spreadsheets: blanks (`str.strip` knows them), quotes, characters without width.
+# Characters that spreadsheets skip: spaces (known to `str.strip`), quotes, zero-width characters.
 _QUOTES = "\"'`‘’“”\ufeff\u200b\u200c\u200d\u2060"
 _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def text_cell(text: str) -> str:
-    """The text, with an apostrophe before everything a spreadsheet would take for a formula."""
+    """The text, with an apostrophe in front of everything that a spreadsheet would treat as a formula."""
     harmless = "".join(_APOSTROPHE + part if _formula_at(part) is not None else part for part in _parts(text))
     return _APOSTROPHE + harmless if text[:1] in _LEADING else harmless
 
 
 def json_cell(value: Any) -> str:
-    """A value as compact JSON, a formula's first character in its texts escaped: it reads back the same."""
+    """A value as compact JSON that parses to the same value, with the first character of formulas escaped."""
     return _JSON_TEXT.sub(lambda found: "".join(map(_escaped, _parts(found[0]))), compact_json(value))
 
 
 def csv_lines(records: Iterable[Sequence[str]]) -> str:
-    """Records with their line ends (RFC 4180, 2); every cell in quotes: none is cut at what stands in it."""
+    """Records with line ends (RFC 4180, 2). Every cell is quoted, so no character splits it."""
     text = StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n").writerows(records)
     return text.getvalue()
 
 
 def _parts(text: str) -> list[str]:
-    """The text cut at every separator, the separators as parts of their own."""
+    """The text split at every separator, keeping the separators."""
     return _SEPARATOR.split(text)
 
 
 def _formula_at(part: str) -> int | None:
-    """Where the formula begins that a cell of this text would be; None when it is none."""
+    """The position where a formula starts in a cell with this text; None if there is none."""
     for place, character in enumerate(part):
         if character in _FORMULA:
             return place

@@ -1,4 +1,4 @@
-"""How many CSV files are written at a time, as each holds a thread of its web process to the last byte."""
+"""Limits parallel CSV downloads, because each occupies a thread of its web process to the end."""
 
 from collections.abc import Generator
 from enum import StrEnum
@@ -8,28 +8,28 @@ from weakref import finalize
 from django.conf import settings
 
 MOST_AT_ONCE = max(1, settings.OPSAPI_THREADS // 4)
-"""So many in one web process; the other threads are for everybody else."""
+"""Maximum number of downloads in a web process; the other threads serve everybody else."""
 FULL_RETRY_SECONDS = 30
 
 
 class Full(StrEnum):
-    """Why a file has to wait; the value is how it is told."""
+    """Why a download must wait; the value is the text for the operator."""
 
     OF_ALL = "The server is creating the maximum number of files."
     OF_ONE = "Your previous file is still being created. You can download one file at a time."
 
 
 class Places:
-    """The places of a process for files: `most`, and one at the most for each operator."""
+    """The download slots of a process: `most`, and at most one per operator."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._held_by: set[str] = set()
-        # A download that is forgotten gives its place back wherever its thread happens to be.
+        # A download that is garbage-collected releases its slot in whichever thread that happens.
         self._lock = RLock()
 
     def take(self, user_id: str) -> Full | None:
-        """A place for the operator; or why there is none."""
+        """A slot for the operator, or the reason why there is none."""
         with self._lock:
             if user_id in self._held_by:
                 return Full.OF_ONE
@@ -39,7 +39,7 @@ class Places:
             return None
 
     def give_back(self, user_id: str) -> None:
-        """The operator's place is free again."""
+        """Release the operator's slot."""
         with self._lock:
             self._held_by.remove(user_id)
 
@@ -48,9 +48,9 @@ _places = Places(MOST_AT_ONCE)
 
 
 class Download:
-    """The parts of a file that is being written; its place is given back once, when it is closed.
+    """The parts of a file. Its slot is released once, when the file is closed.
 
-    One that nobody closes gives it back when it is forgotten, also unread.
+    A file that nobody closes, or reads, releases it when it is garbage-collected.
     """
 
     def __init__(self, parts: Generator[str], places: Places, user_id: str) -> None:
@@ -64,7 +64,7 @@ class Download:
         return next(self._parts)
 
     def close(self) -> None:
-        """Write no more; what serves the response calls it however the response ended."""
+        """Stop writing. The server calls this at the end of every response."""
         try:
             self._parts.close()
         finally:
@@ -72,5 +72,5 @@ class Download:
 
 
 def download(parts: Generator[str], *, user_id: str) -> Download | Full:
-    """The file in a place of the operator; or why this process does not write it now."""
+    """The file in a slot of the operator, or the reason why this process cannot write it now."""
     return _places.take(user_id) or Download(parts, _places, user_id)

@@ -1,4 +1,4 @@
-"""The changes of an event as rows for reading: field, before, after. Pure."""
+"""The changes of an event as rows: field, before, after. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ from events.diffs import compact_json
 from events.wording import in_words
 
 SHOWN_CHARACTERS = 160
-"""So much of a value is read at a glance; the whole of a longer one has to be opened."""
+"""Characters of a value shown at first; longer values can be opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A value before or after: what is shown at once, and the whole where that is cut."""
+    """A value before or after: the short form, and the whole value if it was cut."""
 
     shown: str
     whole: str | None = None
@@ -22,7 +22,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One changed field; a side is None where there was, or is, no value."""
+    """A changed field; a side is None if there was, or is, no value."""
 
     field: str
     before: Side | None
@@ -31,7 +31,7 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangedResource:
-    """What changed in one resource."""
+    """The changes of a resource."""
 
     kind: str
     status: str
@@ -40,7 +40,7 @@ class ChangedResource:
 
 
 def changed_resources(diffs: Iterable[Mapping[str, Any]]) -> list[ChangedResource]:
-    """The diff objects of an event, in their order."""
+    """The diff objects of an event, in order."""
     return [
         ChangedResource(
             kind=in_words(diff["type"]),
@@ -53,7 +53,7 @@ def changed_resources(diffs: Iterable[Mapping[str, Any]]) -> list[ChangedResourc
 
 
 def side(value: str) -> Side:
-    """A value as it is read: on one line, cut where it is long."""
+    """A value on a single line, cut if it is long."""
     line = " ".join(value.split())
     if len(line) <= SHOWN_CHARACTERS and line == value:
         return Side(value)
@@ -71,13 +71,13 @@ def _row(param: Mapping[str, str]) -> DiffRow:
 
 
 def _laid_out(value: str) -> str:
-    """Objects and lists stand in a diff as compact JSON (`events.diffs`); other texts as they are."""
+    """Objects and lists are compact JSON in a diff (`events.diffs`); other texts are shown unchanged."""
     if not value.startswith(("{", "[")):
         return value
     try:
         document = json.loads(value)
-        # What does not come back the same, `1e999` or a key twice, would be read as something else.
+        # A value that would not round-trip, such as `1e999` or a duplicate key, would be shown wrongly.
         faithful = compact_json(document) == value
-    except (ValueError, RecursionError):  # a text that only looks like JSON, or was cut when it was recorded
+    except (ValueError, RecursionError):  # The text only looks like JSON, or was cut when it was recorded.
         return value
     return json.dumps(document, indent=2, ensure_ascii=False) if faithful else value

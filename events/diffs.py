@@ -1,6 +1,6 @@
-"""The changes between two documents, as events show them. Pure.
+"""The changes between two documents, for events. Pure.
 
-The documents are the redacted ones that the API shows, so no secret can reach a diff.
+The documents are redacted as in the API, so no secret can reach a diff.
 """
 
 import json
@@ -45,7 +45,7 @@ def _param(name: str, old: Document, new: Document) -> dict[str, str]:
 
 
 def compact_json(value: Any) -> str:
-    """A value as JSON on one line, without blanks."""
+    """A value as JSON on a single line, without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

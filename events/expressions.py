@@ -1,4 +1,4 @@
-"""What is indexed of an event's details."""
+"""Indexed expressions on the details of an event."""
 
 from django.db.models import Q
 from django.db.models.functions import Coalesce
@@ -7,11 +7,11 @@ from django.db.models.lookups import IsNull
 from opsapi.fields import JsonText
 
 WHO = Coalesce(JsonText("details", "username"), JsonText("details", "publicKey"))
-"""Who acted: a user's name or a key's public part, of which an event has one at most."""
+"""The actor: a username or the public part of a key; an event has at most one of them."""
 REMOTE_ADDRESS = JsonText("details", "remoteAddress")
 HOSTNAME = JsonText("details", "hostname")
 
 
 def present(expression: Coalesce | JsonText) -> Q:
-    """That there is such a value: an index leaves out the events without."""
+    """Whether there is such a value: the index leaves out other events."""
     return Q(IsNull(expression, False))

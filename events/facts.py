@@ -1,4 +1,4 @@
-"""The fields that an event can have next to type, time and scope."""
+"""Fields of an event besides type, time and scope."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from opsapi.wire_json import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFacts:
-    """What an event concerns; absent is None. Names are those of the wire, in snake case."""
+    """The resources of an event; absent values are None. Names are the wire names in snake case."""
 
     alert_config_id: str | None = None
     cluster_id: str | None = None
@@ -33,7 +33,7 @@ class EventFacts:
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> "EventFacts":
-        """The facts among the fields of a document, by their wire names."""
+        """The facts of a document, by their wire names."""
         return cls(**{name: document.get(wire_name) for name, wire_name in _WIRE_NAMES})
 
     def document(self) -> JsonObject:

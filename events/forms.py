@@ -1,4 +1,4 @@
-"""What an operator fills in to find events."""
+"""The search form of the event log."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ _TYPES = [
 
 
 class Last(StrEnum):
-    """How far back the quick buttons look."""
+    """Time ranges of the quick links."""
 
     HOUR = "hour"
     DAY = "day"
@@ -37,7 +37,7 @@ class Last(StrEnum):
 
     @property
     def span(self) -> timedelta:
-        """The time it is."""
+        """The current time."""
         return {
             Last.HOUR: timedelta(hours=1),
             Last.DAY: timedelta(days=1),
@@ -46,14 +46,14 @@ class Last(StrEnum):
 
 
 class FilterMoment(MomentField):
-    """A date-time in UTC as the API takes it, or a date alone: its first second, or its last."""
+    """A UTC date-time as in the API, or a date, which means its first or last second."""
 
     def __init__(self, *, end_of_day: bool, **options: Any) -> None:
         super().__init__(required=False, **options)
         self.end_of_day = end_of_day
 
     def clean(self, value: Any) -> Any:
-        """The moment; None where nothing was typed."""
+        """The time; None if the field is empty."""
         text = super().clean(value)
         if not text:
             return None
@@ -63,7 +63,7 @@ class FilterMoment(MomentField):
             raise ValidationError("Enter a date and time, such as 2026-11-21T07:26:14 (UTC).") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """The moment, where it is one: the picker shows nothing else."""
+        """The time, if it is valid: the date picker shows nothing else."""
         try:
             return parse_filter_time(data or "", end_of_day=self.end_of_day)
         except ValueError:
@@ -75,7 +75,7 @@ def _text(label: str, **options: Any) -> forms.CharField:
 
 
 class EventFilters(forms.Form):
-    """The filters of the list, and where a page of it begins."""
+    """The filters of the list, and the position of the page."""
 
     project = _text("Project (name or ID)")
     category = forms.ChoiceField(choices=_CATEGORIES, required=False)
@@ -94,7 +94,7 @@ class EventFilters(forms.Form):
     HIDDEN = ("last", *PLACES)
 
     def __init__(self, data: QueryDict, *, operator: Operator, now: datetime) -> None:
-        # A link may name a filter without a value; only what has one is a filter.
+        # A link may contain a filter without a value, which is ignored.
         super().__init__({name: value for name, value in data.items() if value})
         self.operator, self.now = operator, now
         self.suggested = operator.groups()
@@ -104,19 +104,19 @@ class EventFilters(forms.Form):
 
     @property
     def chosen(self) -> Mapping[str, str]:
-        """What is filtered by, without where the page begins."""
+        """The active filters, without the position of the page."""
         return {name: value for name, value in self.data.items() if name not in self.PLACES}
 
     def shown(self) -> list[forms.BoundField]:
-        """The fields to be filled in."""
+        """The visible fields."""
         return [self[name] for name in self.fields if name not in self.HIDDEN]
 
     def misplaced(self) -> list[forms.BoundField]:
-        """Of the others those that are wrong."""
+        """The other fields with errors."""
         return [self[name] for name in self.HIDDEN if self[name].errors]
 
     def clean_project(self) -> str | None:
-        """Its id, if it may be read."""
+        """The ID of the project, if the operator can read it."""
         typed = self.cleaned_data["project"]
         if not typed:
             return None
@@ -126,7 +126,7 @@ class EventFilters(forms.Form):
         return found[0].id
 
     def clean_q(self) -> dict[str, str]:
-        """What the id is of, as a search takes it."""
+        """The kind of the ID, for the search."""
         typed = self.cleaned_data["q"]
         if not typed:
             return {}
@@ -135,15 +135,15 @@ class EventFilters(forms.Form):
         return {what_is_named(typed, reach=self.operator.reach()).value: typed}
 
     def clean_before(self) -> EventPlace | None:
-        """Where the events newer than the page end."""
+        """The end of the events newer than the page."""
         return self._place("before")
 
     def clean_after(self) -> EventPlace | None:
-        """Where the events older than the page end."""
+        """The end of the events older than the page."""
         return self._place("after")
 
     def clean(self) -> dict[str, Any]:
-        """What contradicts itself finds nothing, and that is better told."""
+        """Contradicting filters find nothing, so they are reported."""
         values = self.cleaned_data
         for name in self.data.keys() - self.fields.keys():
             self.add_error(None, f"There is no filter {name!r}.")
@@ -158,7 +158,7 @@ class EventFilters(forms.Form):
         return values
 
     def search(self) -> EventSearch:
-        """What is looked for, of what the operator may read."""
+        """The search, limited to what the operator can read."""
         values = self.cleaned_data
         return EventSearch(
             reach=self.operator.reach(),
@@ -172,7 +172,7 @@ class EventFilters(forms.Form):
         )
 
     def place(self) -> tuple[EventPlace | None, Direction]:
-        """Where the page begins, and in which direction it is read."""
+        """The position of the page and the direction of reading."""
         if self.cleaned_data["after"]:
             return self.cleaned_data["after"], Direction.NEWER
         return self.cleaned_data["before"], Direction.OLDER

@@ -22,14 +22,14 @@ from events.types import EVENT_TYPES, Category
 from opsapi.api.principal import Reach
 
 HOURS = 24
-"""So many are shown, the running one among them."""
+"""Number of hours shown, including the current hour."""
 _HOUR = timedelta(hours=1)
 _PAST_REMEMBERED = timedelta(minutes=10)
 _RUNNING_REMEMBERED = timedelta(seconds=10)
 
 
 class EventGroup(StrEnum):
-    """Categories of events that are shown as one, so that a chart can be told apart by its colours."""
+    """Categories that share a colour in the chart."""
 
     FLEET = "Fleet"
     AGENTS = "Agents and automation"
@@ -64,14 +64,14 @@ Counts = Mapping[tuple[datetime, EventGroup], int]
 
 @dataclass(frozen=True, slots=True)
 class EventHour:
-    """The events of the hour that begins at `start`, by group; every group is there."""
+    """The events of the hour that starts at `start`, for every group."""
 
     start: datetime
     counts: Mapping[EventGroup, int]
 
 
 def event_hours(*, reach: Reach, now: datetime) -> list[EventHour]:
-    """The last HOURS hours, the oldest first; the last one is running. A count is seconds to minutes old."""
+    """The last HOURS hours, oldest first, including the current hour. Counts are seconds to minutes old."""
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     starts = [running - back * _HOUR for back in reversed(range(HOURS))]
     past = _remembered(reach, starts[0], running, now, _PAST_REMEMBERED)
@@ -82,7 +82,7 @@ def event_hours(*, reach: Reach, now: datetime) -> list[EventHour]:
 
 
 def _remembered(reach: Reach, start: datetime, end: datetime, now: datetime, how_long: timedelta) -> Counts:
-    """As `_counted`; asked once in each stretch of that length, however many ask."""
+    """As `_counted`, cached for that time."""
     stretch = int(now.timestamp() // how_long.total_seconds())
     key = f"events.hours:{_name(reach)}:{start.timestamp():.0f}:{end.timestamp():.0f}:{stretch}"
     found: Counts | None = cache.get(key)

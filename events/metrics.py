@@ -1,4 +1,4 @@
-"""What the outbox tells of itself."""
+"""Metrics of the outbox."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _SET_ASIDE = gauge("opsapi_signals_set_aside", "Signals of the last week that co
 
 
 def signal_metrics() -> Iterator[Metric]:
-    """How far evaluation is behind, in seconds, and what it could not make sense of."""
+    """The delay of evaluation in seconds, and signals that could not be evaluated."""
     oldest = Signal.objects.filter(failed=None).order_by("id").values_list("created", flat=True).first()
     lag = (clock.now() - oldest).total_seconds() if oldest else 0
     yield _LAG.of(max(0, lag))

@@ -8,9 +8,9 @@ from opsapi.fields import OptionalIdField, PrimaryIdField
 
 
 class Event(models.Model):
-    """What happened. Only `event_record` writes events, nothing edits a row, and only retention deletes rows.
+    """An event. Only `event_record` writes events, rows are never changed, and only retention deletes them.
 
-    Ids and names of what the event concerns are plain text: events outlive what they name.
+    The IDs and names of resources are plain text, because events outlive the resources.
     """
 
     id = PrimaryIdField()
@@ -26,7 +26,7 @@ class Event(models.Model):
     class Meta:
         ordering = ["-created", "-id"]
         indexes = [
-            # Every event of the installation, newest first: endpoint 19.
+            # All events, newest first: endpoint 19.
             models.Index(fields=["-created", "-id"], name="event_newest"),
             # The events of a project, newest first.
             models.Index(fields=["group_id", "-created", "-id"], name="event_group_newest"),
@@ -36,12 +36,12 @@ class Event(models.Model):
                 name="event_org_newest",
                 condition=models.Q(org_id__isnull=False),
             ),
-            # The filter by type, over the installation.
+            # Filter by type, for the whole installation.
             models.Index(fields=["event_type", "-created", "-id"], name="event_type_newest"),
-            # The filter by type in projects: the console's list, and `eventType` of a project's list.
+            # Filter by type in projects: the list of the console, and `eventType` of a project's list.
             models.Index(fields=["group_id", "event_type", "-created"], name="event_group_type_newest"),
-            # The console's filters by user or key, by remote address and by host name, over all time; the
-            # id is left out, for what is of one moment is sorted quickly and the indexes are half as large.
+            # Console filters by user or key, by remote address and by hostname, over all time. Without the
+            # ID: events of the same moment are sorted quickly, and the indexes are half the size.
             models.Index(WHO, F("created").desc(), name="event_who_newest", condition=present(WHO)),
             models.Index(
                 REMOTE_ADDRESS,
@@ -52,7 +52,7 @@ class Event(models.Model):
             models.Index(
                 HOSTNAME, F("created").desc(), name="event_hostname_newest", condition=present(HOSTNAME)
             ),
-            # The story of one alert.
+            # The timeline of an alert.
             models.Index(fields=["alert_id"], name="event_alert", condition=models.Q(alert_id__isnull=False)),
         ]
 
@@ -61,7 +61,7 @@ class Event(models.Model):
 
 
 class Signal(models.Model):
-    """The outbox: something alerting has to look at, written in the transaction it happened in.
+    """The outbox: work for alerting, written in the transaction of the change.
 
     Deleted by the worker in the transaction that applies what follows from it, so a signal is
     evaluated exactly once. Those of one project are evaluated in the order of their ids, and so are those
@@ -77,11 +77,11 @@ class Signal(models.Model):
 
     class Meta:
         indexes = [
-            # The oldest signals of a project, and which projects have any.
+            # The oldest signals of a project, and the projects with signals.
             models.Index(
                 fields=["group_id", "id"], name="signal_group_order", condition=models.Q(failed=None)
             ),
-            # Those that were set aside, for as long as they are kept.
+            # Signals that could not be evaluated, until retention deletes them.
             models.Index(fields=["failed"], name="signal_failed", condition=models.Q(failed__isnull=False)),
         ]
 

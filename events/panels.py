@@ -1,4 +1,4 @@
-"""The event log on the console's start page."""
+"""The event chart on the start page of the console."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -22,16 +22,16 @@ from opsapi.fields import Among
 
 _NOTHING = Q(pk__in=())
 LOOKED_BACK = 5_000
-"""So many events are looked through for what no index holds; then the page ends and can be gone on from."""
+"""Maximum number of events searched without an index; then the page ends and can be continued."""
 MOST_BRANCHES = 64
-"""So many projects and types are each followed in an index of their own."""
+"""Maximum number of projects and types that are each searched in an index of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSearch:
-    """What is looked for; everything that is named has to hold.
+    """The search: all given conditions must match.
 
-    `reach` is what the one who looks may read. `start` and `end` are whole seconds, both included.
+    `reach` is what the operator can read. `start` and `end` are whole seconds, both included.
     """
 
     reach: Reach
@@ -47,7 +47,7 @@ class EventSearch:
 
     @property
     def between(self) -> Q:
-        """The range of time."""
+        """The time range."""
         found = Q()
         if self.start is not None:
             found &= Q(created__gte=self.start)
@@ -58,10 +58,10 @@ class EventSearch:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a search goes: the branches, each down one index, and what is left to be looked for.
+    """The plan of a search: branches, each along an index, and remaining conditions.
 
-    Without a rest the branches together are all that is searched for, and no event is in two of them.
-    With a rest there is one branch.
+    Without remaining conditions, the branches together are the result, without duplicates. With remaining
+    conditions there is a single branch.
     """
 
     branches: tuple[Q, ...]
@@ -69,7 +69,7 @@ class Way:
 
 
 def way(search: EventSearch) -> Way:
-    """The index that holds most of it."""
+    """The index that covers most of the search."""
     narrow = _narrow(search)
     if narrow:
         first, *others = narrow
@@ -81,7 +81,7 @@ def way(search: EventSearch) -> Way:
 
 
 def _narrow(search: EventSearch) -> list[Q]:
-    """What has an index of its own and leaves few events; the first is followed."""
+    """Conditions that have an index and match few events; the first is used."""
     asked: list[tuple[Any, str | None]] = [
         (F("id"), search.event_id),
         (F("alert_id"), search.alert_id),
@@ -93,14 +93,14 @@ def _narrow(search: EventSearch) -> list[Q]:
 
 
 def _scopes(search: EventSearch) -> list[Q]:
-    """Each project and organization that is looked in, as a branch; none when it may not be read."""
+    """A branch for each project and organization searched; none if it is not readable."""
     reach = search.reach
     if search.group_id is not None:
         readable = reach.everything or search.group_id in reach.group_ids
         return [Q(group_id=search.group_id)] if readable else []
     if reach.everything:
         return [Q()]
-    # An event of an organization can be one of a project too.
+    # An event of an organization can also belong to a project.
     elsewhere = ~Q(group_id__in=reach.group_ids)
     return [
         *(Q(group_id=one) for one in sorted(reach.group_ids)),
@@ -113,14 +113,14 @@ def _each_type(search: EventSearch) -> list[Q]:
 
 
 def event_scope(reach: Reach) -> Q:
-    """The events of the projects and organizations that may be read, each found by an index of its own."""
+    """The events of readable projects and organizations, each along its own index."""
     if reach.everything:
         return Q()
     return Q(Among("group_id", reach.group_ids)) | Q(Among("org_id", reach.org_ids))
 
 
 def _scope(search: EventSearch) -> Iterator[Q]:
-    """As `_scopes`, as one condition, where there is any."""
+    """As `_scopes`, as a single condition, if any."""
     reach = search.reach
     if search.group_id is not None:
         yield from _scopes(search) or [_NOTHING]

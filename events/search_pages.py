@@ -1,4 +1,4 @@
-"""Pages of what a search finds in the event log, gone on from by the place of an event."""
+"""Pages of search results, continued from the position of an event."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from events.selectors import EventPlace
 
 
 class Direction(StrEnum):
-    """Where a page lies from the place it goes on from."""
+    """The direction of a page from its starting position."""
 
     OLDER = "older"
     NEWER = "newer"
@@ -23,10 +23,10 @@ _ORDER = {Direction.OLDER: ("-created", "-id"), Direction.NEWER: ("created", "id
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """A page, newest first, and where there may be more in the direction it was read in.
+    """A page, newest first, and whether there may be more in its direction.
 
-    `next` is the place to go on from; None at the end. `looked_to` is how far the page was looked for when
-    it ended before it was full.
+    `next` is the position to continue from; None at the end. `looked_to` is the time up to which events were
+    searched, if the page ended before it was full.
     """
 
     events: Sequence[Event]
@@ -41,7 +41,7 @@ def search_page(
     place: EventPlace | None = None,
     direction: Direction = Direction.OLDER,
 ) -> SearchPage:
-    """The events next to a place; without one the newest, or the oldest where the direction is NEWER."""
+    """The events next to a position; without a position the newest, or the oldest for direction NEWER."""
     followed = way(search)
     line = _Line(search, place, direction)
     if followed.rest is None:
@@ -53,14 +53,14 @@ def search_page(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """Events from a place on, in the order of the direction."""
+    """Events after a position, in the order of the direction."""
 
     search: EventSearch
     place: EventPlace | None
     direction: Direction
 
     def merged(self, branches: Sequence[Q], limit: int) -> list[Event]:
-        """The first of all branches together; each is read in the order of its index."""
+        """The first events of all branches together, each read in the order of its index."""
         lines = [self._along(branch)[:limit] for branch in branches]
         if len(lines) < 2:
             return [event for line in lines for event in line]
@@ -68,12 +68,12 @@ class _Line:
         return list(first.union(*others, all=True).order_by(*_ORDER[self.direction])[:limit])
 
     def horizon(self, branch: Q) -> EventPlace | None:
-        """The last event that is looked through; None when all of the branch is."""
+        """The last event to search; None if the whole branch is searched."""
         places = self._along(branch).values_list("created", "id")
         return next((EventPlace(*one) for one in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
 
     def sifted(self, branch: Q, rest: Q, horizon: EventPlace | None, limit: int) -> list[Event]:
-        """Those of the branch, no further than the horizon, that are what is looked for."""
+        """Matching events of the branch, up to the horizon."""
         events = self._along(branch).filter(rest)
         if horizon is not None:
             events = events.filter(self._until(horizon))

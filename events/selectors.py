@@ -18,7 +18,7 @@ EventRow = dict[str, Any]
 _COLUMNS = ("id", "event_type", "group_id", "org_id", "alert_id", "details")
 
 
-# Built once: naming the columns costs the ORM more than all that follows per request.
+# Built once: naming the columns costs the ORM more than everything else in a request.
 _NEWEST_FIRST = Event.objects.order_by("-created", "-id")
 _ROWS: QuerySet[Event, Any] = _NEWEST_FIRST.values(*_COLUMNS, wire_created=WireTime("created"))
 _ROWS_WITH_CHANGES: QuerySet[Event, Any] = _NEWEST_FIRST.values(
@@ -28,20 +28,20 @@ _ROWS_WITH_CHANGES: QuerySet[Event, Any] = _NEWEST_FIRST.values(
 
 @dataclass(frozen=True, slots=True)
 class EventPlace:
-    """Where an event stands in the order of all events."""
+    """The position of an event in the order of all events."""
 
     created: datetime
     id: str
 
     @property
     def older(self) -> Q:
-        """What comes after it, newest first."""
-        # The first condition is the index's; the second is for events of the same moment.
+        """Events after it, newest first."""
+        # The first condition is for the index, the second for events of the same moment.
         return Q(created__lte=self.created) & (Q(created__lt=self.created) | Q(id__lt=self.id))
 
     @property
     def newer(self) -> Q:
-        """What comes before it, newest first."""
+        """Events before it, newest first."""
         return Q(created__gte=self.created) & (Q(created__gt=self.created) | Q(id__gt=self.id))
 
 
@@ -55,9 +55,9 @@ def event_rows(
     before: EventPlace | None = None,
     with_changes: bool = False,
 ) -> QuerySet[Event, Any]:
-    """Events newest first, id as tie-break; dates are whole seconds, both ends included.
+    """Events newest first, then by ID. Dates are whole seconds, both included.
 
-    `before`: only those that come after that place in this order, which are the older ones.
+    `before`: only events after that position in this order, which are older.
     """
     events = _in_scope(_ROWS_WITH_CHANGES if with_changes else _ROWS, group_id, org_id)
     if event_types:
@@ -72,28 +72,28 @@ def event_rows(
 
 
 def event_row(event_id: str, *, group_id: str | None = None, org_id: str | None = None) -> EventRow | None:
-    """One event, of the project or organization when one is named; None when there is none."""
+    """An event, of the project or organization if given; None if there is none."""
     return event_rows(group_id=group_id, org_id=org_id, with_changes=True).filter(id=event_id).first()
 
 
 def event_place(
     event_id: str, *, group_id: str | None = None, org_id: str | None = None
 ) -> EventPlace | None:
-    """Where an event stands; None when the project or organization, or nobody, has such an event."""
+    """The position of an event; None if the scope has no such event."""
     events: QuerySet[Event, Any] = Event.objects.filter(id=event_id).values_list("created", flat=True)
     created = _in_scope(events, group_id, org_id).first()
     return None if created is None else EventPlace(created, event_id)
 
 
 def readable_place(event_id: str, *, reach: Reach) -> EventPlace | None:
-    """Where an event stands; None when there is none of those that may be read."""
+    """The position of an event; None if no readable event has this ID."""
     events = Event.objects.filter(event_scope(reach), id=event_id)
     created = events.values_list("created", flat=True).first()
     return None if created is None else EventPlace(created, event_id)
 
 
 class Named(StrEnum):
-    """What an id is the id of, as far as events know."""
+    """The kind of an ID, as far as events know it."""
 
     EVENT = "event_id"
     GROUP = "group_id"
@@ -101,7 +101,7 @@ class Named(StrEnum):
 
 
 def what_is_named(row_id: str, *, reach: Reach) -> Named:
-    """What the id is of: an event or a project with events that may be read, or else an alert."""
+    """The kind of the ID: an event, a project with readable events, or otherwise an alert."""
     readable = Event.objects.filter(event_scope(reach))
     if readable.filter(id=row_id).exists():
         return Named.EVENT

@@ -1,4 +1,4 @@
-"""Writing to the event log and to the signal outbox, always in the caller's transaction."""
+"""Writes to the event log and the signal outbox, always in the transaction of the caller."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ WAKE_CHANNEL = "opsapi_work"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event to be recorded; `event_record` says what the parts mean."""
+    """An event to record; see `event_record`."""
 
     event_type: EventType
     alert_id: str | None = None
@@ -32,7 +32,7 @@ class NewEvent:
     signal_facts: Mapping[str, Any] | None = None
 
     def is_signal(self, group_id: str | None) -> bool:
-        """Whether alerting has to look at it; without a project nothing opens or closes."""
+        """Whether alerting must evaluate it. Without a project, nothing opens or closes."""
         spec = EVENT_TYPES[self.event_type]
         concerned = spec.told_once or (group_id is not None and (spec.alertable or spec.closes))
         return self.signals and self.alert_id is None and concerned
@@ -84,7 +84,7 @@ def events_record(
     group_id: str | None = None,
     org_id: str | None = None,
 ) -> None:
-    """As `event_record`, for many events of one place at once, with as many statements as for one."""
+    """As `event_record`, for many events of the same scope, with as many statements as for a single event."""
     _record([(about, _event(about, actor, now, group_id, org_id)) for about in events], now)
 
 
@@ -101,21 +101,21 @@ def _record(made: Sequence[tuple[NewEvent, Event]], now: datetime) -> None:
 
 
 def signal_record(*, group_id: str, kind: SignalKind, payload: Mapping[str, Any], now: datetime) -> None:
-    """Leave alerting something to look at, and wake the workers when the transaction commits."""
+    """Leave work for alerting, and wake the workers when the transaction commits."""
     signals_record(kind=kind, payloads=[(group_id, payload)], now=now)
 
 
 def signals_record(
     *, kind: SignalKind, payloads: Iterable[tuple[str | None, Mapping[str, Any]]], now: datetime
 ) -> None:
-    """As `signal_record`, for many pairs of a project, or None for no project, and a payload."""
+    """As `signal_record`, for many pairs of a project, or None, and a payload."""
     _insert_signals(
         Signal(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
         for group_id, payload in payloads
     )
 
 
-# Written with every report, so written out: the ORM takes longer to compose it than PostgreSQL to do it.
+# Written with every report, so written as SQL: the ORM takes longer to build it than PostgreSQL to run it.
 _INSERT_EVENTS = insert_from_arrays(
     "events_event",
     {
@@ -162,7 +162,7 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
 
 
 def wake_workers(work: Work) -> None:
-    """Tell listening workers that there is work; PostgreSQL delivers it on commit, once per transaction."""
+    """Tell listening workers that there is work. PostgreSQL sends it on commit, once per transaction."""
     with connection.cursor() as cursor:
         cursor.execute(f"NOTIFY {WAKE_CHANNEL}, '{work.value}'")
 
@@ -173,7 +173,7 @@ def _event(
     known = _known(about)
     category = EVENT_TYPES[about.event_type].category
     return Event(
-        # Whole seconds, as the API shows times; within a second the ids give the order.
+        # Whole seconds, as in the API; within a second, the IDs decide the order.
         created=(about.happened or now).replace(microsecond=0),
         event_type=about.event_type.value,
         group_id=group_id,
@@ -190,7 +190,7 @@ def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
     payload = {**(about.signal_facts or {}), **_known(about), **named}
     if event.group_id is None and event.org_id is not None:
         payload["orgId"] = event.org_id
-    # A reporter's clock may be ahead of ours; alerts do not begin in the future.
+    # The clock of a reporter may be fast; alerts do not start in the future.
     seen = min(about.happened or now, now)
     return Signal(created=seen, group_id=event.group_id, kind=SignalKind.EVENT.value, payload=payload)
 

@@ -1,4 +1,4 @@
-"""Routes of the event log, below the public base."""
+"""URLs of the event log, below the public base."""
 
 from events.views import (
     EventTypeViewSet,

@@ -1,4 +1,4 @@
-"""Events in words, for the console and for files. Pure."""
+"""Events in words, for the console and files. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,28 +26,25 @@ _ABOUT = (
 
 
 def in_words(name: str) -> str:
-    """`HOST_DOWN` → `Host down`: a name of a closed set, in the words of the console.
-
-    That an event is written down only, `_AUDIT`, goes without saying.
-    """
+    """`HOST_DOWN` → `Host down`: a name of a closed set in words, without the suffix `_AUDIT`."""
     words = [_word(part) for part in name.split("_")]
     text = " ".join(word for word in words if word)
     return text[:1].upper() + text[1:]
 
 
 def acting(details: Mapping[str, Any]) -> str | None:
-    """The user or key that acted; None when the platform itself saw what happened."""
+    """The user or key that acted; None for the platform itself."""
     who: str | None = details.get("username") or details.get("publicKey")
     return who
 
 
 def acted_by_key(details: Mapping[str, Any]) -> bool:
-    """Whether it was a key, of an agent or an API's client."""
+    """Whether a key acted, of an agent or an API client."""
     return "publicKey" in details
 
 
 def about(details: Mapping[str, Any]) -> str:
-    """What it concerns, in a few names; empty when it names nothing."""
+    """The resources of the event in a few names; empty if it names none."""
     return ", ".join(_about(details))
 
 

@@ -1,1 +1,1 @@
-"""The outside: integrations, channels, the delivery of one message, and what scrapers are told."""
+"""Integrations: channels, the delivery of a message, and service discovery for scrapers."""

@@ -1,4 +1,4 @@
-"""Who may read and write integrations: for the routes of the API and the actions of the console."""
+"""Permissions to read and write integrations, for API routes and console actions."""
 
 from opsapi.api.permissions import in_group
 from opsapi.roles import Role

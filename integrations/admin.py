@@ -49,20 +49,20 @@ def _delete(call: Call) -> None:
 
 
 class ServiceFilter(ChoiceFilter):
-    """By the service."""
+    """Filter by service."""
 
     title = "service"
     parameter_name = "type__exact"
     offered = tuple((name, kind.label) for name, kind in INTEGRATION_TYPES.items())
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Integrations with the service."""
+        """Integrations with the selected service."""
         return rows.filter(type=value)
 
 
 @admin.register(Integration)
 class IntegrationAdmin(ConsoleAdmin):
-    """Integrations of all projects; secrets are shown redacted."""
+    """Integrations of all projects, with redacted secrets."""
 
     section = Section.ALERTING
     icon = "extension"
@@ -110,12 +110,12 @@ class IntegrationAdmin(ConsoleAdmin):
 
     @admin.display(description="service", ordering="type")
     def service(self, integration: Integration) -> str:
-        """The service people know."""
+        """The name of the service."""
         return INTEGRATION_TYPES[integration.type].label
 
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:
-        """Its fields, secrets redacted."""
+        """The fields of the integration, with redacted secrets."""
         stored, words = integration.fields, {True: "yes", False: "no"}
         kind = INTEGRATION_TYPES[integration.type]
         shown = [(one.label, stored[one.name]) for one in kind.fields if one.name in stored]

@@ -1,4 +1,4 @@
-"""What integrations contributes to the platform."""
+"""Registers the integrations with the platform."""
 
 from django.apps import AppConfig
 
@@ -6,7 +6,7 @@ from integrations import checks  # noqa: F401 - registers its checks
 
 
 class IntegrationsConfig(AppConfig):
-    """The outside."""
+    """The integrations."""
 
     name = "integrations"
     verbose_name = "Integrations"

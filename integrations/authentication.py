@@ -1,4 +1,4 @@
-"""How scrapers authenticate: HTTP Basic, sent unasked, because none can do Digest (decisions 2, row 15)."""
+"""Authentication of scrapers: HTTP Basic, because no scraper supports Digest (decisions 2, row 15)."""
 
 import base64
 import hmac
@@ -29,13 +29,13 @@ _NOBODY: Mapping[str, str] = {"username": secrets.token_hex(), "password": secre
 
 
 class DiscoveryAuthentication(BaseAuthentication):
-    """A key by Digest, as everywhere; or the project's own SCRAPER credentials by Basic (RFC 7617).
+    """An API key with Digest, or the SCRAPER credentials of the project with Basic (RFC 7617).
 
-    No access list applies to the latter. Wrong ones count as wrong keys do, and get the same answer.
+    Access lists do not apply to Basic credentials. Wrong ones count and are answered like wrong keys.
     """
 
     def authenticate(self, request: Request) -> tuple[object, Principal]:
-        """Answer (actor, principal).
+        """Return (actor, principal).
 
         Raises:
             ApiError: UNAUTHORIZED with a digest challenge, RATE_LIMITED, IP_ADDRESS_NOT_ON_ACCESS_LIST.
@@ -55,7 +55,7 @@ class DiscoveryAuthentication(BaseAuthentication):
 
 
 def _decoded(encoded: str) -> tuple[str, str]:
-    """User name and password; both empty, which nobody's are, when there are none to be read."""
+    """Username and password; both empty, which matches nobody, if they are missing or unreadable."""
     try:
         text = base64.b64decode(encoded, validate=True).decode()
     except ValueError:
@@ -65,7 +65,7 @@ def _decoded(encoded: str) -> tuple[str, str]:
 
 
 def _scraper(group_id: str | None) -> Integration | None:
-    """The enabled SCRAPER integration of the path's project."""
+    """The enabled SCRAPER integration of the project in the path."""
     if group_id is None or not is_id(group_id):
         return None
     found = live_integration(group_id, SCRAPER.type)
@@ -73,7 +73,7 @@ def _scraper(group_id: str | None) -> Integration | None:
 
 
 def _known(scraper: Integration | None, username: str, password: str) -> bool:
-    """Whether these are its credentials, in constant time; the same comparisons where there is none."""
+    """Whether the credentials match, in constant time. Without an integration, the same comparisons run."""
     known = _NOBODY if scraper is None else _credentials(scraper)
     right_name = hmac.compare_digest(known["username"].encode(), username.encode())
     right_password = hmac.compare_digest(known["password"].encode(), password.encode())
@@ -81,7 +81,7 @@ def _known(scraper: Integration | None, username: str, password: str) -> bool:
 
 
 def _credentials(scraper: Integration) -> Mapping[str, Any]:
-    """Nobody's where the installation cannot read them any more, which is its operators' to know."""
+    """The stored credentials; matching nobody if they cannot be decrypted, which is logged."""
     try:
         return integration_values(scraper)
     except CannotDecryptError as error:

@@ -1,4 +1,4 @@
-"""System checks: settings of the outside that could not work."""
+"""System checks of integration settings that cannot work."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,9 +15,9 @@ _SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")
 
 @register()
 def base_urls_are_urls(**_: Any) -> list[CheckMessage]:
-    """opsapi.E001: paths are added to a base URL, so it is http or https, without query and fragment.
+    """opsapi.E001: a base URL must be http or https, without query and fragment, because paths are added.
 
-    A base URL may be empty where that is its default: this installation has no such service then.
+    A base URL can be empty if that is its default: the installation then does not have the service.
     """
     names = [name for channel in CHANNELS.values() for name in channel.base_url_settings]
     urls = {name: getattr(settings, name) for name in names}
@@ -27,7 +27,7 @@ def base_urls_are_urls(**_: Any) -> list[CheckMessage]:
 
 @register()
 def sms_settings_go_together(**_: Any) -> list[CheckMessage]:
-    """opsapi.E002: an SMS provider with part of its settings would refuse every message."""
+    """opsapi.E002: with incomplete settings, an SMS provider would reject every message."""
     missing = [name for name in _SMS if not getattr(settings, name)]
     if not missing or len(missing) == len(_SMS):
         return []

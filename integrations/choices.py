@@ -1,4 +1,4 @@
-"""Closed sets of the outside, whose values are the wire values; and the name of a channel."""
+"""Closed sets of the integrations with their wire values, and the name of a channel."""
 
 from enum import StrEnum
 from typing import NewType
@@ -8,14 +8,14 @@ ChannelType = NewType("ChannelType", str)
 
 
 class Region(StrEnum):
-    """Where a service that has several addresses is reached."""
+    """Region of a service that has several addresses."""
 
     US = "US"
     EU = "EU"
 
 
 class MessageKind(StrEnum):
-    """What a message says; the values are those of the header `X-Ops-Event`."""
+    """Kind of a message; the values are those of the header `X-Ops-Event`."""
 
     OPEN = "alert.open"
     UPDATE = "alert.update"
@@ -26,13 +26,13 @@ class MessageKind(StrEnum):
 
 
 TELLING = frozenset({MessageKind.OPEN, MessageKind.UPDATE})
-"""They say that an alert is open; whoever was notified by one of them is notified of its end."""
+"""They say that an alert is open; recipients of one of them are notified when it ends."""
 ENDS = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
-"""They go to whoever was notified before, whatever became of the configuration."""
+"""They go to everybody who was notified before, even if the configuration has changed."""
 
 
 class SecretKind(StrEnum):
-    """How a field is redacted on the way out."""
+    """How a field is redacted."""
 
     PLAIN = "plain"
     TOKEN = "token"  # noqa: S105 - the name of a kind, not a token
@@ -41,18 +41,18 @@ class SecretKind(StrEnum):
 
 
 class Fault(StrEnum):
-    """Where an attempt failed, which decides what else waits (delivery, "destinations")."""
+    """The place of a failure, which decides what else waits (delivery, "destinations")."""
 
     MESSAGE = "message"
-    """The receiver refused this message, or it could not be built: other messages may be delivered."""
+    """The receiver rejected this message, or it could not be built; other messages can be delivered."""
     DESTINATION = "destination"
-    """The receiver was reached and did not accept the message: its other messages wait."""
+    """The receiver was reached and did not accept the message; its other messages wait."""
     HOST = "host"
-    """No connection could be made: messages to every destination on that host wait."""
+    """No connection could be made; messages to all destinations on the host wait."""
 
 
 class DeliveryStatus(StrEnum):
-    """How one attempt ended."""
+    """The result of an attempt."""
 
     DELIVERED = "delivered"
     RETRY = "retry"

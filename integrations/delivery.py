@@ -1,4 +1,4 @@
-"""Delivery of one message: every way it can end becomes an `Outcome`; nothing is raised."""
+"""Delivery of a message: every result becomes an `Outcome`, no exception is raised."""
 
 import logging
 import time
@@ -27,16 +27,16 @@ _SECONDS = histogram(
     "opsapi_delivery_seconds",
     "Duration of attempts to deliver a message, by channel.",
     "channel",
-    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # no attempt lasts longer (decisions 7)
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30),  # No attempt takes longer (decisions 7).
 )
 
 
 def deliver(
     channel_type: ChannelType, config: Mapping[str, str], message: Message, *, now: datetime
 ) -> Outcome:
-    """Send one message over one channel; `now` is the time of the attempt.
+    """Send a message over a channel; `now` is the time of the attempt.
 
-    An error nobody foresaw is logged and comes again: a notification is not lost over a bug.
+    Unexpected errors are logged and retried: a notification must not be lost because of a bug.
     """
     started = time.monotonic()
     failure = _attempt(channel_type, config, message, now)
@@ -72,14 +72,14 @@ def _attempt(
             channel.send(config, message, now=now)
     except DeliveryError as error:
         return error
-    except Exception as error:  # whatever it is, the worker goes on and the message comes again
+    except Exception as error:  # Whatever happens, the worker continues and the message is retried.
         _log_unforeseen(channel_type, message, error)
         return DeliveryError(UNFORESEEN, retryable=True, perhaps_received=True)
     return None
 
 
 def _log_unforeseen(channel_type: ChannelType, message: Message, error: Exception) -> None:
-    # Not `logger.exception`: the text of an exception may quote a URL or a key. Lines of code do not.
+    # Not `logger.exception`: the text of an exception may quote a URL or a key, lines of code do not.
     frames = "".join(traceback.format_tb(error.__traceback__))
     logger.error(
         "%s delivery %s: unexpected %s\n%s", channel_type, message.delivery_id, type(error).__name__, frames

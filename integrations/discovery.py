@@ -1,4 +1,7 @@
-"""What a scraper is told of a project's hosts (contract 2.12, decisions 8 "discovery"). Pure."""
+"""Service discovery: what a scraper learns about the hosts of a project. Pure.
+
+Contract 2.12, decisions 8 "discovery".
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from opsapi.wire_json import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A database process of the project; on its host an exporter is asked in its place."""
+    """A database process of the project; the scraper asks an exporter on its host."""
 
     address: Address
     cluster_name: str | None = None
@@ -20,7 +23,7 @@ class Process:
 def target_groups(processes: Iterable[Process], *, group: Group, exporter_port: int) -> list[JsonObject]:
     """One object per process, by target and then by the process's own port.
 
-    Scrapers refuse any key but `targets` and `labels`, and any label that is no string.
+    Scrapers reject keys other than `targets` and `labels`, and labels that are not strings.
     """
 
     def target(process: Process) -> str:

@@ -1,4 +1,4 @@
-"""Routes of scrapers, below their base."""
+"""URLs of scrapers, below their base."""
 
 from integrations.views.discovery import DiscoveryViewSet
 from opsapi.api.routing import route

@@ -1,4 +1,4 @@
-"""The fields of an integration, a channel or a notification: how each is checked, named and redacted."""
+"""Fields of an integration, a channel or a notification: validation, names and redaction."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -32,13 +32,13 @@ class Field:
     goes_with: str | None = None
 
     def shown(self, value: Any) -> Any:
-        """The value as answers show it; secrets are texts."""
+        """The value as shown in answers; secrets are strings."""
         return value if self.secret is SecretKind.PLAIN else redact(self.secret, value)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
-    """What people configure: a type on the wire, the name that people know it by, and its fields."""
+    """A configurable type: its wire name, its full name and its fields."""
 
     type: str
     label: str
@@ -46,12 +46,12 @@ class FieldSet:
 
     @property
     def full_name(self) -> str:
-        """Both names, `Slack (CHAT_SERVICE)`; one where they are alike, `Webhook`."""
+        """Both names, `Slack (CHAT_SERVICE)`, or a single name if they are equal, `Webhook`."""
         return self.label if self.label.upper() == self.type else f"{self.label} ({self.type})"
 
     @property
     def example(self) -> Mapping[str, Any]:
-        """The values of an example, as they are sent."""
+        """The values of an example, as sent."""
         return {field.name: field.example for field in self.fields if field.example is not None}
 
     @property
@@ -69,5 +69,5 @@ class FieldSet:
 
 
 def region_form() -> Form:
-    """The form of the region of a service that has a base URL for each region."""
+    """The form of the region of a service with a base URL per region."""
     return OneOf([region.value for region in Region], required=False, default=Region.US.value)

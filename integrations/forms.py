@@ -1,7 +1,7 @@
-"""The forms that create and change an integration: the fields of its type, as the registry declares them.
+"""Forms that create and change an integration, with the fields of its type from the registry.
 
-The API's own document checks what is typed. A secret is never shown: in a change, an empty field keeps the
-stored secret.
+The request schema of the API checks the input. Secrets are never shown: when changing an integration, an
+empty field keeps the stored secret.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ _TYPES = [(name, kind.label) for name, kind in INTEGRATION_TYPES.items()]
 
 
 class _TypedForm(ConsoleForm):
-    """A form with the fields of one type."""
+    """A form with the fields of a type."""
 
     def add_fields(self, kind: FieldSet, stored: Mapping[str, Any]) -> None:
-        """Add the fields of the type; `stored` are the stored values, secrets redacted."""
+        """Add the fields of the type; `stored` are the stored values with redacted secrets."""
         for field in kind.fields:
             asked = _form_field(field, kind, stored.get(field.name))
             self.fields[field.name] = asked
@@ -38,7 +38,7 @@ class _TypedForm(ConsoleForm):
             themed(shown)
 
     def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The document as a client would send it: secrets that stay, redacted."""
+        """The request body of an API client; unchanged secrets are redacted."""
         typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
         kept = {name: stored[name] for name in kind.secret_fields if name in stored and self._stays(name)}
         return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
@@ -48,7 +48,7 @@ class _TypedForm(ConsoleForm):
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):
-    """Creates an integration: asks for its project and type, then for the fields of that type."""
+    """Creates an integration: asks for project and type first, then for the fields of the type."""
 
     from_address = frozenset({"group", "type"})
 
@@ -57,7 +57,7 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
     def __init__(self, data: Any = None, **options: Any) -> None:
         initial = options.get("initial") or {}
         if data is not None and data.get(_ASKED_FOR) != data.get("type"):
-            # Its fields were not shown yet: the answer to this page is the page with them.
+            # The fields were not shown yet, so this shows the page with them.
             initial, data = data.dict(), None
         super().__init__(data, **{**options, "initial": initial})
         self.kind = INTEGRATION_TYPES.get((initial if data is None else data).get("type", ""))
@@ -73,7 +73,7 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project, the type, and the values of its document."""
+        """The project, the type, and the values of the request body."""
         kind = INTEGRATION_TYPES[self.cleaned_data["type"]]
         return {
             "group_id": self.cleaned_data["group"].id,
@@ -92,12 +92,12 @@ class IntegrationForm(_TypedForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The document as it is sent; it is checked once the integration is locked."""
+        """The request body. It is checked while the integration is locked."""
         return self.body_of(self.kind, self.row.fields)
 
 
 def read_integration(integration_type: str, body: Mapping[str, Any], secrets: Secrets) -> Mapping[str, Any]:
-    """The checked values of a document, given the stored secrets.
+    """The checked values of a request body, given the stored secrets.
 
     Raises:
         ApiError: with every wrong field.
@@ -106,7 +106,7 @@ def read_integration(integration_type: str, body: Mapping[str, Any], secrets: Se
 
 
 def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
-    """The console's form field; `stored` is the stored value, redacted where it is secret."""
+    """The console form field; `stored` is the stored value, redacted if secret."""
     form, label = field.form, field.label
     if field.secret is not SecretKind.PLAIN:
         return SecretField(required=form.required, label=label, stored=stored, note=_note(field, kind))

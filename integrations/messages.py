@@ -1,4 +1,4 @@
-"""What channels send: one frozen message, the same for every channel. Pure."""
+"""The message that channels send, equal for all channels. Pure."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ class Message:
 
     @property
     def label(self) -> str:
-        """The state in a word or two, for a title."""
+        """The state in one or two words, for a title."""
         return "TEST" if self.is_test else _LABELS[self.kind]
 
     @property
@@ -84,33 +84,33 @@ class Message:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What a person wants to know, label → one printable line; without facts that have no value."""
+        """The facts for people, label → printable line; facts without a value are left out."""
         facts = {"State": self.state, **self.known}
         lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
         return {label: line for label, line in lines.items() if line}
 
     @property
     def lines(self) -> list[str]:
-        """The facts and the links as text, a line each."""
+        """The facts and the links, a line each."""
         return [f"{label}: {value}" for label, value in [*self.facts.items(), *self.links.items()]]
 
     @property
     def links(self) -> Mapping[str, str]:
-        """The pages of the console with more, label → URL; the first is the most important."""
+        """Related pages of the console, label → URL, the most important first."""
         what = "event" if self.kind is MessageKind.INFORM else "alert"
         links = {f"Open the {what}": self.link, "Alert configuration": self.config_link}
         return {label: url for label, url in links.items() if url}
 
 
 def printable(text: str, limit: int = _NAME_LIMIT) -> str:
-    """One line of at most `limit` characters: runs of blanks and unprintable characters become one blank."""
+    """A line of at most `limit` characters; runs of spaces and unprintable characters become a space."""
     clean = "".join(" " if unicodedata.category(char) in _UNPRINTABLE else char for char in text)
     line = " ".join(clean.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def joined(pieces: Iterable[str], limit: int, separator: str = "\n") -> str:
-    """As many of the pieces, in their order, as fit into `limit` characters: none of them is cut."""
+    """As many pieces, in order, as fit into `limit` characters; no piece is cut."""
     text = ""
     for piece in pieces:
         longer = f"{text}{separator}{piece}" if text else piece

@@ -1,4 +1,4 @@
-"""Integrations of projects with outside services (contract 2.8, decisions 7)."""
+"""Integrations of projects with external services (contract 2.8, decisions 7)."""
 
 from django.db import models
 
@@ -7,9 +7,9 @@ from opsapi.fields import PrimaryIdField, SealedField
 
 
 class Integration(models.Model):
-    """A project's integration with one kind of service; on the wire its type is its name.
+    """The integration of a project with a type of service.
 
-    `fields` is what answers show, secrets redacted; `secrets` holds these in full, sealed JSON.
+    `fields` is what answers show, with redacted secrets; `secrets` has the secrets as encrypted JSON.
     """
 
     id = PrimaryIdField()
@@ -24,7 +24,7 @@ class Integration(models.Model):
 
     class Meta:
         constraints = [
-            # Also the way to a project's integrations, of which there are as many as types at most.
+            # Also finds the integrations of a project, at most one per type.
             models.UniqueConstraint(fields=["group", "type"], name="integration_once"),
         ]
 

@@ -1,4 +1,4 @@
-"""How one attempt to deliver a message ended. Pure."""
+"""The result of an attempt to deliver a message. Pure."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from opsapi.outbound.errors import UNREACHABLE
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one attempt ended: `reason` is None only when delivered; `retry_after` is in seconds.
+    """The result of an attempt: `reason` is None only if delivered; `retry_after` is in seconds.
 
-    `fault` says what failed where it was not delivered. `perhaps_received`: the request was sent, and nothing
-    but a definite refusal says that the receiver did not take it. `reached`: a connection was made.
+    `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
+    a connection was made.
     """
 
     status: DeliveryStatus
@@ -24,9 +24,9 @@ class Outcome:
 
     @property
     def tells_time(self) -> bool:
-        """Whether it may be kept how long the attempt took, and when it ended.
+        """Whether the duration and end of the attempt can be shown.
 
-        A refused address, a filtered port and a connection that timed out read the same (decisions 7): the
-        time would tell them apart.
+        A refused address, a filtered port and a connection time-out look the same (decisions 7); the time
+        would reveal the difference.
         """
         return self.reason != UNREACHABLE

@@ -10,10 +10,10 @@ from opsapi.roles import IMPLIED, Role
 
 
 class ScraperPrincipal:
-    """Who knows the credentials of a project's SCRAPER integration: they read that project, nothing else."""
+    """A scraper with the credentials of a project's SCRAPER integration; it can read only that project."""
 
     def __init__(self, scraper: Integration, username: str, remote_address: str | None) -> None:
-        """`scraper` comes with its project, a live one."""
+        """`scraper` comes with its project, which is not deleted."""
         project = scraper.group
         self._group = Group(project.id, project.name, project.org_id or "")
         self._actor = Actor(ActorKind.AGENT, scraper.id, username, remote_address=remote_address)

@@ -1,4 +1,4 @@
-"""How each kind of secret looks on the way out (contract 2.1, decisions 5 "redaction"). Pure."""
+"""The redacted form of each kind of secret (contract 2.1, decisions 5 "redaction"). Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from integrations.choices import SecretKind
 from opsapi.redaction import redact_secret, redact_token, redact_url
 
 Secrets = Mapping[str, str | None]
-"""Secrets in full, by field; None for one that is stored and that no configured key opens."""
+"""Secrets by field; None for a stored secret that cannot be decrypted."""
 
 _REDACTIONS: Mapping[SecretKind, Callable[[str], str]] = {
     SecretKind.PLAIN: str,
@@ -18,17 +18,17 @@ _REDACTIONS: Mapping[SecretKind, Callable[[str], str]] = {
 
 
 def redact(kind: SecretKind, value: str) -> str:
-    """The value as it may be shown."""
+    """The value as it can be shown."""
     return _REDACTIONS[kind](value)
 
 
 def replaced_alike(
     old: Mapping[str, Any], new: Mapping[str, Any], old_secrets: Secrets, new_secrets: Secrets
 ) -> dict[str, str]:
-    """What events show for secrets that are others now and look the same, `<shown> (replaced)`, by field.
+    """The event text of changed secrets that look the same, `<shown> (replaced)`, by field.
 
-    `old` and `new` are the fields as shown, the others in full: a diff has to say so without showing them.
-    One that could not be read any more was replaced by any other.
+    `old` and `new` are the shown fields, the others the full values: a diff must show the change without the
+    secrets. An undecryptable secret counts as replaced.
     """
     alike = (name for name in old_secrets if old.get(name) == new.get(name))
     return {name: f"{new[name]} (replaced)" for name in alike if old_secrets[name] != new_secrets.get(name)}

@@ -1,4 +1,4 @@
-"""When a failed delivery comes again (decisions 7). Pure."""
+"""When a failed delivery is retried (decisions 7). Pure."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -10,12 +10,12 @@ _LONGEST_DELAY = 300.0
 _JITTER = 0.2
 _LONGEST_RETRY_AFTER = 3600
 RETRIES_LAST = timedelta(hours=1)
-"""From the first attempt to the last (decisions 7)."""
+"""Time from the first to the last attempt (decisions 7)."""
 _RETRYABLE = frozenset({408, 425, 429})
 
 
 def judge_status(status: int) -> DeliveryStatus:
-    """What an HTTP status says of a delivery; redirects are not followed and fail for good."""
+    """The meaning of an HTTP status for a delivery. Redirects are not followed and fail permanently."""
     if 200 <= status <= 299:
         return DeliveryStatus.DELIVERED
     if status in _RETRYABLE or 500 <= status <= 599:
@@ -26,10 +26,10 @@ def judge_status(status: int) -> DeliveryStatus:
 def next_attempt(
     attempt: int, first_attempt_at: datetime, now: datetime, retry_after: int | None, jitter: float
 ) -> datetime | None:
-    """When to try again after attempt number `attempt` (from 1) failed at `now`; None: give up.
+    """When to retry after attempt number `attempt` (from 1) failed at `now`; None to give up.
 
-    `retry_after` is in seconds, `jitter` from -1 to 1. What would fall behind the hour falls on its end,
-    so that a long Retry-After still leaves one last attempt.
+    `retry_after` is in seconds, `jitter` from -1 to 1. A retry after the end of the hour moves to its end, so
+    that a long Retry-After still allows a last attempt.
     """
     end = first_attempt_at + RETRIES_LAST
     if now >= end:
@@ -39,13 +39,13 @@ def next_attempt(
 
 
 def parse_retry_after(value: str | None, now: datetime) -> int | None:
-    """Seconds to wait, an hour at most, of a Retry-After header; None when there is none to be read.
+    """Seconds to wait from a Retry-After header, at most an hour; None if missing or unreadable.
 
     It is a number of seconds or a date (RFC 9110 10.2.3).
     """
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
-        # Python refuses to read numbers of thousands of digits; nine are 31 years.
+        # Python rejects numbers with thousands of digits; nine digits are 31 years.
         return min(int(text[:9]), _LONGEST_RETRY_AFTER)
     try:
         moment = parsedate_to_datetime(text)
@@ -56,6 +56,6 @@ def parse_retry_after(value: str | None, now: datetime) -> int | None:
 
 
 def _backoff(attempt: int, jitter: float) -> float:
-    # The exponent is bounded: the delay has long reached its limit, and 2**n would grow out of a float.
+    # The exponent is limited: the delay has reached its maximum long before 2**n overflows a float.
     doubled = _FIRST_DELAY * 2.0 ** min(attempt - 1, 16)
     return min(doubled, _LONGEST_DELAY) * (1 + _JITTER * jitter)

@@ -1,6 +1,6 @@
-"""Prometheus (SCRAPER): what a scraper of metrics authenticates with, and where exporters listen.
+"""Prometheus (SCRAPER): the credentials of a scraper, and the address of exporters.
 
-No message is sent to it: `integrations.authentication` and `integrations.discovery` answer its requests.
+No messages are sent to it: `integrations.authentication` and `integrations.discovery` answer its requests.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ DEFAULT_LISTEN_ADDRESS = "0.0.0.0:9216"
 
 
 class BasicUsername(Text):
-    """A user name of HTTP Basic, which ends at the first colon (RFC 7617 2)."""
+    """A username for HTTP Basic, which ends at the first colon (RFC 7617 2)."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         """The name."""
@@ -29,7 +29,7 @@ class BasicUsername(Text):
 
 
 class ListenAddress(Text):
-    """`address:port`, kept as it came."""
+    """`address:port`, kept as sent."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         """The address."""

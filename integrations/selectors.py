@@ -1,4 +1,4 @@
-"""Integrations of a project; only what is sent to the outside sees their secrets."""
+"""Integrations of a project. Only code that sends to the outside sees their secrets."""
 
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -26,18 +26,18 @@ def integration_facts(integration: Integration) -> Facts:
 
 
 def live_integration(group_id: str, integration_type: str) -> Integration | None:
-    """The integration with its project, for use: None when there is none or the project was deleted."""
+    """The integration with its project, for use; None if missing or the project is deleted."""
     live = Integration.objects.filter(group__deleted=None).select_related("group")
     return live.filter(group_id=group_id, type=integration_type).first()
 
 
 def stored_integration(group_id: str, integration_type: str) -> Integration | None:
-    """The integration, also of a deleted project: those it told of something are told the end by it."""
+    """The integration, also of a deleted project: recipients of an open alert are notified of its end."""
     return Integration.objects.filter(group_id=group_id, type=integration_type).first()
 
 
 def integration_secrets(integration: Integration) -> Secrets:
-    """The secrets in full, by field; None where the key that sealed them is not configured any more."""
+    """The secrets by field; None if they cannot be decrypted."""
     names = INTEGRATION_TYPES[integration.type].secret_fields
     return readable(names, integration.fields, lambda: _opened(integration))
 
@@ -45,10 +45,10 @@ def integration_secrets(integration: Integration) -> Secrets:
 def readable(
     names: Collection[str], shown: Collection[str], opened: Callable[[], Mapping[str, Any]]
 ) -> Secrets:
-    """Stored secrets in full, by field; None for each whose key is not configured any more.
+    """Stored secrets by field; None for each that cannot be decrypted.
 
-    `names`: which fields are secret. `shown`: the fields that are stored. `opened` answers their values in
-    full, or raises CannotDecryptError.
+    `names`: the secret fields. `shown`: the stored fields. `opened` returns their values, or raises
+    CannotDecryptError.
     """
     try:
         values: Mapping[str, Any] = opened()
@@ -58,10 +58,9 @@ def readable(
 
 
 def integration_values(integration: Integration) -> Mapping[str, Any]:
-    """All fields in full: the configuration as it was given.
+    """All fields in full: the configuration as sent.
 
-    Raises:
-        CannotDecryptError: the key that sealed its secrets is not configured any more.
+    Raises: CannotDecryptError: the key of its secrets is no longer configured.
     """
     return {**integration.fields, **_opened(integration)}
 

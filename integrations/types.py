@@ -1,4 +1,4 @@
-"""The services that a project can be integrated with: those of the channels, and scrapers."""
+"""The services for integrations: those of the channels, and scrapers."""
 
 from collections.abc import Mapping
 

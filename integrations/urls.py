@@ -1,4 +1,4 @@
-"""Routes of integrations, below the public base."""
+"""URLs of integrations, below the public base."""
 
 from integrations.views.integrations import IntegrationViewSet
 from opsapi.api.routing import route

@@ -21,7 +21,7 @@ KEY_ID_LENGTH = 8
 
 
 class CannotDecryptError(Exception):
-    """The text was sealed by a key that is not configured, for another owner, or was tampered with."""
+    """The text was encrypted with an unknown key, for another owner, or was tampered with."""
 
 
 @lru_cache(maxsize=16)
@@ -31,10 +31,9 @@ def _cipher(key: str) -> tuple[str, AESGCM]:
 
 
 def newest_key() -> str:
-    """The key that seals.
+    """The key for encryption.
 
-    Raises:
-        ImproperlyConfigured: there is none yet.
+    Raises: ImproperlyConfigured: no key exists yet.
     """
     if not settings.OPSAPI_ENCRYPTION_KEYS:
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE
@@ -44,7 +43,7 @@ def newest_key() -> str:
 
 
 def encrypt(plaintext: str, *, owner: str) -> str:
-    """Seal a text for its owner (the id of the row it stands in)."""
+    """Encrypt a text for its owner (the ID of its row)."""
     key_id, cipher = _cipher(newest_key())
     nonce = os.urandom(_NONCE_BYTES)
     sealed = nonce + cipher.encrypt(nonce, plaintext.encode(), owner.encode())
@@ -52,7 +51,7 @@ def encrypt(plaintext: str, *, owner: str) -> str:
 
 
 def decrypt(sealed: str, *, owner: str) -> str:
-    """Open what `encrypt` sealed for the same owner.
+    """Decrypt a text that `encrypt` created for the same owner.
 
     Raises:
         CannotDecryptError: see there.
@@ -63,16 +62,19 @@ def decrypt(sealed: str, *, owner: str) -> str:
             try:
                 raw = base64.urlsafe_b64decode(body)
                 return cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], owner.encode()).decode()
-            except (InvalidTag, ValueError):  # the latter: shorter than anything sealed, or no base64 at all
+            except (
+                InvalidTag,
+                ValueError,
+            ):  # In the latter case the text is shorter than any encrypted text, or not base64.
                 break
     raise CannotDecryptError(f"a sealed value of {owner} cannot be opened with the configured keys")
 
 
 def known_key_ids() -> list[str]:
-    """What texts begin with that the configured keys sealed, KEY_ID_LENGTH characters each."""
+    """Prefixes of texts encrypted with the configured keys, KEY_ID_LENGTH characters each."""
     return [_cipher(key)[0] for key in settings.OPSAPI_ENCRYPTION_KEYS]
 
 
 def is_current(sealed: str) -> bool:
-    """Whether the newest key sealed it."""
+    """Whether the text is encrypted with the newest key."""
     return sealed.partition(".")[0] == _cipher(newest_key())[0]

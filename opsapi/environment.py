@@ -26,7 +26,7 @@ _OF_URL = re.compile(r"[A-Za-z0-9._~:/\[\]@!$&'()*+,;=%-]+")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is known of a setting that is read: its default as one writes it, and what it may be, in words."""
+    """A declared setting: its default as written by operators, and its allowed values in words."""
 
     name: str
     default: str
@@ -34,34 +34,34 @@ class Setting:
 
 
 READ: dict[str, Setting] = {}
-"""Every setting that was read, by name."""
+"""All declared settings, by name."""
 
 
 def declare(name: str, default: str, allowed: str) -> str:
-    """Write down a setting, also one that a library reads; answers its name."""
+    """Declare a setting, also one that a library reads. Returns its name."""
     READ[name] = Setting(name, default, allowed)
     return name
 
 
 def lines_of(path: Path) -> None:
-    """Read the lines of the file that OPSAPI_ENV_FILE names, else of this one; the environment wins."""
+    """Load the file in OPSAPI_ENV_FILE, otherwise this file. Environment variables win."""
     name = declare("OPSAPI_ENV_FILE", path.name, "path of a file; only in the environment")
     _env.read_env(_env.str(name, default=str(path)))
 
 
 def text(name: str, default: str = "", *, allowed: str = "text") -> str:
-    """Any text; what else it has to be is checked by whoever uses it, and said in `allowed`."""
+    """Any text. The code that uses it does further checks, described in `allowed`."""
     return str(_env.str(declare(name, default, allowed), default=default))
 
 
 def words(name: str, default: Sequence[str] = (), *, allowed: str) -> list[str]:
-    """A list, separated by commas."""
+    """A comma-separated list."""
     declare(name, ",".join(default), f"{allowed}, separated by commas")
     return list(_env.list(name, default=list(default)))
 
 
 def keys(name: str, file: Path) -> list[str]:
-    """Encryption keys, newest first: those of the setting, else the key in the file, else none."""
+    """Encryption keys, newest first: from the setting, otherwise from the file, otherwise none."""
     named = words(name, allowed=f"keys, the first of at least {SHORTEST_KEY} characters")
     in_file = None if named else existing_secret(file)
     found = named or ([] if in_file is None else [in_file])
@@ -82,7 +82,7 @@ def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
 
 
 def number(name: str, default: int, minimum: int, maximum: int) -> int:
-    """A whole number within bounds, the bounds included."""
+    """A whole number within inclusive bounds."""
     value = text(name, str(default), allowed=f"whole number, {minimum} to {maximum}")
     if not (value.isascii() and value.isdigit() and minimum <= int(value) <= maximum):
         raise ImproperlyConfigured(f"{name}: {value!r} is not a whole number from {minimum} to {maximum}")
@@ -90,7 +90,7 @@ def number(name: str, default: int, minimum: int, maximum: int) -> int:
 
 
 def flag(name: str, default: bool) -> bool:
-    """`true` or `false`, in any case."""
+    """`true` or `false`, case-insensitive."""
     value = text(name, str(default).lower(), allowed=_listed(("true", "false"))).lower()
     if value not in {"true", "false"}:
         raise ImproperlyConfigured(f"{name}: {value!r} is not true or false")
@@ -98,7 +98,7 @@ def flag(name: str, default: bool) -> bool:
 
 
 def networks(name: str, default: str = "") -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
-    """Networks in CIDR form, separated by commas."""
+    """Networks in CIDR notation, comma-separated."""
     value = text(name, default, allowed="networks in CIDR form, separated by commas")
     parts = [part.strip() for part in value.split(",") if part.strip()]
     try:
@@ -117,7 +117,7 @@ def bind(name: str, default: str) -> tuple[str, int]:
 
 
 def url(name: str, default: str = "") -> str:
-    """An http or https URL to add paths to, without the slash at its end; empty where none is needed."""
+    """An http or https base URL without a trailing slash; empty if not needed."""
     value = text(name, default, allowed="http or https URL").rstrip("/")
     if value and (fault := _url_fault(value)):
         raise ImproperlyConfigured(f"{name}: {fault}")
@@ -125,7 +125,7 @@ def url(name: str, default: str = "") -> str:
 
 
 def authorities(name: str, base: Path) -> str:
-    """The path of a file with certificates of authorities, relative ones below `base`; empty for none."""
+    """The path of a CA file, relative to `base`; empty for none."""
     value = text(name, allowed="path of a file (PEM)")
     if not value:
         return ""
@@ -140,7 +140,7 @@ def authorities(name: str, base: Path) -> str:
 
 
 def _url_fault(value: str) -> str | None:
-    """What keeps paths from being added to the URL, as a sentence of it; a password in it is not shown."""
+    """Why the URL cannot be a base URL, as a clause; does not show a password."""
     try:
         parts = urlsplit(value)
         is_whole = bool(parts.hostname) and parts.port != 0

@@ -1,6 +1,6 @@
-"""What went wrong, in words short enough for a line of the log or the terminal."""
+"""Short descriptions of errors, for a line of the log or the terminal."""
 
 
 def first_line(error: Exception) -> str:
-    """What is wrong, without the hints that follow; the kind of error where it says nothing."""
+    """The first line of the error, without hints; the type of an error without text."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)

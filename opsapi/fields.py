@@ -1,4 +1,4 @@
-"""Model fields of the house."""
+"""Custom model fields and expressions."""
 
 from collections.abc import Callable, Iterable
 from ipaddress import ip_network
@@ -12,7 +12,7 @@ from opsapi.ids import ID_LENGTH, new_id
 
 
 class IdField(models.CharField[str, str]):
-    """An identifier of another row, kept as text (byte order, so that ids sort by time)."""
+    """The ID of another row, stored as text (byte order, so that IDs sort by time)."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("max_length", ID_LENGTH)
@@ -21,7 +21,7 @@ class IdField(models.CharField[str, str]):
 
 
 class OptionalIdField(models.CharField[str | None, str | None]):
-    """An identifier that may be absent."""
+    """An optional ID."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("max_length", ID_LENGTH)
@@ -31,7 +31,7 @@ class OptionalIdField(models.CharField[str | None, str | None]):
 
 
 class PrimaryIdField(IdField):
-    """The identifier of the row itself, made on creation."""
+    """The ID of the row, generated on creation."""
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("primary_key", True)
@@ -42,31 +42,31 @@ class PrimaryIdField(IdField):
 
 
 class SealedField(models.TextField[str | None, str | None]):
-    """A secret sealed by `opsapi.encryption` for the row's id; the type marks it for key rotation."""
+    """A secret encrypted by `opsapi.encryption` for the ID of the row. The type marks it for key rotation."""
 
 
 class CidrField(models.Field[str, str]):
-    """A PostgreSQL `cidr`; in Python its canonical text. Compared in SQL with `>>=`."""
+    """A PostgreSQL `cidr`, in Python its canonical text. Compare it in SQL with `>>=`."""
 
     def db_type(self, connection: Any) -> str:
-        """The column's type."""
+        """The type of the column."""
         return "cidr"
 
     def from_db_value(self, value: Any, *_: object) -> str | None:
-        """PostgreSQL writes some IPv6 ranges in a form of its own; the code knows one form."""
+        """PostgreSQL formats some IPv6 ranges differently; the code uses a single form."""
         return None if value is None else str(ip_network(value))
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        """Text in, as it is; PostgreSQL refuses what is no network."""
+        """Passes the text on; PostgreSQL rejects invalid networks."""
         return None if value is None else str(value)
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """A text parameter has to be named a cidr when the server binds it."""
+        """The server needs an explicit cast of a text parameter to cidr."""
         return "%s::cidr"
 
 
 class WireTime(Func):
-    """A timestamp as the wire shows it, formatted by PostgreSQL: per value far cheaper than in Python."""
+    """A timestamp in wire format, formatted by PostgreSQL, which is much faster than in Python."""
 
     template = """to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
     output_field = models.TextField()
@@ -76,9 +76,9 @@ class WireTime(Func):
 
 
 class JsonText(Func):
-    """The text under a key of a JSON column, NULL where there is none.
+    """The text under a key of a JSON column; NULL if missing.
 
-    The key stands in the statement itself: an index on the expression is found by no parameter.
+    The key is part of the statement, because an index on the expression is not used with a parameter.
     """
 
     template = "(%(expressions)s ->> '%(key)s')"
@@ -89,9 +89,9 @@ class JsonText(Func):
 
 
 class Among(Func):
-    """Whether a column of text holds one of the values, however many those are.
+    """Whether a text column has one of the values, whatever their number.
 
-    They are one parameter, an array: `__in` takes one for each, and PostgreSQL 65,535 of them.
+    The values are a single array parameter: `__in` uses a parameter for each, and PostgreSQL allows 65,535.
     """
 
     arg_joiner = " = ANY("
@@ -103,8 +103,8 @@ class Among(Func):
 
 
 class JsonRows(Subquery):
-    """The rows of a subquery as one JSON array of objects, `[]` when there are none."""
+    """The rows of a subquery as a JSON array of objects, `[]` if empty."""
 
-    empty_result_set_value = "[]"  # in place of a subquery that Django knows to find nothing
+    empty_result_set_value = "[]"  # Replaces a subquery that Django knows to be empty.
     template = "(SELECT coalesce(jsonb_agg(to_jsonb(_rows)), '[]'::jsonb) FROM (%(subquery)s) _rows)"
     output_field = models.JSONField()

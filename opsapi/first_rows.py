@@ -1,4 +1,4 @@
-"""The first few of many rows, and how many there are: for pages that are read again and again."""
+"""The first of many rows, and their number, for pages that are refreshed often."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,41 +12,41 @@ from opsapi.fields import Among
 T = TypeVar("T", bound=Model)
 
 MOST_SHOWN = 10
-"""So many rows are read."""
+"""Number of rows read."""
 MOST_COUNTED = 1000
-"""Nobody counts further: who has more than that has another task than counting."""
+"""Rows are not counted beyond this; with so many, the exact number does not matter."""
 
 MOST_BETWEEN = 10_000
-"""So far are rows counted of which only the ends are shown."""
+"""Rows are counted up to this if only the first and last are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRows(Generic[T]):
-    """The first MOST_SHOWN rows; `count` is of all there are, up to one more than MOST_COUNTED."""
+    """The first MOST_SHOWN rows; `count` is the total, at most MOST_COUNTED + 1."""
 
     rows: Sequence[T]
     count: int
 
     @property
     def left_out_words(self) -> str:
-        """What a list of the rows says at its end."""
+        """The text at the end of a list of rows."""
         return more_words(self.count - len(self.rows), at_least=self.count > MOST_COUNTED)
 
 
 def first_rows(rows: QuerySet[T]) -> FirstRows[T]:
-    """Read the first rows in their order; counts only where there are more than are shown."""
+    """Read the first rows in order; counts only if there are more."""
     found = list(rows[: MOST_SHOWN + 1])
     count = len(found) if len(found) <= MOST_SHOWN else bounded_count(rows)
     return FirstRows(found[:MOST_SHOWN], count)
 
 
 def bounded_count(rows: QuerySet[Any]) -> int:
-    """How many rows there are, up to one more than MOST_COUNTED: that one says "and more"."""
+    """The number of rows, at most MOST_COUNTED + 1, which means "and more"."""
     return int(rows.order_by()[: MOST_COUNTED + 1].count())
 
 
 def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int]:
-    """The newest rows and the first, by `created` and `id`, the newest first; how many lie between them.
+    """The newest and the first rows by `created` and `id`, newest first, and the number of rows in between.
 
     So many at most as make MOST_BETWEEN with those that are returned.
     """
@@ -59,12 +59,12 @@ def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int
 
 
 def in_reach(rows: QuerySet[T], reach: Reach) -> QuerySet[T]:
-    """Those of the rows whose project, `group`, may be read."""
+    """The rows whose project, `group`, can be read."""
     return rows if reach.everything else rows.filter(Among("group_id", reach.group_ids))
 
 
 def more_words(left_out: int, *, at_least: bool = False) -> str:
-    """`… and 7 more`; empty when nothing is left out. `at_least`: they were not counted to the end."""
+    """`… and 7 more`; empty if nothing is left out. `at_least`: the count is not complete."""
     if not left_out:
         return ""
     return f"… and {'at least ' if at_least else ''}{left_out:,} more"

@@ -1,4 +1,4 @@
-"""From an empty installation to the first login: README, start-up line and login page show the same steps."""
+"""The steps from an empty installation to the first log-in, for README, start-up message and log-in page."""
 
 import json
 import secrets
@@ -6,13 +6,13 @@ import secrets
 from opsapi.program import COMMAND
 
 BOOTSTRAP = f'eval "$({COMMAND} bootstrap ada --export)"'
-"""On the server. Prints the key, and sets it in the shell."""
+"""On the server. Prints the key and sets it in the shell."""
 CREATE_KEY = f'eval "$({COMMAND} create_key --export)"'
 _JSON = "-H 'Content-Type: application/json'"
 
 
 def first_user_call(api: str) -> str:
-    """The same by the API: a password of its own for each reader, and the key set from the answer."""
+    """The same through the API: a random password for each reader, and the key from the answer."""
     user = {
         "username": "ada",
         "password": secrets.token_urlsafe(12),
@@ -27,6 +27,6 @@ PRIVATE_KEY=$(expr "$FIRST_USER" : '.*"privateKey": *"\\([^"]*\\)')"""
 
 
 def first_project_call(api: str) -> str:
-    """The first project, with the key of either."""
+    """The first project, with either key."""
     body = json.dumps({"name": "first-project"})
     return f"""curl --digest --user "$PUBLIC_KEY:$PRIVATE_KEY" {_JSON} -d '{body}' {api}/groups"""

@@ -25,7 +25,7 @@ try:
     newest_key()
 except ImproperlyConfigured as error:
     sys.exit(str(error))
-if READY_VARIABLE not in os.environ:  # else `manage.py serve` has done it, for the worker too
+if READY_VARIABLE not in os.environ:  # Otherwise `manage.py serve` has done it, also for the worker.
     os.environ.update(metric_files.prepare(settings.OPSAPI_DATA_DIR))
 
 
@@ -38,19 +38,19 @@ bind = [
 worker_class = "opsapi.supervisor.web_worker.Worker"
 workers = settings.OPSAPI_WORKERS
 threads = settings.OPSAPI_THREADS
-# Connections, not requests: most of them wait in the event loop. Fewer where fewer files may be opened.
+# Connections, not requests: most of them wait in the event loop. Lower if the limit of open files is lower.
 worker_connections = 4000
 backlog = 1024
 timeout = 30
 graceful_timeout = 3
 keepalive = 15
-sendfile = False  # what a reader does not take waits in the event loop, files too
+sendfile = False  # Data that a client does not read waits in the event loop, including files.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 an unnamed file
 
 limit_request_line = 8190
 limit_request_fields = 100
 limit_request_field_size = 8190
-# X-Forwarded-* is for the application and its OPSAPI_TRUSTED_PROXIES alone.
+# Only the application interprets X-Forwarded-*, with OPSAPI_TRUSTED_PROXIES.
 forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
@@ -62,7 +62,7 @@ keyfile = str(settings.BASE_DIR / settings.OPSAPI_TLS_KEY) if _tls else None
 
 proc_name = "opsapi"
 control_socket_disable = True
-accesslog = None  # the platform writes a request log of its own
+accesslog = None  # The platform writes its own request log.
 errorlog = "-"
 loglevel = settings.OPSAPI_LOG_LEVEL.lower()
 logconfig_dict = {
@@ -77,7 +77,7 @@ _contexts: list[ssl.SSLContext] = []
 
 
 def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """One context for all connections; gunicorn asks for each of them."""
+    """A shared context for all connections; gunicorn asks for each connection."""
     if not _contexts:
         context = make()
         context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -86,12 +86,12 @@ def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLCont
 
 
 def post_fork(_server: Any, worker: Any) -> None:
-    """A worker whose master is gone holds the listening socket: it ends at once."""
+    """A worker without its master still holds the listening socket, so it ends immediately."""
     die_with(worker.ppid, signal.SIGKILL)
     return_large_blocks()
 
 
 def post_worker_init(_worker: Any) -> None:
-    """Tells `manage.py serve` that this worker answers."""
+    """Tells `manage.py serve` that this worker is ready."""
     if READY_VARIABLE in os.environ:
         os.write(int(os.environ[READY_VARIABLE]), b"1")

@@ -1,4 +1,4 @@
-"""Host names, read strictly into one form. Pure."""
+"""Host names, parsed strictly into a single form. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from ipaddress import IPv6Address, ip_address
 
 LONGEST_NAME = 253
-"""Characters of a host name (RFC 1035 2.3.4)."""
+"""Maximum characters of a host name (RFC 1035 2.3.4)."""
 
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 

@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Sequence:
-    """Milliseconds since the epoch (48 bits), then 48 random bits that only grow within one millisecond."""
+    """Milliseconds since the epoch (48 bits), then 48 random bits that increase within a millisecond."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,7 +24,7 @@ class _Sequence:
     def next(self) -> int:
         fresh = time.time_ns() // 1_000_000 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS - 1)
         with self._lock:
-            # Within a millisecond, and when the clock steps back, ids go on from the last one.
+            # Within a millisecond, and after the clock was set back, IDs continue from the last one.
             self._last = fresh if fresh > self._last else self._last + 1 + secrets.randbits(16)
             return self._last
 
@@ -33,7 +33,7 @@ _sequence = _Sequence()
 
 
 def new_id() -> str:
-    """A fresh identifier; within one process each is greater than the one before."""
+    """A new ID; within a process, each is greater than the previous one."""
     return f"{_sequence.next():024x}"
 
 
@@ -48,11 +48,11 @@ def derived_id(origin: str, *parts: str, time_digits: int = 8) -> str:
 
 
 def first_id(moment: datetime) -> str:
-    """The least identifier that can be made at that moment: those made before it are less."""
+    """The smallest ID of that moment; earlier IDs are smaller."""
     milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
     return f"{max(0, milliseconds) << _RANDOM_BITS:024x}"
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the form of an identifier."""
+    """Whether the text has the format of an ID."""
     return _WELL_FORMED.fullmatch(text) is not None

@@ -1,9 +1,9 @@
-"""Log lines for people: one event is one line, and nobody outside can forge a second one."""
+"""Log lines for people: one line per event, and nobody outside can forge a line."""
 
 import logging
 import time
 
-# What every record has, and what logging adds while formatting; the rest was given as `extra`.
+# Attributes of every record, and those that logging adds when formatting; all others came as `extra`.
 STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {
     "message",
     "asctime",
@@ -23,7 +23,7 @@ class LineFormatter(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line, and its traceback if it has one."""
+        """The record as a line, with its traceback if it has one."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         start = f"{moment}.{int(record.msecs):03d}Z {record.levelname} {record.name}"
         extras = [f"{key}={_value(value)}" for key, value in vars(record).items() if key not in STANDARD]
@@ -40,7 +40,7 @@ def _escaped(text: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Quoted where a space, a quote or an equals sign would make the reader guess where it ends."""
+    """Quoted if spaces, quotes or equals signs would make the end ambiguous."""
     text = _escaped(str(value))
     if text and not set(text) & set(' "='):
         return text

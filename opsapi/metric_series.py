@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.metrics_core import GaugeMetricFamily
 
 COUNTED = CollectorRegistry()
-"""What this process counted; under gunicorn it lies in files that all processes of the machine share."""
+"""The counters of this process. Under gunicorn they are in files shared by all processes of the machine."""
 
 
 class SeriesType(StrEnum):
-    """The types of Prometheus that are in use."""
+    """The Prometheus types in use."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -24,7 +24,7 @@ class SeriesType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What is known of a series, under the name it is scraped by."""
+    """A declared series, by its scraped name."""
 
     name: str
     type: SeriesType
@@ -33,26 +33,26 @@ class Series:
 
 
 DECLARED: dict[str, Series] = {}
-"""Every series there is, by name."""
+"""All series, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A series whose values are asked for at each scrape."""
+    """A series whose values are queried at each scrape."""
 
     series: Series
 
     def of(self, value: float) -> GaugeMetricFamily:
-        """One value; for a series without labels."""
+        """A value of a series without labels."""
         return GaugeMetricFamily(self.series.name, self.series.help, value=value)
 
     def family(self) -> GaugeMetricFamily:
-        """No value yet; for a series with labels, to be added to."""
+        """No value yet, for a series with labels."""
         return GaugeMetricFamily(self.series.name, self.series.help, labels=self.series.labels)
 
 
 def counter(name: str, help_text: str, *labels: str) -> Counter:
-    """A counter of each process; it is scraped as `<name>_total`."""
+    """A counter of each process, scraped as `<name>_total`."""
     _declare(f"{name}_total", SeriesType.COUNTER, labels, help_text)
     return Counter(name, help_text, labels, registry=COUNTED)
 
@@ -64,7 +64,7 @@ def histogram(name: str, help_text: str, *labels: str, buckets: Sequence[float])
 
 
 def gauge(name: str, help_text: str, *labels: str) -> Gauge:
-    """A series that is asked of the database at each scrape."""
+    """A series that is queried from the database at each scrape."""
     return Gauge(_declare(name, SeriesType.GAUGE, labels, help_text))
 
 

@@ -27,9 +27,9 @@ _DATABASE_UP = gauge("opsapi_database_up", "1 if the database answered this scra
 
 
 def exposition() -> bytes:
-    """All metrics in Prometheus' text format 0.0.4, asked for anew.
+    """All metrics in the Prometheus text format 0.0.4, collected now.
 
-    Without the database what it knows is left out, and `opsapi_database_up` says so.
+    Without the database, its metrics are left out, and `opsapi_database_up` is 0.
     """
     asked = CollectorRegistry()
     shared = os.environ.get(VARIABLE)
@@ -39,23 +39,23 @@ def exposition() -> bytes:
 
 
 class _Shared(Collector):
-    """What all processes of this machine counted."""
+    """Counters of all processes of this machine."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def collect(self) -> Iterable[Metric]:
-        """The sums; what is taken away meanwhile, as ended processes' files are, is left out."""
+        """The sums, without files that disappear meanwhile, such as those of ended processes."""
         files = [str(file) for file in self._directory.glob("*.db") if _is_begun(file)]
         while True:
             try:
                 return _merged(files)
             except FileNotFoundError as error:
-                files.remove(error.filename)  # one fewer each time round
+                files.remove(error.filename)  # One fewer on each pass.
 
 
 def _is_begun(file: Path) -> bool:
-    """A process killed while it began its file left an empty one."""
+    """A process killed while it created its file left an empty one."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:
@@ -68,14 +68,14 @@ def _merged(files: list[str]) -> Iterable[Metric]:
 
 
 class _Known(Collector):
-    """What the database knows."""
+    """Metrics from the database."""
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: to register must not ask the database."""
+        """Nothing: registration must not query the database."""
         return []
 
     def collect(self) -> Iterable[Metric]:
-        """Every app's metrics, and whether they could be had."""
+        """The metrics of every app, and whether they could be queried."""
         try:
             found = _of_apps()
         except Error as error:

@@ -1,4 +1,4 @@
-"""Alerting in the console: what is wrong, who was told, and the silence."""
+"""Alerting in the console: alerts, notifications, maintenance windows and configurations."""
 
 from alerting.admin.alerts import AlertAdmin
 from alerting.admin.configs import AlertConfigAdmin, NotificationSettingAdmin

@@ -1,4 +1,4 @@
-"""What an operator can do to alerts; who may, the API's own routes say."""
+"""Actions on alerts, with the permissions of the API routes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -54,12 +54,12 @@ def _make_window(call: Call) -> Outcome:
 
 
 def is_active(alert: Alert, _now: datetime) -> bool:
-    """Whether it is not over."""
+    """Whether the alert is active."""
     return alert.status in ACTIVE
 
 
 def is_acknowledged(alert: Alert, now: datetime) -> bool:
-    """Whether somebody took it on, and it is not over."""
+    """Whether the alert is active and acknowledged."""
     return is_active(alert, now) and alert_acknowledgement(alert, now) is not None
 
 
@@ -67,7 +67,7 @@ OF_ALERT: Mapping[str, Action] = {
     "acknowledge": Action(
         label="Acknowledge",
         done="Acknowledged",
-        text="Reminders stop until then. You'll still be notified when it closes.",
+        text="Reminders stop for this time. You'll still be notified when the alert closes.",
         run=_acknowledge,
         access=WRITE,
         form=AcknowledgeForm,

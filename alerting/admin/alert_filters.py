@@ -1,4 +1,4 @@
-"""What the list of alerts can be filtered by."""
+"""Filters of the alert list."""
 
 from django.db.models import QuerySet
 
@@ -23,7 +23,7 @@ _AGES = {
 
 
 class StatusFilter(ChoiceFilter):
-    """By state, in the words of every page; one that is acknowledged or muted is found as open, too."""
+    """Filter by state, with the words of every page. Acknowledged and muted alerts also count as open."""
 
     title = "state"
     parameter_name = "status"
@@ -33,12 +33,12 @@ class StatusFilter(ChoiceFilter):
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those in that state, or not over."""
+        """Alerts in that state, or all active ones."""
         return rows.filter(status__in=[one.value for one in ACTIVE] if value == _ACTIVE else [value])
 
 
 class TypeFilter(ChoiceFilter):
-    """By event type: those that open alerts."""
+    """Filter by event types that open alerts."""
 
     title = "type"
     parameter_name = "type"
@@ -47,29 +47,29 @@ class TypeFilter(ChoiceFilter):
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those of the type."""
+        """Alerts of the type."""
         return rows.filter(event_type=value)
 
 
 class AgeFilter(ChoiceFilter):
-    """By how long ago it began."""
+    """Filter by time since the start."""
 
     title = "age"
     parameter_name = "age"
     offered = tuple((age.value, label) for age, label in _AGES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those as young or as old."""
+        """Alerts younger or older than the limit."""
         return of_age(rows, Age(value), now=clock.now())
 
 
 class AcknowledgedFilter(ChoiceFilter):
-    """By whether somebody took it on."""
+    """Filter by acknowledgement."""
 
     title = "acknowledged"
     parameter_name = "acknowledged"
     offered = (("yes", "Yes"), ("no", "No (active alerts)"))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those not over, with or without somebody."""
+        """Active alerts, acknowledged or not."""
         return acknowledged(rows, value == "yes", now=clock.now())

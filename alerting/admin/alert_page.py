@@ -1,4 +1,4 @@
-"""The story of an alert as its page shows it: looks, links and the plot's data."""
+"""The page of an alert: its timeline, links and plot."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ from opsapi.first_rows import more_words
 from opsapi.roles import Scope
 
 MOST_TELLINGS = 40
-"""So many rows of who was told stand on the page, the newest."""
+"""Number of notifications on the page, the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMoment:
-    """A moment with its looks; `url` leads to what tells more. `gap`: how many are left out before it."""
+    """A moment of the timeline; `url` leads to details. `gap`: number of moments left out before it."""
 
     moment: Moment
     icon: str
@@ -49,7 +49,7 @@ class ShownMoment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTelling:
-    """A row of who was told; `resend_url` where this operator can send it again."""
+    """A notification on the page; `resend_url` if the operator can send it again."""
 
     telling: Telling
     state: str
@@ -62,7 +62,7 @@ class ShownTelling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertPage:
-    """What the template of an alert's page shows."""
+    """The template context of the page."""
 
     story: AlertStory
     words: str
@@ -89,7 +89,7 @@ class AlertPage:
 def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
     """The page of an alert for an operator.
 
-    An operator who may not read global configurations sees neither such a configuration nor its recipients.
+    Operators who cannot read global configurations see neither such a configuration nor its recipients.
     """
     sees_config = not alert.is_global or operator.reach().everything
     story = alert_story(alert, sees_config=sees_config, now=now)
@@ -125,8 +125,8 @@ def page_of(alert: Alert, operator: Operator, *, now: datetime) -> AlertPage:
 
 
 def _age(alert: Alert, now: datetime) -> str:
-    """`began 3 hours ago`; of one that is over also how long it lasted."""
-    began = f"began {ago_words(alert.created, now)}"
+    """`3 h ago`; for an ended alert also its duration."""
+    began = ago_words(alert.created, now)
     if is_active(alert, now) or alert.resolved is None:
         return began
     return f"{began}, lasted {age_words(alert.resolved - alert.created)}"
@@ -139,7 +139,7 @@ def _value(alert: Alert, threshold: MetricThreshold | None) -> str | None:
 
 
 def _users(story: AlertStory, operator: Operator) -> dict[str, str]:
-    """The pages of the users the story names, by their names, of those the operator may see."""
+    """Pages of the users on the timeline, by name, as far as the operator can see them."""
     names = {moment.who for moment in story.moments}
     if story.acknowledgement:
         names.add(story.acknowledgement.username)
@@ -166,7 +166,7 @@ def _shown(moment: Moment, *, sees_config: bool, gap: str = "") -> ShownMoment:
 
 
 def _to_come(moment: Moment, *, sees_config: bool) -> ShownMoment:
-    """What is to be told does not look as if it had been."""
+    """A notification that is not sent yet must not look sent."""
     shown = _shown(moment, sees_config=sees_config)
     return replace(shown, icon="schedule_send", tone=Tone.INFO) if moment.kind is MomentKind.TOLD else shown
 
@@ -174,7 +174,7 @@ def _to_come(moment: Moment, *, sees_config: bool) -> ShownMoment:
 def _tellings(
     alert: Alert, tellings: Sequence[Telling], operator: Operator, *, sees_config: bool, now: datetime
 ) -> Iterator[ShownTelling]:
-    """A notification of a global configuration has no page for those who may not read that."""
+    """Notifications of global configurations have no page for operators who cannot read them."""
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
     windows = MaintenanceWindow.objects.filter(

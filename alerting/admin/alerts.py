@@ -1,4 +1,4 @@
-"""Alerts in the console: the list, and the story of one."""
+"""Alerts in the console: the list, and the page of an alert."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +36,7 @@ from opsapi.console.places import list_url, page_url
 
 
 class AlertPaginator(BoundedPaginator):
-    """Pages of alerts in their one order, which no single query sorts quickly."""
+    """Pages of alerts in their usual order, which no single query sorts quickly."""
 
     def page(self, number: int | str) -> Page[Any]:
         """The rows of a page."""
@@ -49,7 +49,7 @@ class AlertPaginator(BoundedPaginator):
 
 @admin.register(Alert)
 class AlertAdmin(ConsoleAdmin):
-    """Alerts: what nobody acknowledged first, the newest of it first."""
+    """Alerts: unacknowledged ones first, then by time, newest first."""
 
     section = Section.ALERTING
     icon = "notifications_active"
@@ -67,7 +67,7 @@ class AlertAdmin(ConsoleAdmin):
         AcknowledgedFilter,
     ]
     list_select_related = ["group"]
-    # What a search means is decided in get_search_results; without a field there is no place to type it.
+    # get_search_results interprets the search; without a field, Django shows no search box.
     search_fields = ["id__exact"]
     search_help_text = (
         "Start of a host, replica set or cluster name, part of an event type, or the full ID of an "
@@ -111,7 +111,7 @@ class AlertAdmin(ConsoleAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """What was typed, found by an index."""
+        """Searches along indexes."""
         return alerts_matching(queryset, search_term, reach=operator_of(request).reach()), False
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
@@ -121,11 +121,11 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
-        """Its event type, and the metric."""
+        """The event type, and the metric."""
         return named(alert_words(alert), alert.event_type)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """What they are about, and the windows that mute them."""
+        """Loads targets and the windows that mute the alerts."""
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
         names = [alert.acknowledging_username for alert in rows]
         users = urls_seen(self.admin_site, operator_of(request).reach(), "accesslist.user", "username", names)
@@ -135,10 +135,10 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, alert: Any) -> SafeString:
-        """The word for it that every page has."""
+        """The state, with the word of every page."""
         return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
 
-    @admin.display(description="about")
+    @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:
         """The host, replica set, cluster or agent."""
         text = short(target_words(alert.facts))
@@ -146,17 +146,17 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="muted by")
     def muted_by(self, alert: Any) -> SafeString | None:
-        """The maintenance window that covers it now."""
+        """The maintenance window that mutes the alert now."""
         return link(page_url(alert.window), window_name(alert.window)) if alert.window else None
 
     @admin.display(description="age")
     def age(self, alert: Alert) -> SafeString | str:
-        """How long ago it began."""
+        """Time since the start."""
         return ago(alert.created)
 
     @admin.display(description="acknowledged by")
     def acknowledged(self, alert: Any) -> str | SafeString | None:
-        """Who took it on, while that counts."""
+        """The user of the current acknowledgement."""
         if not is_acknowledged(alert, clock.now()):
             return None
         name = short(alert.acknowledging_username)
@@ -164,10 +164,10 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="notifications")
     def notifications(self, alert: Alert) -> SafeString:
-        """Its notifications."""
+        """The notifications of the alert."""
         return link(list_url(Notification, q=alert.id), "Notifications")
 
     @admin.display(description="events")
     def events(self, alert: Alert) -> SafeString:
-        """Its log."""
+        """The events of the alert."""
         return link(list_url(Event, q=alert.id), "All events")

@@ -1,4 +1,4 @@
-"""Destinations in the console: where notifications go, how they fare, what waits, and sending it now."""
+"""Destinations in the console: their health, their waiting notifications, and the action that sends now."""
 
 from datetime import datetime
 from typing import Any
@@ -36,7 +36,7 @@ def _send_now(call: Call) -> None:
 
 
 def _may_send(destination: Destination | None) -> Access:
-    """As sending a notification again; of global configurations as changing these."""
+    """As for sending a notification again; for global configurations as for changing them."""
     if destination is not None and (destination.is_global or destination.group_id is None):
         return WRITE_GLOBAL
     return WRITE
@@ -62,20 +62,20 @@ SEND_NOW = Action(
 
 
 class StateFilter(ChoiceFilter):
-    """By how they fare."""
+    """Filter by health."""
 
     title = "state"
     parameter_name = "state"
     offered = tuple((state, words.capitalize()) for state, words in DESTINATION_WORDS.items())
 
     def chosen(self, rows: QuerySet[Destination], value: str) -> QuerySet[Destination]:
-        """Those in that state."""
+        """Destinations in that state."""
         return with_state(rows).filter(state=value)
 
 
 @admin.register(Destination)
 class DestinationAdmin(ConsoleAdmin):
-    """Where notifications go, the latest to fail first: since when, why, and what waits."""
+    """Destinations, the latest failures first, with errors and waiting notifications."""
 
     section = Section.ALERTING
     icon = "send"
@@ -108,7 +108,7 @@ class DestinationAdmin(ConsoleAdmin):
     empty_text = "No destinations yet. A destination appears with its first notification."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Show recipients of global configurations only to operators who may read these."""
+        """Shows recipients of global configurations only to operators who can read these."""
         seen = super().visible(rows, reach)
         return with_waiting(seen if reach.everything else seen.filter(is_global=False))
 
@@ -133,43 +133,43 @@ class DestinationAdmin(ConsoleAdmin):
 
     @admin.display(description="recipient")
     def named(self, destination: Destination) -> str | SafeString:
-        """Its recipient, redacted where it is a secret."""
+        """The recipient, redacted if it is a secret."""
         return short(destination.recipient) or "–"
 
     @admin.display(description="channel")
     def channel_words(self, destination: Destination) -> str:
-        """Its channel in words."""
+        """The channel in words."""
         return in_words(destination.channel)
 
     @display(description="state", label=DESTINATION_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state_words(self, destination: Any) -> str:
-        """How it fares."""
+        """The health."""
         return DESTINATION_WORDS[destination.state]
 
     @admin.display(description="failing since")
     def since(self, destination: Destination) -> SafeString | str | None:
-        """Since when it fails."""
+        """Start of the failure."""
         return ago(destination.failing_since) if destination.failing_since else None
 
     @admin.display(description="last error")
     def why(self, destination: Destination) -> str | SafeString | None:
-        """Why the last attempt failed."""
+        """Reason of the last failure."""
         return short(destination.last_error)
 
     @admin.display(description="waiting")
     def waiting(self, destination: Any) -> SafeString | str:
-        """How many messages wait for it."""
+        """Number of waiting messages."""
         count = f"{destination.waiting_count:,}"
         return link(notifications_waiting_url(destination), count) if destination.waiting_count else count
 
     @admin.display(description="oldest")
     def oldest(self, destination: Any) -> SafeString | str | None:
-        """For how long the oldest of these has waited."""
+        """How long the oldest message has waited."""
         return _waited(destination.waiting_since)
 
 
 def _waited(since: datetime | None) -> SafeString | str | None:
-    """None where it waits for a later time from the start, as for the end of a maintenance window."""
+    """None if it has always been scheduled for later, such as for the end of a maintenance window."""
     return ago(since) if since and since <= clock.now() else None
 
 
@@ -190,7 +190,7 @@ def _waiting(one: Notification, now: datetime) -> Context:
 
 
 def _turn(one: Notification, now: datetime) -> str:
-    """When it goes out."""
+    """When it is sent."""
     if one.lease_token is not None:
         return "being sent"
     return f"in {age_words(one.due - now)}" if one.due > now else "next"

@@ -1,4 +1,4 @@
-"""Who was told of alerts and events, in the console, and each try to tell them."""
+"""Notifications of alerts and events in the console, and their attempts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -69,7 +69,7 @@ RESEND = Action(
 
 
 class StateFilter(ChoiceFilter):
-    """By state; what is scheduled has not happened, and is shown only where it is asked for."""
+    """Filter by state. Scheduled notifications are shown only on request."""
 
     title = "state"
     parameter_name = "status__exact"
@@ -80,37 +80,37 @@ class StateFilter(ChoiceFilter):
     )
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Without what is scheduled, unless it is chosen."""
+        """Without scheduled notifications, unless selected."""
         to_come = scheduled(clock.now())
         if self.value() == NotificationState.SCHEDULED.name:
             return queryset.filter(to_come)
         return super().queryset(request, queryset).exclude(to_come)
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Those in the state."""
+        """Notifications in the state."""
         return rows.filter(status=value)
 
 
 class ChannelFilter(ChoiceFilter):
-    """By the way it goes out."""
+    """Filter by channel."""
 
     title = "channel"
     parameter_name = "channel__exact"
     offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Those by the channel."""
+        """Notifications of the channel."""
         return rows.filter(channel=value)
 
 
 class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
-    """What waits for one destination; offered where a page of it led here, as there may be very many."""
+    """Filter by destination, offered only on links from a destination, because there may be very many."""
 
     title = "waiting for"
     parameter_name = "waiting_for"
 
     def lookups(self, request: HttpRequest, model_admin: ConsoleAdmin) -> list[tuple[str, str]]:
-        """The one that is chosen, if the operator may see it."""
+        """The selected destination, if the operator can see it."""
         chosen = request.GET.get(self.parameter_name)
         if not chosen:
             return []
@@ -118,14 +118,14 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
         return [(chosen, str(known.filter(id=chosen).first() or "unknown destination"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """All, or what waits for the chosen one."""
+        """All notifications, or those that wait for the selected destination."""
         chosen = self.value()
         return queryset.filter(id__in=waiting_for(chosen).order_by().values("id")) if chosen else queryset
 
 
 @admin.register(Notification)
 class NotificationAdmin(ConsoleAdmin):
-    """Notifications: about what, to whom, with which result; newest first. Failed ones can be sent again."""
+    """Notifications, newest first. Failed ones can be sent again."""
 
     section = Section.ALERTING
     icon = "outgoing_mail"
@@ -171,12 +171,12 @@ class NotificationAdmin(ConsoleAdmin):
     empty_text = "No notifications yet. Alert configurations define who is notified."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Show recipients of global configurations only to operators who may read these."""
+        """Shows recipients of global configurations only to operators who can read these."""
         seen = super().visible(rows, reach)
         return seen if reach.everything else of_own_configs(seen)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """What they are about, where they come from, and the windows that hold them back."""
+        """Loads targets, origins, and the windows that mute the notifications."""
         reach, origins = operator_of(request).reach(), origins_of(rows)
         targets = targets_of([one.alert for one in rows if one.alert])
         events = Event.objects.filter(id__in={one.event_id for one in rows if one.event_id})
@@ -194,13 +194,13 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="when")
     def when(self, notification: Notification) -> SafeString | str:
-        """When it was written; what is scheduled has the time at which it is due."""
+        """Time of creation; for scheduled notifications the due time."""
         state, _tone = notification_badge(notification, clock.now())
         return moment(notification.due if state is NotificationState.SCHEDULED else notification.created)
 
     @admin.display(description="about")
     def about(self, notification: Any) -> SafeString | str | None:
-        """The alert and its host, or the event."""
+        """The alert with its host, or the event."""
         if notification.alert is None:
             words = in_words(notification.event_type) if notification.event_type else None
             return link(notification.event_url, words) if words and notification.event_url else words
@@ -215,7 +215,7 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="to")
     def to(self, notification: Any) -> str | SafeString | None:
-        """Who it goes to, as people know them."""
+        """The recipient in words."""
         channel = ChannelType(notification.channel) if notification.channel else None
         words = recipient_words(
             type_name=notification.type_name,
@@ -230,9 +230,9 @@ class NotificationAdmin(ConsoleAdmin):
         """Delivered, failed, dropped, waiting or scheduled."""
         return badge(*notification_badge(notification, clock.now()))
 
-    @admin.display(description="why")
+    @admin.display(description="reason")
     def why(self, notification: Any) -> str | SafeString | None:
-        """Why it was not delivered, or not yet, and after how many attempts."""
+        """Why the notification was not delivered, or not yet, and the number of attempts."""
         if notification.window is not None:
             return format_html(
                 "<span>muted by {}</span>",
@@ -244,7 +244,7 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="alert configuration")
     def config(self, notification: Any) -> SafeString | str | None:
-        """Where it comes from."""
+        """The alert configuration."""
         config = notification.origin.config
         if config is None:
             return None
@@ -252,14 +252,14 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
-        """Its attempts."""
+        """The attempts."""
         attempts = list_url(NotificationAttempt, q=notification.id)
         return link(attempts, "All attempts, with outcome and reason")
 
 
 @admin.register(NotificationAttempt)
 class NotificationAttemptAdmin(ConsoleAdmin):
-    """Every try to deliver a notification, newest first."""
+    """All attempts to deliver notifications, newest first."""
 
     group_path = "notification__group_id"
 
@@ -274,18 +274,18 @@ class NotificationAttemptAdmin(ConsoleAdmin):
     empty_text = "No attempts yet."
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """As the notifications."""
+        """As for notifications."""
         seen = super().visible(rows, reach)
         if reach.everything:
             return seen
         return seen.filter(notification__in=of_own_configs(Notification.objects.all()))
 
-    @admin.display(description="why")
+    @admin.display(description="reason")
     def why(self, attempt: NotificationAttempt) -> str | None:
-        """What went wrong."""
+        """The error."""
         return short(attempt.reason)
 
     @display(description="outcome", label=ATTEMPT_TONES)  # type: ignore[untyped-decorator]  # as above
     def outcome(self, attempt: NotificationAttempt) -> str:
-        """How it ended."""
+        """The result."""
         return attempt.status

@@ -31,7 +31,7 @@ _VERBS = {
     WindowState.ACTIVE: ("This window mutes", Tone.BAD),
     WindowState.EXPIRED: ("This window has ended. It muted", Tone.PLAIN),
 }
-"""What a window does, and how strongly the console says so."""
+"""The effect of a window, and the emphasis of the text."""
 
 
 def _make(call: Call) -> Outcome:
@@ -61,14 +61,14 @@ def _delete(call: Call) -> None:
 
 
 class StateFilter(ChoiceFilter):
-    """By where they stand now."""
+    """Filter by state."""
 
     title = "state"
     parameter_name = "state"
     offered = tuple((state.value, word) for state, word in WINDOW_WORDS.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those that stand so."""
+        """Windows in the state."""
         now = clock.now()
         match WindowState(value):
             case WindowState.PENDING:
@@ -100,7 +100,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         "change": Action(
             label="Change",
             done="Changed",
-            text="Notifications that the window no longer mutes are sent at once.",
+            text="Notifications that the window no longer mutes are sent immediately.",
             run=_change,
             access=WRITE,
             form=WindowForm,
@@ -129,7 +129,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     change_form_template = "admin/alerting/maintenancewindow/change_form.html"
 
     def prepare(self, rows: Sequence[MaintenanceWindow]) -> None:
-        """Count what the windows of a list mute, at once."""
+        """Counts what the windows of a list mute, in one go."""
         extents = window_extents(rows)
         for row in rows:
             row.extent = extents[row.id]  # type: ignore[attr-defined]  # for `mutes`
@@ -147,7 +147,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
 
     @admin.display(description="mutes")
     def mutes(self, window: MaintenanceWindow) -> SafeString | str:
-        """All it mutes; for who looks at what is over, its types alone."""
+        """The full effect; for ended windows only the alert types."""
         extent: MuteExtent = window.extent  # type: ignore[attr-defined]  # of `prepare`
         state = window_state(window.start, window.end, clock.now())
         if state is WindowState.EXPIRED:
@@ -158,22 +158,22 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
 
     @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, window: MaintenanceWindow) -> str:
-        """Whether it is to come, in effect or over."""
+        """Whether the window is scheduled, active or ended."""
         word, _tone = window_look(window, clock.now())
         return word
 
     @admin.display(description="window", ordering="description")
     def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:
-        """What it is for."""
+        """The description."""
         return short(window.description or window.id)
 
     @admin.display(description="alerts")
     def alerts(self, window: MaintenanceWindow) -> SafeString:
-        """Those of its project that are not over."""
+        """Active alerts of the project."""
         url = list_url(Alert, status="active", group__id__exact=window.group_id)
         return link(url, "Open alerts of the project")
 
     @admin.display(description="alert types")
     def types(self, window: MaintenanceWindow) -> str:
-        """What it silences."""
+        """The alert types."""
         return ", ".join(window.alert_types)

@@ -1,4 +1,4 @@
-"""Delivery in the console: hosts that cannot be connected to, turns of projects, workers."""
+"""Internals of delivery in the console: unreachable hosts, evaluation turns and workers."""
 
 from django.contrib import admin
 
@@ -10,7 +10,7 @@ from opsapi.program import COMMAND
 
 @admin.register(UnreachableHost)
 class UnreachableHostAdmin(ConsoleAdmin):
-    """Hosts that no connection can be made to: their destinations wait until one can be made."""
+    """Hosts that accept no connections; their destinations wait."""
 
     section = Section.PLATFORM
     icon = "sms_failed"
@@ -24,7 +24,7 @@ class UnreachableHostAdmin(ConsoleAdmin):
 
 @admin.register(EvaluationTurn)
 class EvaluationTurnAdmin(ConsoleAdmin):
-    """When each project's signals were last evaluated."""
+    """The last evaluation of each project's signals."""
 
     list_display = ["group_id", "served"]
     ordering = ["served"]
@@ -34,7 +34,7 @@ class EvaluationTurnAdmin(ConsoleAdmin):
 
 @admin.register(WorkerHeartbeat)
 class WorkerHeartbeatAdmin(ConsoleAdmin):
-    """Workers and when each was last seen."""
+    """Workers with the time they were last seen."""
 
     section = Section.PLATFORM
     icon = "engineering"

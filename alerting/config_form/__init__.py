@@ -1,1 +1,1 @@
-"""Alert configurations as an operator types them: what a form asks, and the API's document it becomes."""
+"""The form of an alert configuration: its inputs, and the API document it becomes."""

@@ -39,7 +39,7 @@ def document_of(typed: Typed, *, is_global: bool, stored: Document | None = None
 
 
 def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> dict[str, Sequence[str]]:
-    """What stands in the form for a configuration as the API answers it; `as_new`: for a copy of it."""
+    """The form values of a configuration from the API; `as_new`: for a copy."""
     texts = _texts("", config_inputs(is_global=is_global), document)
     for part, inputs in THRESHOLD_INPUTS.items():
         texts |= _texts(f"{part}.", inputs, document.get(part, _NOTHING))
@@ -55,8 +55,7 @@ def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> di
 
 
 def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
-    """What is shown of the secrets of stored notifications, by the names of their inputs; `rows` are those in
-    the form with theirs."""
+    """The redacted secrets of stored notifications, by input name; `rows` are their rows in the form."""
     return {
         f"{row}.{one.name}": notification[one.name]
         for row, notification in rows
@@ -71,7 +70,7 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
     kind = KINDS.get(type_name)
     own = kind.inputs if kind else ()
     named = {one.name for one in own}
-    # A box says something always; one of another type says nothing.
+    # A checkbox always has a value; a checkbox of another type has none.
     others = [
         one.input
         for one in NOTIFICATION_INPUTS
@@ -83,7 +82,7 @@ def _notification(row: Typed, stored: Document) -> JsonObject:
 
 
 def _stored_notification(stored: Document, setting_id: str, type_name: str) -> Document | None:
-    """With another type it is a new one."""
+    """With another type, it becomes a new notification."""
     named = (one for one in stored.get("notifications", ()) if one["id"] == setting_id)
     return next((one for one in named if one["typeName"] == type_name), None)
 

@@ -1,4 +1,4 @@
-"""The API's refusals, told beside the input they are about."""
+"""Maps refusals of the API to the inputs they concern."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -11,14 +11,14 @@ _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and the input it stands beside; None: it is about the whole."""
+    """An error and its input; None for the whole form."""
 
     name: str | None
     message: str
 
 
 def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[Fault]:
-    """Each refusal beside the innermost of these inputs, parts or rows that holds its field."""
+    """Each refusal at the innermost input, part or row that contains its field."""
     return [Fault(_beside(one.field, names), _sentence(one)) for one in bad_fields]
 
 

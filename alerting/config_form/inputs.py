@@ -1,4 +1,4 @@
-"""What a form asks, read from what the API's documents take: nothing is said twice."""
+"""The inputs of the form, derived from the schemas of the API."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Field = serializers.Field[Any, Any, Any, Any]
 
 
 class InputKind(StrEnum):
-    """How a value is typed; the values stand in the page."""
+    """How a value is entered; the values appear in the page."""
 
     TEXT = "text"
     WHOLE = "whole"
@@ -28,10 +28,9 @@ class InputKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input; `name` is the field's on the wire.
+    """An input; `name` is the wire name.
 
-    `choices` are the allowed values where the API's field has a closed set. `ticked`: what a FLAG that
-    nobody has touched says.
+    `choices` are the allowed values of a closed set. `ticked` is the initial value of a FLAG.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Input:
 def inputs_of(
     document: Document, *, secrets: Iterable[str] = (), leave_out: Iterable[str] = ()
 ) -> tuple[Input, ...]:
-    """What a form asks for a document, in its order: every field that can be written, but for some."""
+    """The inputs for a document, in its order: every writable field, with some exceptions."""
     hidden, left_out = frozenset(secrets), frozenset(leave_out)
     return tuple(
         input_of(name, field, secret=name in hidden)
@@ -53,7 +52,7 @@ def inputs_of(
 
 
 def input_of(name: str, field: Field, *, secret: bool = False) -> Input:
-    """How the value of one field is typed."""
+    """The kind of input for a field."""
     kind = InputKind.SECRET if secret else _kind(field)
     return Input(name, kind, _choices(field), field.default is True)
 

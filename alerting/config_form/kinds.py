@@ -28,12 +28,12 @@ THRESHOLD_OF: Mapping[Needs, str] = {
     Needs.METRIC_THRESHOLD: "metricThreshold",
     Needs.THRESHOLD: "threshold",
 }
-"""The part of a configuration that an event type asks for."""
+"""The part of a configuration that an event type requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventKind:
-    """What a configuration of an event type can say; `threshold` is the part it must have."""
+    """What a configuration of an event type can contain; `threshold` is the required part."""
 
     name: str
     category: str
@@ -56,37 +56,37 @@ class NotificationKind:
 
     @property
     def kept(self) -> frozenset[str]:
-        """Fields the API keeps and the form does not ask for: they stay as they are stored."""
+        """Fields that the form does not show; they keep their stored values."""
         declared = NOTIFICATION_TYPES[self.name].fields
         return frozenset(field.name for field in declared) - {one.name for one in self.inputs}
 
 
 @dataclass(frozen=True, slots=True)
 class RowInput:
-    """An input of a notification, with the types that it belongs to and each one's choices."""
+    """An input of a notification, with its types and the choices of each type."""
 
     input: Input
     choices_of: Mapping[str, tuple[str, ...]]
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types it belongs to."""
+        """The types of the input."""
         return tuple(self.choices_of)
 
     @property
     def is_list(self) -> bool:
-        """Whether several of its choices can be chosen."""
+        """Whether several choices can be selected."""
         return self.input.kind is InputKind.CHOICES
 
 
 def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
-    """What is asked beside matchers, thresholds and notifications."""
+    """Inputs besides matchers, thresholds and notifications."""
     document = GlobalAlertConfigDocument() if is_global else AlertConfigDocument()
     return inputs_of(document, leave_out=_PARTS)
 
 
 def event_kinds(*, is_global: bool) -> tuple[EventKind, ...]:
-    """The event types a project's configuration can be for, or a global one."""
+    """The event types for configurations of projects, or for global ones."""
     offered = (
         spec for spec in EVENT_TYPES.values() if spec.alertable and (is_global or not spec.global_only)
     )
@@ -94,7 +94,7 @@ def event_kinds(*, is_global: bool) -> tuple[EventKind, ...]:
 
 
 def notification_kinds(*, is_global: bool) -> tuple[NotificationKind, ...]:
-    """The types of notification a project's configuration can have, or a global one."""
+    """The notification types for configurations of projects, or for global ones."""
     offered = (kind for kind in NOTIFICATION_TYPES.values() if is_global or not kind.global_only)
     return tuple(KINDS[kind.type] for kind in offered)
 
@@ -108,7 +108,7 @@ def _event_kind(spec: EventTypeSpec) -> EventKind:
 def _notification_kind(kind: NotificationType) -> NotificationKind:
     document = DOCUMENTS[kind.type]()
     inputs = inputs_of(document, secrets=kind.secret_fields, leave_out=_BESIDE)
-    # With one channel only there is nothing to choose: such a flag is kept, and has no effect.
+    # With a single channel there is nothing to choose: such a flag is stored and has no effect.
     chosen = tuple(one for one in inputs if kind.for_people or one.kind is not InputKind.FLAG)
     return NotificationKind(kind.type, chosen, kind.default_interval_min, kind.integration is not None)
 
@@ -116,11 +116,11 @@ def _notification_kind(kind: NotificationType) -> NotificationKind:
 KINDS: Mapping[str, NotificationKind] = {
     name: _notification_kind(kind) for name, kind in NOTIFICATION_TYPES.items()
 }
-"""What the form asks for a notification, by its type."""
+"""The inputs of a notification, by type."""
 
 
 def _row_inputs() -> tuple[RowInput, ...]:
-    """Each input once, in the order it first stands in."""
+    """Each input once, in the order of first use."""
     found: dict[str, tuple[Input, dict[str, tuple[str, ...]]]] = {}
     for kind in KINDS.values():
         for one in kind.inputs:
@@ -129,7 +129,7 @@ def _row_inputs() -> tuple[RowInput, ...]:
 
 
 NOTIFICATION_INPUTS = _row_inputs()
-"""All inputs a notification can have beside its type."""
+"""All inputs of a notification besides its type."""
 
 FLAGS = frozenset(one.input.name for one in NOTIFICATION_INPUTS if one.input.kind is InputKind.FLAG)
-"""Those of them that are boxes."""
+"""The inputs that are checkboxes."""

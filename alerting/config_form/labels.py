@@ -1,4 +1,4 @@
-"""What the console calls the fields of an alert configuration; other fields go by their names on the wire."""
+"""Labels of the fields of an alert configuration; other fields use their wire names."""
 
 from collections.abc import Mapping
 
@@ -28,13 +28,13 @@ LABELS: Mapping[str, str] = {
 
 
 def label_of(name: str) -> str:
-    """What an input is called; `name` may be a path, whose last step it then is."""
+    """The label of an input; `name` may be a path, whose last step counts."""
     last = name.rpartition(".")[2]
     return LABELS.get(last, last)
 
 
 def place_of(name: str) -> str:
-    """What a row or part is called in a sentence, such as `Notifications 2` for `notifications[1]`."""
+    """The name of a row or part in a sentence, such as `Notifications 2` for `notifications[1]`."""
     part, _, place = name.partition("[")
     number = place.partition("]")[0]
     return f"{label_of(part)} {int(number) + 1}" if number.isdecimal() else label_of(part)

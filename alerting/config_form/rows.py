@@ -12,20 +12,20 @@ from alerting.serializers.configs import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 
 Typed = Mapping[str, Sequence[str]]
-"""What was typed, by the names of the inputs, as browsers send it."""
+"""The submitted values by input name, as browsers send them."""
 
 TICKED = "on"
-"""What a browser sends for a box that is ticked."""
+"""The value of a ticked checkbox."""
 PARTS = ("matchers", "notifications")
 MOST_READ = {"matchers": MOST_MATCHERS + 1, "notifications": MOST_NOTIFICATIONS + 1}
-"""One more than the API takes, so that it says there are too many; however many more cost nothing."""
+"""One more than the API allows, so that it reports too many; further rows are ignored."""
 REMOVED = "removed"
-"""A box in a row that takes it out, for browsers without script."""
+"""The checkbox that removes a row, for browsers without JavaScript."""
 _NAME = re.compile(r"(matchers|notifications)\[([0-9]{1,4})\]\.([A-Za-z.]{1,60})")
 
 
 def rows_of(typed: Typed, part: str) -> list[Typed]:
-    """What was typed into each row that is there, by the name within the row, in their order: MOST_READ."""
+    """The values of each row by name, in order, up to MOST_READ rows."""
     found: dict[int, dict[str, Sequence[str]]] = {}
     for name, texts in typed.items():
         place = _NAME.fullmatch(name)
@@ -36,7 +36,7 @@ def rows_of(typed: Typed, part: str) -> list[Typed]:
 
 
 def renumbered(typed: Typed) -> dict[str, Sequence[str]]:
-    """The same with rows counted from 0 without gaps, as the API counts them: empty rows are left out."""
+    """The same, numbered from 0 without gaps, as in the API; empty rows are left out."""
     rest = {name: texts for name, texts in typed.items() if not _NAME.fullmatch(name)}
     rows = {
         f"{part}[{place}].{name}": texts
@@ -48,12 +48,12 @@ def renumbered(typed: Typed) -> dict[str, Sequence[str]]:
 
 
 def within(typed: Typed, part: str) -> Typed:
-    """What was typed into a part that stands once, by the name within it."""
+    """The values of a part that exists once, by name."""
     prefix = f"{part}."
     return {name.removeprefix(prefix): texts for name, texts in typed.items() if name.startswith(prefix)}
 
 
 def _said(row: Typed) -> Iterator[bool]:
-    """For each input whether something stands in it; a box alone says nothing, as some are ticked anyway."""
+    """Whether each input has a value; checkboxes do not count, because some are ticked initially."""
     for name, texts in row.items():
         yield name not in FLAGS and any(texts)

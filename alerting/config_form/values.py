@@ -12,19 +12,19 @@ from alerting.config_form.inputs import Input, InputKind
 from alerting.config_form.rows import TICKED
 from opsapi.console.fields import CLEAR
 
-_EXACT = 1e15  # below it doubles are written without an exponent
+_EXACT = 1e15  # Smaller doubles are written without an exponent.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
 
 def value_of(one: Input, typed: Mapping[str, Sequence[str]], before: Mapping[str, Any] | None = None) -> Any:
-    """What an input says, None for nothing; `before` is what is stored, None for something new."""
+    """The value of an input, None for nothing; `before` is the stored value, None for a new one."""
     texts = typed.get(one.name, ())
     text = texts[0] if texts else ""
     stored = None if before is None else before.get(one.name)
     match one.kind:
         case InputKind.FLAG:
-            # What was never said is not said by leaving a box alone.
+            # A value that was never set is not set by an untouched checkbox.
             left_alone = before is not None and stored is None
             return bool(text) or (None if left_alone else False)
         case InputKind.SECRET:
@@ -36,7 +36,7 @@ def value_of(one: Input, typed: Mapping[str, Sequence[str]], before: Mapping[str
 
 
 def texts_of(one: Input, value: Any) -> list[str]:
-    """What stands in an input for a stored value; nothing for a secret."""
+    """The form value of a stored value; empty for a secret."""
     if value is None or one.kind is InputKind.SECRET:
         return []
     match one.kind:
@@ -53,12 +53,12 @@ def texts_of(one: Input, value: Any) -> list[str]:
 
 
 def number_text(value: float) -> str:
-    """A number as people write it: 1000, not 1000.0; every digit that counts."""
+    """A number as people write it: 1000, not 1000.0, with all significant digits."""
     return str(int(value)) if abs(value) < _EXACT and value == int(value) else repr(value)
 
 
 def _in_order(chosen: Sequence[str], stored: Sequence[str] | None) -> list[str] | None:
-    """The chosen ones in the order they are stored in, then the new ones: a page has an order of its own."""
+    """The selected values in stored order, then new ones, because the page has its own order."""
     kept = [one for one in stored or () if one in chosen]
     return kept + [one for one in chosen if one not in kept] or None
 

@@ -1,1 +1,1 @@
-"""The console's forms of alerting, a file for each noun."""
+"""Console forms of alerting, a module per resource."""

@@ -1,4 +1,4 @@
-"""The forms of what can be done to an alert: documents of the API, with what is asked for most at hand."""
+"""Forms of actions on alerts: API documents with the most common values preselected."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ _USUAL_WINDOW = timedelta(hours=2)
 
 
 class AcknowledgeForm(DocumentForm):
-    """Until when, and why."""
+    """The end of the acknowledgement, and a comment."""
 
     document = AcknowledgementDocument
 
@@ -44,12 +44,12 @@ class AcknowledgeForm(DocumentForm):
     )
 
     def stored(self) -> Mapping[str, Any]:
-        """The comment that is there."""
+        """The current comment."""
         row = self.row
         return {"acknowledgementComment": row.acknowledgement_comment or ""} if row else {}
 
     def body(self) -> Mapping[str, Any]:
-        """As a client would send it."""
+        """The request body of an API client."""
         typed = self.cleaned_data
         until = until_of(Preset(typed["until"]), clock.now())
         body = {
@@ -59,7 +59,7 @@ class AcknowledgeForm(DocumentForm):
         return {name: value for name, value in body.items() if value}
 
     def clean(self) -> dict[str, Any]:
-        """A time that has come would take an acknowledgement back; one that does not count misleads."""
+        """A time in the past would remove the acknowledgement, and an unused time would mislead."""
         typed = super().clean()
         if typed.get("acknowledgedUntil") and typed.get("until") != Preset.OWN:
             self.add_error("until", "Select “Custom time”, or leave this field blank.")
@@ -69,21 +69,21 @@ class AcknowledgeForm(DocumentForm):
 
 
 class AlertWindowForm(WindowFields):
-    """A maintenance window made from an alert: its project, its category, from now on."""
+    """A maintenance window for an alert: its project and category, starting now."""
 
     document = WindowDocument
 
     def stored(self) -> Mapping[str, Any]:
-        """What fits the alert."""
+        """The values for the alert."""
         return window_of(self.row, clock.now()) if self.row else {}
 
     def muted_target(self) -> str:
-        """What the alert is about."""
+        """The target of the alert."""
         return named_target(self.row.facts)
 
 
 def window_of(alert: Alert, now: datetime) -> dict[str, Any]:
-    """What stands in the form at first."""
+    """The initial values."""
     return {
         "startDate": now,
         "endDate": now + _USUAL_WINDOW,

@@ -1,4 +1,4 @@
-"""The forms that make and change a maintenance window."""
+"""Forms that create and change a maintenance window."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,11 +20,11 @@ _CATEGORIES = [(one.value, one.value) for one in ALERT_CATEGORIES]
 
 
 class WindowFields(DocumentForm):
-    """What a window is, whoever makes or changes it; with what it mutes, before it is sent."""
+    """The fields of a window, with a preview of what it mutes."""
 
     template = "console/window_fields.html"
     preview_name = "preview"
-    """The button that shows what the window mutes, and saves nothing."""
+    """The button that shows what the window mutes, without saving."""
 
     startDate = MomentField(label="Start (UTC)", help_text="Notifications are muted from this time.")
     endDate = MomentField(label="End (UTC)", help_text="Notifications are sent again from this time.")
@@ -36,12 +36,12 @@ class WindowFields(DocumentForm):
     )
 
     def is_valid(self) -> bool:
-        """Not while only a preview is asked for: nothing is to be written then."""
+        """Not valid while only a preview is requested, so that nothing is saved."""
         return self.preview_name not in self.data and super().is_valid()
 
     @cached_property
     def extent(self) -> MuteExtent | None:
-        """What the window mutes as far as the form is filled in; None without a project or types."""
+        """What the window mutes, as far as the form is filled in; None without a project or types."""
         group, chosen = self.muted_project(), self["alertTypeNames"].value() or []
         categories = [name for name, _ in _CATEGORIES if name in chosen]
         if group is None or not categories:
@@ -51,17 +51,17 @@ class WindowFields(DocumentForm):
         )
 
     def muted_project(self) -> Project | None:
-        """The project in which the window mutes alerts."""
+        """The project of the window."""
         project: Project | None = self.row.group if self.row else None
         return project
 
     def muted_target(self) -> str:
-        """The only target that somebody may believe the window to be about."""
+        """The only target that the operator might think of."""
         return ""
 
 
 class NewWindowForm(WindowFields, InProjectForm):
-    """To make one; the address may name what stands in it at first."""
+    """Create a window; the URL may contain initial values."""
 
     document = WindowDocument
     field_order = ["group"]
@@ -69,12 +69,12 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # An address names several as `HOST,REPLICA_SET`.
+        # The URL lists several as `HOST,REPLICA_SET`.
         names = self.initial.get("alertTypeNames", [])
         self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
 
     def muted_project(self) -> Project | None:
-        """The one that is chosen, where the operator may choose it."""
+        """The selected project, if the operator may select it."""
         try:
             project: Project = self.fields["group"].clean(self["group"].value())
         except ValidationError:
@@ -83,11 +83,11 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project's id and the document's values."""
+        """The project ID and the values of the document."""
         return {"group_id": self.cleaned_data["group"].id, "window": super().values}
 
 
 class WindowForm(WindowFields):
-    """To change one."""
+    """Change a window."""
 
     document = WindowChange

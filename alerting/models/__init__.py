@@ -1,4 +1,4 @@
-"""Alert configurations, alerts, who was told of them, and when nobody is to be."""
+"""Alert configurations, alerts, notifications, destinations and maintenance windows."""
 
 from alerting.models.alerts import Alert
 from alerting.models.configs import AlertConfig, NotificationSetting

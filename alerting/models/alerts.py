@@ -15,13 +15,13 @@ from opsapi.fields import IdField, PrimaryIdField
 TARGET_NAME = Collate(
     Lower(Coalesce(KT("facts__hostname"), KT("facts__replicaSetName"), KT("facts__clusterName"))), "C"
 )
-"""The name of what an alert is about, in lower case; byte order, so that its beginning finds it."""
+"""The name of an alert's target in lower case; byte order, so that prefixes can use the index."""
 
 
 class Alert(models.Model):
-    """A condition that holds, or held, on one target.
+    """A condition that is or was met on a target.
 
-    An alert names its configuration by id only, because it outlives the configuration.
+    An alert refers to its configuration by ID only, because it outlives the configuration.
     """
 
     id = PrimaryIdField()
@@ -48,8 +48,8 @@ class Alert(models.Model):
 
     class Meta:
         constraints = [
-            # One alert for each configuration and target, however many workers race. A global
-            # configuration sees targets of the same name in several projects.
+            # One alert per configuration and target, even if workers race. A global configuration sees
+            # targets with the same name in several projects.
             models.UniqueConstraint(
                 name="alert_one_active",
                 fields=["config_id", "group", "target_key"],
@@ -57,34 +57,34 @@ class Alert(models.Model):
             ),
         ]
         indexes = [
-            # A project's alerts, newest first; and those in one state.
+            # The alerts of a project, newest first, also by state.
             models.Index(fields=["group", "-created", "-id"], name="alert_group_newest"),
             models.Index(fields=["group", "status", "-created", "-id"], name="alert_group_status"),
-            # Alerts of global configurations over the installation, newest first.
+            # Alerts of global configurations in the installation, newest first.
             models.Index(fields=["-created", "-id"], name="alert_global_newest", condition=Q(is_global=True)),
-            # Those that ended, for as long as they are kept.
+            # Ended alerts, for retention.
             models.Index(fields=["resolved"], name="alert_ended", condition=Q(resolved__isnull=False)),
-            # The active alerts about what a signal names.
+            # The active alerts on the targets of a signal.
             models.Index(
                 fields=["group", "target_key"],
                 name="alert_active_target",
                 condition=Q(status__in=[one.value for one in ACTIVE]),
             ),
-            # The active alerts by age, counted without reading them: the console's start page.
+            # The active alerts by age, counted from the index: the start page of the console.
             models.Index(
                 fields=["created", "id"],
                 name="alert_active_oldest",
                 include=["group", "acknowledged_until"],
                 condition=Q(status__in=[one.value for one in ACTIVE]),
             ),
-            # Alerts over the installation, newest first: all, those in one state, of one type.
+            # All alerts of the installation, newest first, also by state and by type.
             models.Index(fields=["-created", "-id"], name="alert_newest"),
             models.Index(fields=["status", "-created", "-id"], name="alert_status_newest"),
             models.Index(fields=["event_type", "-created", "-id"], name="alert_type_newest"),
-            # The alerts a configuration raised, and those about a host, replica set or cluster by its name.
+            # The alerts of a configuration, and alerts by name of a host, replica set or cluster.
             models.Index(fields=["config_id", "-created", "-id"], name="alert_config_newest"),
             models.Index(TARGET_NAME, name="alert_target_name"),
-            # The next alerts whose delay passes.
+            # The next alerts to open.
             models.Index(
                 fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)
             ),

@@ -53,13 +53,13 @@ class AlertConfig(models.Model):
             ),
         ]
         indexes = [
-            # Those a signal of a project can concern.
+            # Configurations that a signal of a project can affect.
             models.Index(
                 fields=["group", "event_type"],
                 name="config_concerned",
                 condition=Q(deleted=None, enabled=True),
             ),
-            # Global ones that concern every project; those of some of them, by what they name.
+            # Global configurations: for all projects, and for listed or tagged projects.
             models.Index(
                 fields=["event_type"],
                 name="config_everywhere",
@@ -71,11 +71,11 @@ class AlertConfig(models.Model):
                 fastupdate=False,
                 condition=Q(deleted=None, enabled=True, group=None),
             ),
-            # A project's configurations, in the order they were made.
+            # The configurations of a project in the order of creation.
             models.Index(
                 fields=["group", "created", "id"], name="config_group_created", condition=Q(deleted=None)
             ),
-            # Global configurations, in the order they were made.
+            # Global configurations in the order of creation.
             models.Index(
                 fields=["created", "id"], name="config_global_created", condition=Q(deleted=None, group=None)
             ),
@@ -86,10 +86,10 @@ class AlertConfig(models.Model):
 
 
 class KeptSettingManager(models.Manager["NotificationSetting"]):
-    """Notifications that stand in their configuration: what everybody but deliveries sees."""
+    """Current notifications of configurations. Only deliveries see removed ones."""
 
     def get_queryset(self) -> models.QuerySet["NotificationSetting"]:
-        """Without those taken out of it."""
+        """Excludes notifications that were removed from their configuration."""
         return super().get_queryset().filter(removed=False)
 
 
@@ -119,7 +119,7 @@ class NotificationSetting(models.Model):
         base_manager_name = "with_removed"
         ordering = ["config", "position"]
         indexes = [
-            # What the worker has to take away.
+            # Configurations that the worker must purge.
             models.Index(fields=["config"], name="setting_removed", condition=Q(removed=True)),
         ]
 
@@ -128,10 +128,10 @@ class NotificationSetting(models.Model):
 
     @property
     def delay(self) -> timedelta:
-        """How long after the beginning the first is due."""
+        """The delay of the first notification."""
         return timedelta(minutes=self.delay_min)
 
     @property
     def interval(self) -> timedelta | None:
-        """The gap between repeats; None where nothing repeats."""
+        """The interval of reminders; None without reminders."""
         return None if self.interval_min is None else timedelta(minutes=self.interval_min)

@@ -42,14 +42,14 @@ class Destination(models.Model):
 
     class Meta:
         indexes = [
-            # Those that fail, the latest first: the console. Those not used for long, which are forgotten.
+            # Failing destinations, the latest first, for the console. Unused destinations, for deletion.
             models.Index(
                 fields=["-failing_since"],
                 name="destination_failing",
                 condition=models.Q(failing_since__isnull=False),
             ),
             models.Index(fields=["updated"], name="destination_updated"),
-            # The destinations on a host that answers again.
+            # The destinations on a host that is reachable again.
             models.Index(fields=["host"], name="destination_host"),
         ]
 
@@ -58,7 +58,7 @@ class Destination(models.Model):
 
 
 class UnreachableHost(models.Model):
-    """A host that no connection can be made to; the first connection takes the row away."""
+    """A host that accepts no connections. The first successful connection deletes the row."""
 
     host = models.CharField(max_length=300, primary_key=True, db_collation="C")
     failures = models.PositiveIntegerField(help_text="Consecutive failed connections.")

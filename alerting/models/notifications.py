@@ -1,4 +1,4 @@
-"""Who was told of what: the log of notifications."""
+"""The log of notifications."""
 
 from django.db import models
 from django.db.models import Func, Q, Value
@@ -13,7 +13,7 @@ _NEXT = Func(
     Value("alerting_notification_sequence"), function="nextval", output_field=models.BigIntegerField()
 )
 LONGEST_RECIPIENT = 300
-"""In characters; what is longer is cut off."""
+"""Maximum characters; longer texts are cut."""
 
 
 class Notification(models.Model):
@@ -75,17 +75,17 @@ class Notification(models.Model):
 
     class Meta:
         indexes = [
-            # The next ones to send.
+            # The next notifications to send.
             models.Index(
                 fields=["due"], name="notification_due", condition=Q(status=NotificationStatus.PENDING.value)
             ),
-            # The next ones whose destination is to be decided.
+            # The next notifications without a destination.
             models.Index(
                 fields=["due"],
                 name="notification_undecided",
                 condition=Q(status=NotificationStatus.PENDING.value, destination="", lease_token=None),
             ),
-            # What waits for each destination; which of it comes first for each subject; what is in hand.
+            # Notifications that wait for each destination, the first of each subject, and those in progress.
             models.Index(
                 fields=["destination", "due"],
                 name="notification_waiting",
@@ -101,22 +101,23 @@ class Notification(models.Model):
                 name="notification_in_hand",
                 condition=Q(status=NotificationStatus.PENDING.value, lease_token__isnull=False),
             ),
-            # The newest first: the console, and what was made in the last hour.
+            # Newest first, for the console, and those created in the last hour.
             models.Index(fields=["-created", "-sequence"], name="notification_newest"),
-            # Those a maintenance window holds back: once it is another they are looked at anew.
+            # Notifications muted by a maintenance window: after a change of the window they are checked
+            # again.
             models.Index(
                 fields=["group"], name="notification_silenced", condition=Q(silenced_by__isnull=False)
             ),
-            # Those that failed, or were tried and still wait, the latest first: the console's start page.
+            # Failed and retrying notifications, the latest first, for the start page of the console.
             models.Index(
                 fields=["due"],
                 name="notification_failing",
                 condition=Q(status=NotificationStatus.FAILED.value)
                 | Q(status=NotificationStatus.PENDING.value, attempts__gt=0),
             ),
-            # Who was told of an alert.
+            # Notifications of an alert.
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),
-            # Who was told of an event that opens nothing.
+            # Notifications of an event that opens no alert.
             models.Index(fields=["event_id"], name="notification_event", condition=Q(event_id__isnull=False)),
         ]
 
@@ -125,10 +126,10 @@ class Notification(models.Model):
 
 
 class NotificationAttempt(models.Model):
-    """One try to deliver a notification, with its outcome: written when it ended.
+    """An attempt to deliver a notification, written when it has ended.
 
-    If the receiver could not be reached, the time would tell why: then `latency_ms` is None
-    and `ended` is when it began.
+    If the receiver could not be reached, the time would reveal the reason: then `latency_ms` is None and
+    `ended` is the start.
     """
 
     id = models.BigAutoField(primary_key=True)

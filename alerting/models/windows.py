@@ -10,9 +10,9 @@ from opsapi.fields import PrimaryIdField
 
 
 class MaintenanceWindow(models.Model):
-    """A period in which a project's alerts of some categories notify nobody.
+    """A period in which notifications for some categories of a project's alerts are muted.
 
-    Whether it is pending, active or over follows from the time alone and is never stored.
+    The time alone decides whether it is pending, active or over; the state is not stored.
     """
 
     id = PrimaryIdField()
@@ -33,9 +33,9 @@ class MaintenanceWindow(models.Model):
             models.CheckConstraint(name="window_ends_later", condition=Q(end__gt=F("start"))),
         ]
         indexes = [
-            # Those of a project that are not over: what silences, and the list.
+            # Windows of a project that have not ended, for muting and for the list.
             models.Index(fields=["group", "end"], name="window_group_end"),
-            # Those of all projects that are not over: the console's start page.
+            # Windows of all projects that have not ended, for the start page of the console.
             models.Index(fields=["end"], name="window_end"),
         ]
 

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class WorkerHeartbeat(models.Model):
-    """When a worker was last seen: readiness asks for one within the last minute."""
+    """When a worker was last seen. The installation is ready if a worker was seen within the last minute."""
 
     name = models.CharField(max_length=200, primary_key=True)
     seen = models.DateTimeField()

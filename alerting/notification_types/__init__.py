@@ -1,4 +1,4 @@
-"""The types of notifications: those to people, and one for each channel."""
+"""The notification types: those for people, and one per channel."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ def _of_channel(channel: Channel) -> NotificationType:
     def of_field(field: ChannelField) -> NotificationField:
         return NotificationField(
             names[field.name],
-            # In the form of a configuration the fields of all types have to be told apart.
+            # The form of a configuration shows the fields of all types, so their labels must differ.
             field.label if channel.has_address else f"{field.label} ({channel.label})",
             field.form,
             example=field.example,

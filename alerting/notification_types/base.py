@@ -1,4 +1,4 @@
-"""What a type of notification is: its fields, its channels, and where its credentials come from."""
+"""The definition of a notification type: its fields, its channels, and the source of its credentials."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -16,9 +16,10 @@ DEFAULT_INTERVAL_MIN = 60
 
 @dataclass(frozen=True, slots=True)
 class NotificationField(Field):
-    """One field of a notification.
+    """A field of a notification.
 
-    `config_name` is its name in the config of a channel and in an integration; None: it is in neither.
+    `config_name` is its name in the configuration of a channel and in an integration; None if it is in
+    neither.
     """
 
     _: KW_ONLY
@@ -46,22 +47,22 @@ class NotificationType(FieldSet):
 
     @property
     def arrays(self) -> frozenset[str]:
-        """The fields that answers always have, empty where nothing was sent."""
+        """Fields that answers always have, empty if not sent."""
         return frozenset(field.name for field in self.fields if isinstance(field.form, ListOf))
 
     @property
     def for_people(self) -> bool:
-        """Whether it names people, whose addresses are looked up when it is due."""
+        """Whether it is for people, whose addresses are looked up when it is due."""
         return len(self.channels) > 1
 
     @property
     def default_interval_min(self) -> int | None:
-        """Minutes between reminders where none are given; services that keep state need no reminders."""
+        """The default interval of reminders in minutes. Services that track incidents need no reminders."""
         stateful = any(CHANNELS[channel].keeps_state for channel in self.channels)
         return None if stateful else DEFAULT_INTERVAL_MIN
 
     def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
-        """The values that are stored encrypted, by their names in the channel's config."""
+        """The values that are stored encrypted, by their names in the configuration of the channel."""
         return {
             field.config_name: values[field.name]
             for field in self.fields
@@ -75,7 +76,7 @@ class NotificationType(FieldSet):
         return plain | {names[config_name]: value for config_name, value in secrets.items()}
 
     def has_credentials(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is complete without an integration; true where there could be none."""
+        """Whether it is complete without an integration; true if its type has none."""
         return self.integration is None or self.fields[0].name in values
 
     def channel_config(self, values: Mapping[str, Any], integration: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Whom a notification notifies, and when, in words."""
+"""The recipient and the schedule of a notification, in words."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -33,9 +33,9 @@ def recipient_words(
 
 
 def receiver_sentence(notification: Part) -> str:
-    """Whom a notification notifies and how, such as: User ada by e-mail and SMS.
+    """The recipient and channels of a notification, such as: User ada by e-mail and SMS.
 
-    The notification is as answers show it: secrets redacted.
+    The notification is as shown by the API, with redacted secrets.
     """
     kind = NOTIFICATION_TYPES[notification["typeName"]]
     plain = [field.name for field in kind.fields if field.secret is SecretKind.PLAIN]
@@ -49,7 +49,7 @@ def receiver_sentence(notification: Part) -> str:
 
 
 def rhythm_sentence(notification: Part) -> str:
-    """When it notifies: after which delay, and how often again; in minutes."""
+    """The schedule of a notification: delay and reminders; input in minutes."""
     delay, interval = notification["delayMin"], notification.get("intervalMin")
     first = f"after {_minutes(delay)}" if delay else "immediately"
     again = f"reminder every {_minutes(interval)}" if interval else "no reminders"
@@ -61,7 +61,7 @@ def _minutes(number: int) -> str:
 
 
 def _named(notification: Part, names: Iterable[str]) -> Iterable[Any]:
-    """The values that name somebody; a team by its name, unless it is gone."""
+    """The values that name recipients; a team by its name, unless it is deleted."""
     for name in names:
         if name == "teamId" and "teamName" in notification:
             yield notification["teamName"]

@@ -1,1 +1,1 @@
-"""Pure decisions: functions of frozen values and `now` that answer with a reason."""
+"""Pure decisions: functions of immutable values and `now` that return a reason."""

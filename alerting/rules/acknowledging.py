@@ -7,7 +7,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """Somebody took the alert on: `username` is a user's name or a key's publicKey."""
+    """The acknowledgement of an alert: `username` is a username or the publicKey of a key."""
 
     until: datetime
     comment: str | None
@@ -15,7 +15,7 @@ class Acknowledgement:
 
 
 def in_force(stored: Acknowledgement | None, now: datetime) -> Acknowledgement | None:
-    """The acknowledgement as it counts at `now`; none once it has lapsed."""
+    """The acknowledgement that is valid at `now`; None if it has expired."""
     return stored if stored and stored.until > now else None
 
 
@@ -27,10 +27,10 @@ def acknowledged(
     username: str | None,
     now: datetime,
 ) -> Acknowledgement | None:
-    """What holds after somebody asked for it; `current` is in force at `now`.
+    """The acknowledgement after a request; `current` is valid at `now`.
 
-    None takes it back: `until` has come. A comment left out stays as it is, and what was so already
-    stays whose it was.
+    None if `until` is in the past, which removes it. A missing comment stays, and unchanged values keep their
+    author.
     """
     if until <= now:
         return None
@@ -42,7 +42,7 @@ def acknowledged(
 
 
 class Preset(StrEnum):
-    """Until when an operator acknowledges: what is asked for most, or a time of their own."""
+    """Preset ends of an acknowledgement, or a custom time."""
 
     HOUR = "1h"
     FOUR_HOURS = "4h"
@@ -51,11 +51,11 @@ class Preset(StrEnum):
 
 
 MORNING = 9
-"""The hour of UTC at which tomorrow begins for those who acknowledge until then."""
+"""The UTC hour of the preset "tomorrow"."""
 
 
 def until_of(preset: Preset, now: datetime) -> datetime | None:
-    """Until when that is, in whole seconds; None: a time of their own."""
+    """The end in whole seconds; None for a custom time."""
     moment = now.replace(microsecond=0)
     match preset:
         case Preset.HOUR:

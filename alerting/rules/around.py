@@ -1,4 +1,4 @@
-"""Which measurements stand around an alert: from when to when, which metric, in what units. Pure."""
+"""The measurements to show for an alert: time range, metric and units. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from automation.quantities import best_unit, quantity_of, readable_quantity
 from automation.units import Unit, convert
 
 MARGIN = timedelta(minutes=30)
-"""So long before it began and after it ended."""
+"""Margin before the start and after the end of the alert."""
 LONGEST = timedelta(days=7)
-"""Of an alert that lasted longer the end is looked at."""
+"""For longer alerts, only the end is shown."""
 MOST_POINTS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of time, both ends included; `cut`: the alert began before."""
+    """An inclusive time range; `cut`: the alert started earlier."""
 
     since: datetime
     until: datetime
@@ -27,16 +27,16 @@ class Span:
 
     @property
     def bucket(self) -> timedelta:
-        """So long that two points of each are at most MOST_POINTS; whole seconds."""
+        """The bucket size for at most MOST_POINTS points, in whole seconds."""
         seconds = (self.until - self.since).total_seconds()
         return timedelta(seconds=int(seconds // (MOST_POINTS // 2 - 1)) + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One metric of a host around an alert, its points in order and in `units`.
+    """A metric of a host around an alert, with ordered points in `units`.
 
-    `threshold` and `operator` are the configuration's, None where it has none or may not be shown.
+    `threshold` and `operator` come from the configuration; None if it has none or cannot be shown.
     """
 
     metric: Metric
@@ -48,25 +48,25 @@ class Measured:
 
     @property
     def words(self) -> str:
-        """What the plot shows, for those who do not see it."""
+        """The plot in words, for users who cannot see it."""
         if not self.points:
             return f"{self.metric.value}: no measurements in this time."
         numbers = [number for _, number in self.points]
         lowest, highest, last = (self._said(one) for one in (min(numbers), max(numbers), numbers[-1]))
         limit = ""
         if self.threshold is not None and self.operator is not None:
-            limit = f" Outside is {limit_words(self.operator, self.threshold, self.units)}."
+            limit = f" Threshold: {limit_words(self.operator, self.threshold, self.units)}."
         return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
 
     def _said(self, number: float) -> str:
-        """As a threshold's units have it; without one each in the unit it is read best in."""
+        """In the units of the threshold; without a threshold, in the most readable unit."""
         if self.threshold is not None:
             return readable_quantity(number, self.units)
         return quantity_of(self.metric, convert(number, self.units, base_unit(self.metric)))
 
 
 def span_around(created: datetime, resolved: datetime | None, now: datetime) -> Span:
-    """From MARGIN before an alert began to MARGIN after it ended, or now; LONGEST at most."""
+    """From MARGIN before the start of an alert to MARGIN after its end, or now; at most LONGEST."""
     until = min(now, resolved + MARGIN) if resolved else now
     since = created - MARGIN
     if until - since > LONGEST:
@@ -75,7 +75,7 @@ def span_around(created: datetime, resolved: datetime | None, now: datetime) -> 
 
 
 def metric_shown(alert_metric: str | None, measured: Collection[str]) -> Metric | None:
-    """The alert's own metric; else CONNECTIONS where that was measured, else the first that was."""
+    """The metric of the alert; otherwise CONNECTIONS if measured, otherwise the first measured metric."""
     if alert_metric is not None:
         return Metric(alert_metric)
     if Metric.CONNECTIONS in measured:
@@ -89,7 +89,7 @@ def in_units(
     points: Collection[tuple[datetime, float]],
     threshold: MetricThreshold | None,
 ) -> Measured:
-    """Stored points in the units of the threshold, in which people think of it; else as they read best."""
+    """Stored points in the units of the threshold, otherwise in the most readable unit."""
     base = base_unit(metric)
     greatest = max((abs(number) for _, number in points), default=0.0)
     units = threshold.units if threshold else best_unit(metric, greatest)

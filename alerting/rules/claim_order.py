@@ -43,7 +43,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InHand:
-    """A notification that a worker has been sending since `began`; `mine`: it is this worker."""
+    """A notification that a worker has been sending since `began`; `mine`: this worker."""
 
     destination: str
     project: str | None

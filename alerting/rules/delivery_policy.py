@@ -1,4 +1,4 @@
-"""What becomes of a notification that is due, and what follows its delivery. Pure."""
+"""Decides what happens to a due notification, and what follows its delivery. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,17 +14,17 @@ SECRETS_SEALED = "its secrets cannot be decrypted: their key is not in OPSAPI_EN
 
 
 class Step(StrEnum):
-    """What is to be done."""
+    """The steps of a due notification."""
 
     SEND = "SEND"
     ADDRESS = "ADDRESS"
-    """Decide where it goes: to the addresses of people, or to the destination the configuration names now."""
+    """Find its destination: the addresses of people, or the destination in the configuration."""
     PUT_OFF = "PUT_OFF"
     DROP = "DROP"
     GIVE_UP = "GIVE_UP"
-    """It was sent and perhaps received, or tried too often: it is not sent again."""
+    """It was sent and perhaps received, or tried too often: do not send it again."""
     REMOVE = "REMOVE"
-    """An end for a receiver that was never notified of the alert."""
+    """The end of an alert, for a receiver that was never notified of it."""
 
 
 _SILENCED = "silenced by maintenance window "
@@ -32,14 +32,14 @@ _SILENCED = "silenced by maintenance window "
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Maintenance that holds notifications back until then; `window_id` is the window that does."""
+    """A maintenance window that mutes notifications until its end; `window_id` is its ID."""
 
     window_id: str
     until: datetime
 
     @property
     def reason(self) -> str:
-        """What the log says of it."""
+        """The text in the log."""
         return f"{_SILENCED}{self.window_id}"
 
 
@@ -72,7 +72,7 @@ class DueNotification:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be done and, unless it is sent, why; `until` and `silenced_by` belong to PUT_OFF."""
+    """The step and, unless it is sent, the reason; `until` and `silenced_by` belong to PUT_OFF."""
 
     step: Step
     reason: str | None = None
@@ -81,11 +81,11 @@ class Verdict:
 
 
 def decide_delivery(due: DueNotification, now: datetime) -> Verdict:
-    """What becomes of it, in this order: over or outdated, silenced, acknowledged, given up, sent."""
+    """Checks in this order: over or outdated, muted, acknowledged, given up, sent."""
     if due.kind in ENDS and not due.was_notified:
         return Verdict(Step.REMOVE)
     if reason := drop_reason(due, now):
-        # What perhaps arrived is not dropped: its receiver is sent the end.
+        # A message that may have arrived is not dropped: its receiver gets the end of the alert.
         return Verdict(Step.GIVE_UP, NO_ANSWER) if due.perhaps_received else Verdict(Step.DROP, reason.value)
     if due.silence is not None and not _goes_at_once(due):
         return _silenced(due, due.silence)
@@ -97,7 +97,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> Verdict:
 
 
 def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
-    """Why it is not sent any more; None when it is."""
+    """Why it is no longer sent; None if it is."""
     if due.kind in _OF_A_RUNNING_ALERT and due.status is not AlertStatus.OPEN:
         return DropReason.ALERT_OVER
     if due.kind not in ENDS and (reason := _not_asked_for(due)):
@@ -108,12 +108,12 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:
-    """When the next repeat is due: a constant gap after the last delivery; None when nothing repeats."""
+    """When the next reminder is due: a fixed interval after the last delivery; None without reminders."""
     return None if interval is None else delivered + interval
 
 
 def _not_asked_for(due: DueNotification) -> DropReason | None:
-    """Why its configuration does not want it told any more."""
+    """Why its configuration no longer notifies."""
     if due.kind is MessageKind.INFORM and not due.config_counts:
         return DropReason.CONFIG_OFF
     if not due.setting_counts:
@@ -122,12 +122,12 @@ def _not_asked_for(due: DueNotification) -> DropReason | None:
 
 
 def _goes_at_once(due: DueNotification) -> bool:
-    """Services with state get their resolve at once: it takes a call back, it makes none."""
+    """Services that track incidents get the end immediately: it cancels a call and causes none."""
     return due.keeps_state and due.kind in ENDS
 
 
 def _silenced(due: DueNotification, silence: Silence) -> Verdict:
-    """Of a running alert, and of its end, can be told later; what is told once is not kept."""
+    """Messages about a running alert and its end can be sent later; one-shot notifications are not kept."""
     if due.kind is MessageKind.INFORM:
         return Verdict(Step.DROP, silence.reason)
     return Verdict(Step.PUT_OFF, silence.reason, until=silence.until, silenced_by=silence.window_id)
@@ -138,7 +138,7 @@ def _is_acknowledged(due: DueNotification, now: datetime) -> bool:
 
 
 def muted_by(silenced_by: str | None, reason: str | None) -> str | None:
-    """The id of the window that holds, or held, a notification back; a dropped one has it in its reason."""
+    """The ID of the window that mutes or muted a notification; a dropped one has it in its reason."""
     if silenced_by:
         return silenced_by
     before, is_muted, window_id = (reason or "").partition(_SILENCED)

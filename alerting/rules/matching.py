@@ -37,7 +37,7 @@ class MatcherField(StrEnum):
 
 
 class MatcherOperator(StrEnum):
-    """How a matcher compares; the values are the wire values of operator."""
+    """The comparison of a matcher; the values are the wire values of operator."""
 
     EQUALS = "EQUALS"
     NOT_EQUALS = "NOT_EQUALS"
@@ -71,13 +71,13 @@ class Subject:
 
 @dataclass(frozen=True)
 class MatchVerdict:
-    """Whether a subject is meant; if not, `failed` is the first matcher that does not hold."""
+    """Whether a subject matches; otherwise `failed` is the first matcher that does not."""
 
     failed: Matcher | None = None
 
     @property
     def matched(self) -> bool:
-        """Say whether every matcher holds."""
+        """Whether all matchers match."""
         return self.failed is None
 
 
@@ -106,10 +106,10 @@ _FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
 
 LAST_PORT: Final = 65_535
 _PORT_LINES = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
-# What could match in a line of its own and not in one among many: ends of the text, and flags of its own.
+# Patterns that behave differently in a line among many: anchors of the text, and flags.
 _NOT_BY_LINE = ("\\A", "\\z", "(?")
 
-# Host names compare without regard to case.
+# Host names are case-insensitive.
 _CASELESS = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
 
 _COMPARISONS: Mapping[MatcherOperator, Callable[[str, str], bool]] = {
@@ -157,7 +157,7 @@ def fields_for(category: Category) -> tuple[MatcherField, ...]:
 
 
 def matches(matchers: Iterable[Matcher], subject: Subject) -> MatchVerdict:
-    """Say whether all matchers hold, naming the first that does not; no matchers mean every subject."""
+    """Whether all matchers match, with the first that does not; without matchers every subject matches."""
     return MatchVerdict(failed=next((each for each in matchers if not _holds(each, subject)), None))
 
 

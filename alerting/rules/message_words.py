@@ -1,4 +1,4 @@
-"""What messages say of an alert or an event: a headline, and facts by their labels. Pure."""
+"""The texts of messages about an alert or an event: a headline and labelled facts. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ _LASTING: Mapping[MessageKind, str] = {
     MessageKind.CLOSE: "after",
     MessageKind.CANCEL: "after",
 }
-"""The messages that say how long the alert lasts or lasted, and the word for it."""
+"""Messages with the duration of the alert, and the preposition."""
 _TARGETS = (
     ("replicaSetName", "Replica set"),
     ("clusterName", "Cluster"),
@@ -45,9 +45,9 @@ _CONCERNED = (
 def alert_headline(
     document: Mapping[str, Any], config: ConfigView | None, *, kind: MessageKind, now: datetime
 ) -> str:
-    """What the alert says, without its target: `Resident memory 2 GB > 1 GB`, `Host down after 12 min`.
+    """The headline of an alert without its target: `Resident memory 2 GB > 1 GB`, `Host down after 12 min`.
 
-    `config` is its configuration, None where what that asked for is not known any more.
+    `config` is its configuration, None if its condition is no longer known.
     """
     words = in_words(document["eventTypeName"])
     if "metricName" in document:
@@ -57,7 +57,7 @@ def alert_headline(
 
 
 def alert_facts(document: Mapping[str, Any], config: ConfigView | None, *, project: str) -> Facts:
-    """What people want to know of an alert, the most important first; without what is not known."""
+    """The facts about an alert for people, the most important first; unknown facts are left out."""
     return {
         "Alert": with_wire_name(in_words(document["eventTypeName"]), document["eventTypeName"]),
         **_measured_facts(document, config),
@@ -70,9 +70,9 @@ def alert_facts(document: Mapping[str, Any], config: ConfigView | None, *, proje
 
 
 def event_facts(document: Mapping[str, Any], *, project: str | None) -> Facts:
-    """What people want to know of an event that opens no alert.
+    """The facts about an event that opens no alert, for people.
 
-    Strangers can make the platform record USER_CREATED_AUDIT: of that nothing is shown that they wrote.
+    Strangers can make the platform record USER_CREATED_AUDIT, so none of its texts from them are shown.
     """
     name = document["eventTypeName"]
     facts = {"Event": with_wire_name(in_words(name), name), **_target_facts(document)}
@@ -84,14 +84,17 @@ def event_facts(document: Mapping[str, Any], *, project: str | None) -> Facts:
 
 
 def facts_of_test(document: Mapping[str, Any], config: ConfigView, *, project: str | None) -> Facts:
-    """What a test of a configuration says: of which, by whom, and when."""
+    """The facts of a test: the configuration, who tested it, and when."""
     tested = {"Alert": with_wire_name(in_words(config.event_type), config.event_type.value)}
     known = event_facts(document, project=project)
     return {**tested, **config_facts(config), **{name: known[name] for name in known if name != "Event"}}
 
 
 def config_facts(config: ConfigView | None) -> Facts:
-    """What the configuration asks for. Whom a global one covers is shown to nobody but its readers."""
+    """The condition of the configuration.
+
+    The scope of a global configuration is shown only to its readers.
+    """
     if config is None:
         return {}
     words = condition_words(
@@ -109,7 +112,7 @@ def with_wire_name(words: str, name: str) -> str:
 
 
 def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
-    """A value outside its threshold: `2 GB > 1 GB`, in as many places as tell the two apart."""
+    """A value outside its threshold: `2 GB > 1 GB`, with enough digits to show the difference."""
     said, limit = value_words(metric, value, threshold), _limit(threshold)
     if said == limit:
         said = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
@@ -122,7 +125,7 @@ def _metric_headline(document: Mapping[str, Any], threshold: MetricThreshold | N
     words = metric.spec.words
     if threshold is None:
         return words if value is None else f"{words} {value_words(metric, value, None)}"
-    # The last value of an alert that is over is inside.
+    # The last value of an ended alert is inside its threshold.
     if value is None or "resolved" in document:
         return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
     return f"{words} {comparison(metric, value, threshold)}"
@@ -171,7 +174,7 @@ def _acknowledgement_facts(document: Mapping[str, Any]) -> Facts:
 
 
 def _value(document: Mapping[str, Any]) -> float | None:
-    """In the metric's base unit, as documents have it."""
+    """In the base unit of the metric, as in documents."""
     found = document.get("currentValue")
     return float(found["number"]) if found else None
 

@@ -1,4 +1,4 @@
-"""The sentences that say what a maintenance window mutes. Pure."""
+"""Sentences about the effect of a maintenance window. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,17 +13,17 @@ NOUNS: Mapping[Category, tuple[str, str]] = {
     Category.CLUSTER: ("cluster", "clusters"),
     Category.AGENT: ("agent", "agents"),
 }
-"""What the alerts of a category are about; of the other categories it is the project itself."""
+"""The targets of a category's alerts; for other categories the project itself."""
 
 
 def named_target(facts: Mapping[str, Any]) -> str:
-    """The host, replica set, cluster or agent that an alert is about; empty for one about the project."""
+    """The host, replica set, cluster or agent of an alert; empty for an alert about the project."""
     return target_words(facts) if target_of(facts) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class MuteCounts:
-    """What a project has: things that alerts are about, and open alerts, both by category."""
+    """Counts of a project by category: targets of alerts, and open alerts."""
 
     things: Mapping[Category, int] = field(default_factory=dict)
     open_alerts: Mapping[Category, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class MuteCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MuteExtent:
-    """What a window for some categories mutes in a project; `not_only`: the target it was made for."""
+    """What a window mutes in a project; `not_only`: the target that it was created for."""
 
     categories: Collection[str]
     project: str
@@ -53,7 +53,7 @@ class MuteExtent:
 
     @property
     def open_count(self) -> int:
-        """How many open alerts are of its categories now."""
+        """Number of open alerts of its categories now."""
         return sum(self.counts.open_alerts.get(Category(one), 0) for one in self.categories)
 
     @property

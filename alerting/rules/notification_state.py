@@ -1,4 +1,4 @@
-"""The state of a notification in a word, as the log shows it. Pure."""
+"""The state of a notification in one word, as in the log. Pure."""
 
 from datetime import datetime
 from enum import StrEnum

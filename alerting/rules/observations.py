@@ -1,4 +1,4 @@
-"""What a signal says, in the form rules judge: one observation per event type and target."""
+"""The observations of a signal, one per event type and target, in the form that rules evaluate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,16 +20,16 @@ _ABOUT_REPLICA_SETS = tuple(
 
 
 class Condition(StrEnum):
-    """What a signal says of the condition an event type stands for."""
+    """The state of the condition of an event type."""
 
     HOLDS = "HOLDS"
     ENDED = "ENDED"
     MEASURED = "MEASURED"
-    """The threshold of the configuration has to tell."""
+    """The threshold of the configuration decides."""
     HAPPENED = "HAPPENED"
-    """Told once; opens nothing."""
+    """Notifies once; opens no alert."""
     GONE = "GONE"
-    """What it would be about is not there any more."""
+    """Its target no longer exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Observation:
 
     @property
     def subject(self) -> Subject:
-        """What matchers look at."""
+        """The facts for matchers."""
         return Subject(
             hostname=self.facts.get("hostname"),
             port=self.facts.get("port"),
@@ -62,7 +62,7 @@ class Observation:
 
 
 def of_event(payload: Mapping[str, Any]) -> list[Observation]:
-    """An event: what it opens, tells once, or for a closing type everything it ends."""
+    """An event: what it opens, notifies once, or, for a closing type, everything it ends."""
     event_type = EventType(payload["eventTypeName"])
     spec = EVENT_TYPES[event_type]
     if spec.closes:
@@ -76,11 +76,11 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
 
 
 def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
-    """A host's state: up or down, recovering, behind in version, and what was measured at a report."""
+    """The state of a host: up or down, recovering, behind in version, and its measurements."""
     holds = {
         EventType.HOST_DOWN: not state["reachable"],
         EventType.HOST_RECOVERING: state["typeName"] == HostType.RECOVERING,
-        # Signals written by an older version do not have it.
+        # Signals of an older version do not have it.
         EventType.VERSION_BEHIND: state.get("versionBehind", False),
     }
     seen = _states(holds, state)
@@ -90,7 +90,7 @@ def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) ->
 
 
 def of_agent(state: Mapping[str, Any]) -> list[Observation]:
-    """An agent's state: silent or not, and behind in version."""
+    """The state of an agent: silent or not, and behind in version."""
     agent_type = AgentType(state["sourceTypeName"])
     holds = {AGENT_DOWN[agent_type]: state["down"]}
     if agent_type in AGENT_VERSION_BEHIND:

@@ -1,6 +1,6 @@
-"""Alert configurations that a project wants from the first day on, by engine. Pure.
+"""Recommended alert configurations by engine. Pure.
 
-A preset is offered and never made unasked. Those of machines and agents belong to both engines.
+Presets are offered and only added on request. Those of machines and agents belong to both engines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from automation.units import Unit
 from events.types import EventType
 
 _LASTING = 5
-"""Minutes that a load must last before it is told, because short ones often pass."""
+"""Minutes that a high load must last, because short peaks often pass."""
 
 
 @dataclass(frozen=True)
 class PresetSpec:
-    """One row of the table: what a configuration asks for, and after how many minutes it tells.
+    """A row of the table: the condition of a configuration, and its delay in minutes.
 
-    `meaning` is a sentence: when the alert is told.
+    `meaning` is a sentence.
     """
 
     name: str
@@ -35,7 +35,7 @@ class PresetSpec:
 
     @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
-        """The threshold as configurations store it."""
+        """The threshold in the stored form of configurations."""
         if self.metric_threshold is None:
             return None
         one = self.metric_threshold
@@ -48,7 +48,7 @@ class PresetSpec:
         }
 
     def is_of(self, config: ConfigView) -> bool:
-        """Whether the configuration asks for the same, of all targets, in whatever units."""
+        """Whether the configuration has the same condition for all targets, in any units."""
         return (
             config.event_type is self.event_type
             and not config.matchers
@@ -70,13 +70,16 @@ def _below(metric: Metric, limit: float, units: Unit) -> MetricThreshold:
 
 
 class Preset(StrEnum):
-    """Every preset: a member is its wire name and bears its row as `spec`. Below each: why it is so."""
+    """All presets: a member is its wire name and has its row as `spec`.
+
+    Below each: the reason for its values.
+    """
 
     spec: PresetSpec
 
-    # Any: for a type checker a look-up, `Preset("NO_PRIMARY")`, passes through here as well.
+    # Any: for a type checker, a look-up such as `Preset("NO_PRIMARY")` passes through here as well.
     def __new__(cls, row: Any) -> "Preset":
-        """Make the member of one row."""
+        """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name
         member.spec = row
@@ -89,7 +92,7 @@ class Preset(StrEnum):
         EventType.MONITORING_AGENT_DOWN,
         "A monitoring agent is silent. Without its reports, none of the other alerts can open.",
     )
-    """A new project has it already."""
+    """New projects already have it."""
     NO_PRIMARY = PresetSpec(
         "NO_PRIMARY", MONGODB, EventType.NO_PRIMARY, "A replica set has no primary and accepts no writes."
     )
@@ -227,5 +230,5 @@ class Preset(StrEnum):
 
 
 def presets_of(engine: Engine) -> Sequence[Preset]:
-    """Those that are offered for an engine, in their order."""
+    """The presets of an engine, in order."""
     return [preset for preset in Preset if engine in preset.spec.engines]

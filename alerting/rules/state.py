@@ -1,4 +1,4 @@
-"""The state of an alert in a word, the same on every page. Pure."""
+"""The state of an alert in one word, the same on every page. Pure."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from alerting.choices import AlertStatus
 
 
 class AlertState(StrEnum):
-    """What lists, pages and panels say of an alert; the values are the words."""
+    """The state on lists, pages and panels; the values are the words."""
 
     PENDING = "Pending"
     OPEN = "Open"
@@ -17,7 +17,10 @@ class AlertState(StrEnum):
 
 
 def alert_state(status: AlertStatus, *, is_acknowledged: bool, is_muted: bool) -> AlertState:
-    """An acknowledgement comes first: somebody looks at it. Muted is an open one that a window covers now."""
+    """An acknowledgement comes first, because somebody is working on it.
+
+    Muted means open and covered by a window now.
+    """
     match status:
         case AlertStatus.CLOSED:
             return AlertState.CLOSED

@@ -1,4 +1,4 @@
-"""The timeline of an alert: what happened when, and what is still to come. Pure."""
+"""The timeline of an alert: what happened, and what comes next. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from alerting.rules.windows import WindowSpan
 
 
 class MomentKind(StrEnum):
-    """What a moment of the story is; of what happened at once the first in this order stands first."""
+    """The kind of a moment. Moments of the same time are in this order."""
 
     BEGAN = "began"
     OPENED = "opened"
@@ -33,7 +33,7 @@ _ORDER = {kind: place for place, kind in enumerate(MomentKind)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One thing that happened, or is to come: in words, with its reason, who did it, and what tells more."""
+    """A past or future moment of the timeline: text, reason, author and link."""
 
     at: datetime
     kind: MomentKind
@@ -47,7 +47,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledging:
-    """An event of the alert's acknowledgement: given until then, or with None taken back."""
+    """A change of the acknowledgement: valid until `until`, or removed if None."""
 
     at: datetime
     until: datetime | None
@@ -59,11 +59,11 @@ def in_order(moments: Iterable[Moment]) -> tuple[Moment, ...]:
 
 
 FIRST_MOMENTS, NEWEST_MOMENTS = 30, 120
-"""So many moments a page tells: the first and the newest."""
+"""Maximum number of moments on a page: the first and the newest."""
 
 
 def cut(moments: Sequence[Moment]) -> tuple[tuple[Moment, ...], int]:
-    """The moments a page tells, and how many are left out behind the first FIRST_MOMENTS of them."""
+    """The moments on a page, and how many are left out after the first FIRST_MOMENTS."""
     left_out = len(moments) - FIRST_MOMENTS - NEWEST_MOMENTS
     if left_out <= 0:
         return tuple(moments), 0
@@ -71,9 +71,9 @@ def cut(moments: Sequence[Moment]) -> tuple[tuple[Moment, ...], int]:
 
 
 def lapses(acknowledgings: Sequence[Acknowledging], end: datetime) -> Iterator[Moment]:
-    """Where an acknowledgement ended by its own time, before `end`, and nobody had changed it by then.
+    """Expiries of acknowledgements before `end` that nobody had changed by then.
 
-    The acknowledgings are in the order they happened.
+    The acknowledgements are in chronological order.
     """
     followed_by = [one.at for one in acknowledgings[1:]] + [end]
     for one, following in zip(acknowledgings, followed_by, strict=False):
@@ -82,7 +82,7 @@ def lapses(acknowledgings: Sequence[Acknowledging], end: datetime) -> Iterator[M
 
 
 def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: datetime) -> Iterator[Moment]:
-    """Where windows held notifications back between `since` and `until`, inclusive."""
+    """When windows muted notifications between `since` and `until`, inclusive."""
     for one in windows:
         if one.end <= since or one.start > until:
             continue
@@ -96,7 +96,7 @@ def window_moments(windows: Iterable[WindowSpan], *, since: datetime, until: dat
 def settled_at(
     *, due: datetime, created: datetime, reason: str | None, resolved: datetime | None, now: datetime
 ) -> datetime:
-    """When a notification that was never tried was given up, as near as the log tells."""
+    """When a notification without attempts was given up, as precisely as the log knows."""
     if reason == DropReason.ALERT_OVER and resolved is not None:
         return max(created, resolved)
     return min(max(due, created), now)

@@ -1,4 +1,4 @@
-"""What an alert is about, as one text: a configuration has at most one active alert for each target."""
+"""The target of an alert as a text: a configuration has at most one active alert per target."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from typing import Any
 from events.types import Target
 
 _HOST = ("hostname", "port")
-# A host is told by its address, which a signal of an unknown host bears as well as one of a known host.
+# A host is identified by its address, which signals of unknown hosts have as well.
 _FACTS: Mapping[Target, tuple[str, ...]] = {
     Target.AGENT: ("sourceTypeName", "hostname"),
     Target.HOST: _HOST,
@@ -17,7 +17,7 @@ _FACTS: Mapping[Target, tuple[str, ...]] = {
     Target.CLUSTER: ("clusterName", "shardName"),
     Target.GROUP: (),
 }
-# An index holds no longer key; names may have hundreds of characters of four bytes each.
+# An index accepts no longer key; names may have hundreds of characters of four bytes each.
 _LONGEST = 500
 
 
@@ -38,7 +38,7 @@ def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
     value = facts.get(name)
     if name == "hostname" and value:
         return value.lower()
-    # A set has one name in its cluster. Its members may disagree on the shard, or tell it later.
+    # A set name is unique in its cluster. Its members may disagree on the shard, or report it later.
     if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
         return None
     return value

@@ -1,4 +1,4 @@
-"""One notification in the story of its alert: who was told, who was not and why, what is to come. Pure."""
+"""A notification on the timeline of its alert: its attempts, its result and what comes next. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

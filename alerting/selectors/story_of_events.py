@@ -69,7 +69,7 @@ def began(alert: Alert, view: ConfigView | None) -> Moment:
     )
     reason = None
     if alert.metric_name is not None:
-        text, reason = f"{where} left its threshold.", _value_words(alert, view)
+        text, reason = f"{where} crossed its threshold.", _value_words(alert, view)
     return Moment(
         at=alert.created,
         kind=MomentKind.BEGAN,

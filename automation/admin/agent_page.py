@@ -52,8 +52,8 @@ def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
         rows=[_host(one, known.get(one.address.key), now) for one in shown],
         count=len(found.hosts),
         url=list_url(Host, reported_by__id__exact=agent.id),
-        empty="This agent has no leases. An agent that does not share hosts still reports:",
-        remedy=Cell("hosts it last reported", list_url(Host, reported_by__id__exact=agent.id)),
+        empty="This agent has no host leases. An agent that does not share hosts has none.",
+        remedy=Cell("Reported hosts", list_url(Host, reported_by__id__exact=agent.id)),
     )
 
 
@@ -82,7 +82,7 @@ def _metrics(agent: Agent, found: Watching) -> Panel:
         name="missing",
         title="Missing metrics",
         unit="metrics",
-        headers=["Metric", "Why", "Hosts"],
+        headers=["Metric", "Reason", "Hosts"],
         rows=rows[:_MOST_METRICS],
         count=len(rows),
         url=list_url(Host, reported_by__id__exact=agent.id),

@@ -80,7 +80,7 @@ def _events(host: Host, reach: Reach, now: datetime) -> Panel:
         name="events",
         title="Latest events",
         unit="events",
-        headers=["What", "When"],
+        headers=["Event", "When"],
         rows=[_event(one, now) for one in page.events],
         # The total is not counted, only whether there are more.
         count=len(page.events) + (page.next is not None),

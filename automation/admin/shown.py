@@ -58,7 +58,7 @@ def agent_state(agent: Agent) -> State:
 def alerts_about(name: str, group_id: str) -> SafeString:
     """A link to the alerts about a name in a project."""
     url = list_url_named("alerting.alert", q=name, group__id__exact=group_id)
-    return link(url, "Alerts")
+    return link(url, "Show alerts")
 
 
 def with_behind(version: str | None, *, behind: bool) -> str:

@@ -1,4 +1,4 @@
-"""The event log and the signals in the console: to be read."""
+"""The event log and the signals in the console, read-only."""
 
 from events.admin.log import EventAdmin
 from events.admin.signals import SignalAdmin

@@ -1,4 +1,4 @@
-"""Links between the event log and the other pages of the console."""
+"""Links from the event log to other pages of the console."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from events.models import Event
 from opsapi.console.places import page_url
 
-# Of what an event names by an id: the key in its details, the model's pages, and what it is called.
+# For each ID in an event: the key in its details, the model and its label.
 _NAMED = (
     ("hostId", "automation.host", "Host"),
     ("alertConfigId", "alerting.alertconfig", "Alert configuration"),
@@ -23,7 +23,7 @@ _NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class RowLink:
-    """What an event names; without `url`, and by its id alone, where it is gone or may not be read."""
+    """A resource that an event names; without `url` and name if it is deleted or not readable."""
 
     label: str
     row_id: str
@@ -32,7 +32,7 @@ class RowLink:
 
 
 def row_links(site: AdminSite, request: HttpRequest, event: Event) -> list[RowLink]:
-    """Everything the event names by an id."""
+    """All resources that the event names by ID."""
     return [_link(site, request, *named) for named in _ids(event)]
 
 
@@ -52,7 +52,7 @@ def _ids(event: Event) -> Iterator[tuple[str, str, str]]:
 
 
 def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id: str) -> RowLink:
-    """With the page of the row, if the operator finds it in that model's list."""
+    """Adds the page of the row, if the operator can see it."""
     pages = next((one for one in site._registry.values() if one.opts.label_lower == model), None)
     if pages is None or not pages.has_view_permission(request):
         return RowLink(label, row_id)

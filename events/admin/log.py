@@ -1,7 +1,7 @@
 """The event log in the console.
 
-Django's list counts its rows and pages by number, which costs more the longer the log is; this one goes on
-by event and looks for things along indexes (`events.search`).
+Django's list counts rows and pages by number, which gets slower with the size of the log. This list pages by
+event and searches along indexes (`events.search`).
 """
 
 from collections.abc import Iterator
@@ -54,15 +54,15 @@ class EventAdmin(ConsoleAdmin):
     raw_json = staticmethod(json_field("raw"))
 
     def visible(self, rows: QuerySet[Any], reach: Reach) -> QuerySet[Any]:
-        """Those of projects and organizations that may be read."""
+        """Events of projects and organizations that the operator can read."""
         return rows.filter(event_scope(reach))
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """Whether somebody of this reach may find any rows here."""
+        """Whether an operator with this reach can find any rows."""
         return bool(reach)
 
     def get_urls(self) -> list[URLPattern]:
-        """With the file."""
+        """Adds the CSV download."""
         file = path("csv/", self.admin_site.admin_view(self.csv_view), name=self._name("csv"))
         return [file, *super().get_urls()]
 
@@ -74,7 +74,7 @@ class EventAdmin(ConsoleAdmin):
         return self._list(request, filters)
 
     def csv_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """All that is searched for, as a file; 429 while too many are being written, or one for them."""
+        """All search results as a file; 429 if too many files are being written, or one for this operator."""
         filters = self._filters(request)
         if not filters.is_valid():
             return self._list(request, filters)
@@ -152,13 +152,13 @@ class EventAdmin(ConsoleAdmin):
 
 
 def _with(filters: EventFilters, *, url: str = "", leave: tuple[str, ...] = (), **more: str) -> str:
-    """The address with the filters that are chosen, changed."""
+    """The URL with the active filters, changed."""
     kept = {name: value for name, value in filters.chosen.items() if name not in leave}
     return f"{url}?{urlencode({**kept, **more})}"
 
 
 def _chips(filters: EventFilters) -> Iterator[Chip]:
-    """The filters that are chosen, each with the way to take it off."""
+    """The active filters, each with a link that removes it."""
     for name, text in filters.chosen.items():
         if name in filters.fields:
             words = chosen_words(filters.fields[name], text)

@@ -1,4 +1,4 @@
-"""Events as the list shows them."""
+"""Presentation of events in the list."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from opsapi.console.places import page_url_named
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """A row of the list; texts are empty where there is nothing."""
+    """A row of the list; missing texts are empty."""
 
     id: str
     created: datetime
@@ -33,14 +33,14 @@ class ShownEvent:
 
 @dataclass(frozen=True, slots=True)
 class _Urls:
-    """The pages the operator may see of hosts by id, and of users by name."""
+    """Pages of hosts by ID and of users by name, as far as the operator can see them."""
 
     hosts: Mapping[str, str]
     users: Mapping[str, str]
 
 
 def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[ShownEvent]:
-    """With the names of those projects the operator may read; of others, and of those gone, the id."""
+    """Adds project names; for projects that are deleted or not readable, the ID."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
     reach, details = operator.reach(), [event.details for event in listed]
@@ -52,7 +52,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
 
 
 def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
-    """Names of those of the projects the operator may read, by their ids."""
+    """Names of the projects that the operator can read, by ID."""
     wanted = list(ids)
     return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
 

@@ -1,4 +1,4 @@
-"""What alerting has still to look at."""
+"""Signals that alerting has not evaluated yet."""
 
 from django.contrib import admin
 
@@ -9,7 +9,7 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 
 @admin.register(Signal)
 class SignalAdmin(ConsoleAdmin):
-    """What alerting has still to look at; one that stays was set aside."""
+    """Signals that alerting has not evaluated yet. A signal that stays could not be evaluated."""
 
     section = Section.PLATFORM
     icon = "pending"

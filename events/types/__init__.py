@@ -1,4 +1,4 @@
-"""Event types: what is known of one, and the one table of all."""
+"""Event types: the properties of a type, and the table of all types."""
 
 from events.types.spec import Category, EventTypeSpec, Kind, Needs, Target
 from events.types.table import ALERT_CATEGORIES, EVENT_TYPES, EventType, closing_type, openers_of

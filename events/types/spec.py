@@ -5,9 +5,9 @@ from enum import StrEnum
 
 
 class Category(StrEnum):
-    """What an event type is about. Alert configurations can name types of the first twelve categories.
+    """The subject of an event type.
 
-    The others hold audits only.
+    Alert configurations can use the first twelve categories; the others only have audits.
     """
 
     AGENT = "AGENT"
@@ -31,7 +31,7 @@ class Category(StrEnum):
 
 
 class Kind(StrEnum):
-    """What an event of a type does to alerts."""
+    """The effect of an event type on alerts."""
 
     OPENING = "OPENING"
     CLOSING = "CLOSING"
@@ -40,9 +40,9 @@ class Kind(StrEnum):
 
 
 class Target(StrEnum):
-    """What an alert is about: a configuration has at most one active alert for each target.
+    """The target of an alert: a configuration has at most one active alert per target.
 
-    An alert without a narrower target, of an organization's state too, is about the project.
+    The default target is the project, also for the state of an organization.
     """
 
     AGENT = "AGENT"
@@ -54,7 +54,7 @@ class Target(StrEnum):
 
 
 class Needs(StrEnum):
-    """Which threshold a config of an event type must have; every other one is refused."""
+    """The threshold that configurations of an event type must have; others are rejected."""
 
     NOTHING = "NOTHING"
     THRESHOLD = "THRESHOLD"
@@ -87,11 +87,11 @@ _TARGETS = {
 
 @dataclass(frozen=True)
 class EventTypeSpec:
-    """One row of the table.
+    """A row of the table.
 
-    `closed_by` names the type that ends what this one opened. `derived`: the platform concludes it
-    itself, so that an agent's own word could contradict the state an alert is about.
-    `global_only`: only global configs may name it. `produced`: something makes such events.
+    `closed_by` is the type that closes alerts of this type. `derived`: the platform derives the event,
+    because an agent's report could contradict the state of the alert. `global_only`: only global
+    configurations can use it. `produced`: something creates such events.
     """
 
     name: str
@@ -106,32 +106,32 @@ class EventTypeSpec:
 
     @property
     def alertable(self) -> bool:
-        """Say whether an alert configuration may name it."""
+        """Whether an alert configuration can use the type."""
         return self.kind in (Kind.OPENING, Kind.TOLD_ONCE)
 
     @property
     def closes(self) -> bool:
-        """Say whether it ends alerts that other types opened (`openers_of` names them)."""
+        """Whether the type closes alerts of other types (`openers_of` returns them)."""
         return self.kind is Kind.CLOSING
 
     @property
     def about_data(self) -> bool:
-        """Say whether its events name a database, a collection and an operation."""
+        """Whether its events name a database, a collection and an operation."""
         return self.category is Category.DATA_EXPLORER
 
     @property
     def told_once(self) -> bool:
-        """Say whether it notifies once and opens nothing."""
+        """Whether it notifies once and opens no alert."""
         return self.kind is Kind.TOLD_ONCE
 
     @property
     def reported(self) -> bool:
-        """Say whether agents may report it. They may not report audits or what the platform derives."""
+        """Whether agents can report it. They cannot report audits and derived events."""
         return self.category in _REPORTED and self.kind is not Kind.AUDIT and not self.derived
 
     @property
     def supports_matchers(self) -> bool:
-        """Say whether a configuration of it may have matchers."""
+        """Whether configurations of the type can have matchers."""
         return self.alertable and self.category in _MATCHABLE
 
 
@@ -144,7 +144,7 @@ def opening(
     needs: Needs = Needs.NOTHING,
     derived: bool = False,
 ) -> EventTypeSpec:
-    """Make the row of a type that opens alerts, about its category's usual target if none is given."""
+    """Create the row of a type that opens alerts, by default with the usual target of its category."""
     about = target or _target(category)
     return EventTypeSpec(name, category, Kind.OPENING, about, closed_by, needs, derived)
 
@@ -152,7 +152,7 @@ def opening(
 def closing(
     category: Category, name: str, *, target: Target | None = None, derived: bool = False
 ) -> EventTypeSpec:
-    """Make the row of a type that closes the alerts of others."""
+    """Create the row of a type that closes alerts of other types."""
     return EventTypeSpec(name, category, Kind.CLOSING, target or _target(category), derived=derived)
 
 
@@ -165,7 +165,7 @@ def told_once(
     global_only: bool = False,
     produced: bool = True,
 ) -> EventTypeSpec:
-    """Make the row of a type that notifies once and opens nothing."""
+    """Create the row of a type that notifies once and opens no alert."""
     about = target or _target(category)
     return EventTypeSpec(
         name,
@@ -179,7 +179,7 @@ def told_once(
 
 
 def audit(category: Category, name: str) -> EventTypeSpec:
-    """Make the row of a type that is written down only."""
+    """Create the row of a type that is only recorded."""
     return EventTypeSpec(name, category, Kind.AUDIT, _target(category))
 
 

@@ -9,13 +9,13 @@ from events.types.spec import Category, EventTypeSpec, Needs, Target, audit, clo
 
 
 class EventType(StrEnum):
-    """Every type an event can have: a member is its wire name and bears its row as `spec`."""
+    """All event types: a member is its wire name and has its row as `spec`."""
 
     spec: EventTypeSpec
 
-    # Any: for a type checker a look-up, `EventType("HOST_DOWN")`, passes through here as well.
+    # Any: for a type checker, a look-up such as `EventType("HOST_DOWN")` passes through here as well.
     def __new__(cls, row: Any) -> "EventType":
-        """Make the member of one row."""
+        """Create the member of a row."""
         member = str.__new__(cls, row.name)
         member._value_ = row.name
         member.spec = row
@@ -251,22 +251,22 @@ class EventType(StrEnum):
 
 
 EVENT_TYPES: Mapping[EventType, EventTypeSpec] = MappingProxyType({each: each.spec for each in EventType})
-"""Every event type and what is known of it."""
+"""The properties of every event type."""
 
 ALERT_CATEGORIES: tuple[Category, ...] = tuple(
     category
     for category in Category
     if any(spec.alertable and spec.category is category for spec in EVENT_TYPES.values())
 )
-"""The categories that have alerts: a maintenance window can silence these."""
+"""Categories with alerts, which maintenance windows can mute."""
 
 
 def closing_type(name: EventType) -> EventType | None:
-    """Return the type that closes what this one opens; None when it opens nothing."""
+    """The type that closes alerts of this type; None if it opens none."""
     closed_by = name.spec.closed_by
     return None if closed_by is None else EventType(closed_by)
 
 
 def openers_of(name: EventType) -> tuple[EventType, ...]:
-    """Return the types whose alerts this one closes; none when it closes nothing."""
+    """The types whose alerts this type closes; empty if it closes none."""
     return tuple(each for each in EventType if each.spec.closed_by == name)

@@ -1,4 +1,4 @@
-"""The channels, in the order that people choose from. docs/how-to/add-a-channel.md says how to add one."""
+"""The channels, in the order of selection lists. docs/how-to/add-a-channel.md: how to add a channel."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a channel is: how people configure it, which messages it sends, and how."""
+"""The definition of a channel: its configuration, its messages and how it sends them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -13,15 +13,15 @@ from opsapi.api.fields import Text
 
 EVERY_KIND = frozenset(MessageKind)
 KINDS_FOR_READERS = frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM})
-"""The messages for people to read: no service acts on them."""
+"""Messages for people; services take no action on them."""
 
 
 class DeliveryError(Exception):
-    """One message was not delivered.
+    """A message was not delivered.
 
-    `reason` is shown to the people who configured the channel: it quotes neither their credentials nor
-    what the receiver answered. `retry_after` is in seconds, as the receiver asked. `perhaps_received`: the
-    request was sent and not definitely refused. `reached`: a connection was made.
+    `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
+    the receiver. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`: the request
+    was sent and not definitely rejected. `reached`: a connection was made.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class DeliveryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChannelField(Field):
-    """One field of a channel, under its name in the config and in a project's integration.
+    """A field of a channel, with its name in the configuration and in an integration.
 
     A notification calls it `notification_name`, or the same where that is None; it does not have the field
     where `in_notification` is false. `in_config`: whether the config that `send` gets has it.
@@ -77,23 +77,17 @@ class Send(Protocol):
     def __call__(self, config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         """Send the message; `now` is the time of the attempt.
 
-        Raises:
-            DeliveryError: when it was not delivered.
+        Raises: DeliveryError: the message was not delivered.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Channel(FieldSet):
-    """One way out.
+    """A channel.
 
-    The first of `fields` is the address, or the credential that the others go with. `send` sends a message of
-    one of `kinds` with a config: the values of the fields by name.
-
-    `origin` names the host that a config leads to, as scheme, name and port: when no connection can be made,
-    all destinations on that host wait. `base_url_settings` are the settings that say where the service is
-    reached. `keeps_state`: the service keeps an alert's state itself, so reminders are sent only when asked
-    for. `place_field` is the field that names a channel or a room there; people write `place_mark` before it.
-    `missing_code` refuses a notification that lacks a required field.
+    The first of `fields` is the address, or the credential that the others belong to. `send` sends a message
+    of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
+    as scheme, name and port: if no connection can be made, all destinations on that host wait.
     """
 
     type: ChannelType
@@ -110,17 +104,17 @@ class Channel(FieldSet):
 
     @property
     def has_address(self) -> bool:
-        """Whether it sends to an address, which is no secret: an integration would have nothing to hold."""
+        """Whether it sends to an address, which is not a secret, so that no integration is needed."""
         return self.fields[0].secret is SecretKind.PLAIN
 
     def missing(self, config: Mapping[str, str]) -> list[str]:
-        """The names of required fields that the config has no value for."""
+        """The required fields without a value in the configuration."""
         return [field.name for field in self.fields if field.form.required and not config.get(field.name)]
 
     def receiver_words(self, recipient: str, place: str = "") -> str:
-        """A receiver as people know it: `ada@example.com`, `Slack #oncall`, `Webhook hooks.example.com`.
+        """The name of a receiver: `ada@example.com`, `Slack #oncall`, `Webhook hooks.example.com`.
 
-        `recipient` is the first field as it is shown; `place` is the value of the `place_field`.
+        `recipient` is the first field as shown; `place` is the value of the `place_field`.
         """
         match self.fields[0].secret:
             case SecretKind.PLAIN:

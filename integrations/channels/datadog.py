@@ -21,7 +21,7 @@ _TEXT_LIMIT = 4000
 _KEY_LIMIT = 100
 _TAG_LIMIT = 200
 _OLDEST = timedelta(hours=17)
-"""The service refuses events that are older than 18 hours; clocks differ."""
+"""The service rejects events older than 18 hours; clocks differ."""
 _BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
 _ALERT_TYPES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "error",
@@ -34,14 +34,13 @@ _ALERT_TYPES: Mapping[MessageKind, str] = {
 def build_request(
     config: Mapping[str, str], message: Message, *, now: datetime
 ) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of one attempt; all events of one alert have one aggregation key.
+    """The body and headers of an attempt. All events of an alert have the same aggregation key.
 
-    Raises:
-        DeliveryError: when the key cannot be part of a header.
+    Raises: DeliveryError: the key cannot be sent in a header.
     """
     document: JsonObject = {
         "title": printable(message.title, _TITLE_LIMIT),
-        # Plain: Markdown would have to begin with %%%, and the first line begins with a label.
+        # Plain text: Markdown would have to start with %%%, and the first line starts with a label.
         "text": joined(message.lines, _TEXT_LIMIT),
         "alert_type": "info" if message.is_test else _ALERT_TYPES[message.kind],
         "priority": "low" if message.is_test else "normal",
@@ -54,7 +53,7 @@ def build_request(
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post the event to the region `config["region"]`, by default US; only the status of the answer is read.
+    """Post the event to the region `config["region"]`, by default US. Reads only the status.
 
     Raises:
         DeliveryError: on anything but a 2xx.

@@ -23,9 +23,9 @@ from opsapi.outbound.errors import NO_ANSWER
 logger = logging.getLogger(__name__)
 
 TOTAL_SECONDS = 20.0
-"""For one mail, from connecting to the last reply: well below a notification's lease of 30 s."""
+"""Seconds for a mail, from the connection to the last reply: well below the 30 s lease of a notification."""
 _CLOSING = 421
-"""The server closes the connection, whatever the command was (RFC 5321 3.8)."""
+"""The server closes the connection after any command (RFC 5321 3.8)."""
 _OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
 _COLOURS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "#c62828",
@@ -34,17 +34,17 @@ _COLOURS: Mapping[MessageKind, str] = {
     MessageKind.INFORM: "#1565c0",
 }
 _TEST_COLOUR = "#5f6368"
-"""The colour of a band and a button: white text is readable on it, light and dark."""
+"""The colour of the band and the button; white text is readable on it in light and dark mode."""
 _INVALID_ADDRESS = "the e-mail address is not valid"
 
 
 def build_email(
     config: Mapping[str, str], message: Message, *, sender: str, now: datetime
 ) -> EmailMultiAlternatives:
-    """The mail as it is sent at `now`.
+    """The mail as sent at `now`.
 
-    Message-ID is the same on every retry. All mails of an alert refer to the same root, which is never
-    sent: mail programs show them as one thread, whichever of them arrive.
+    Message-ID is the same on every retry. All mails of an alert refer to the same root, which is never sent:
+    mail programs show them as a thread, even if some are missing.
     """
     colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
     context = {"message": message, "facts": message.facts, "links": message.links, "colour": colour}
@@ -73,11 +73,10 @@ def _headers(message: Message, sender: str, now: datetime) -> dict[str, str]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the message by the mail server of the settings.
+    """Send the message with the configured mail server.
 
-    Raises:
-        DeliveryError: retryable when the server is away or answers 4xx; for good on 5xx, and when the address
-            cannot be part of a mail (because of a line break, for example).
+    Raises: DeliveryError: retryable if the server is down or answers 4xx; permanent on 5xx, or if the address
+    is not usable (for example, because of a line break).
     """
     if "@" not in config["emailAddress"]:
         # Django counts a mail without recipients as sent.
@@ -89,7 +88,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         with _ended_after(TOTAL_SECONDS, connection), connection:
             is_open = True
             connection.send_messages([mail])
-    except OSError as error:  # smtplib's own exceptions are among them
+    except OSError as error:  # This includes the exceptions of smtplib.
         failure = _explain(error, is_open=is_open)
     except ValueError:
         # Django refuses invalid addresses, and header values with line breaks.
@@ -101,7 +100,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 @contextmanager
 def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
-    """Hang up on a server that is slow with every reply, each of them within EMAIL_TIMEOUT."""
+    """Disconnect from a server that is slow with every reply, even if each is within EMAIL_TIMEOUT."""
     timer = threading.Timer(seconds, _hang_up, [connection])
     timer.daemon = True
     timer.start()
@@ -114,14 +113,16 @@ def _ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]
 def _hang_up(connection: BaseEmailBackend) -> None:
     sock = getattr(getattr(connection, "connection", None), "sock", None)
     if sock is not None:
-        with suppress(OSError):  # it is closed already
+        with suppress(
+            OSError
+        ):  # It is already closed. This is below TLS, whose own shutdown would disturb the reading thread.
             # Below TLS: its own shutdown would disturb the thread that reads.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
     code = _smtp_code(error)
-    # The text of the server may quote the address: log the class and the code.
+    # The text of the server may quote the address, so log only the class and the code.
     logger.warning("mail server %s: %s %s", settings.EMAIL_HOST, type(error).__name__, code or error.strerror)
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return DeliveryError(
@@ -129,7 +130,7 @@ def _explain(error: OSError, *, is_open: bool) -> DeliveryError:
         )
     if code is None:
         reason = NO_ANSWER if is_open else "the mail server could not be reached"
-        # A server that accepted the connection may be slow with this address alone: others do not wait.
+        # A server that accepted the connection may be slow with this address only; others do not wait.
         fault = Fault.DESTINATION if is_open else Fault.HOST
         return DeliveryError(reason, retryable=True, fault=fault, perhaps_received=is_open, reached=is_open)
     retryable = not 500 <= code <= 599
@@ -154,7 +155,7 @@ EMAIL = Channel(
     "E-mail",
     fields=(
         ChannelField("emailAddress", "E-mail address", EmailAddress(), example="oncall@example.com"),
-        # Without effect: clients of the API send it.
+        # Has no effect; API clients send it.
         ChannelField("emailEnabled", "By e-mail", Flag(required=False), in_config=False),
     ),
     send=send,

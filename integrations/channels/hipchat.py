@@ -1,7 +1,7 @@
-"""HipChat (GROUP_CHAT_SERVICE): room notifications by version 2 of its API.
+"""HipChat (GROUP_CHAT_SERVICE): room notifications with version 2 of its API.
 
-https://developer.atlassian.com/hipchat/guide/sending-messages. HipChat itself is gone; other servers speak
-its API, and a setting names one.
+https://developer.atlassian.com/hipchat/guide/sending-messages. HipChat itself no longer exists; a setting
+names a server with the same API.
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,11 @@ _PATH_SEGMENTS = frozenset({".", ".."})
 
 
 def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers.
+    """The body and headers.
 
-    The message is HTML: in a message of text a name such as `@all` would notify everybody.
+    The message is HTML: in a text message, a name such as `@all` would notify everybody.
 
-    Raises:
-        DeliveryError: when the token cannot be part of a header.
+    Raises: DeliveryError: the token cannot be sent in a header.
     """
     document = {
         "message": _html(message),
@@ -51,10 +50,9 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Notify the room `config["roomName"]`; only the status of the answer is read.
+    """Notify the room `config["roomName"]`. Reads only the status.
 
-    Raises:
-        DeliveryError: on anything but a 2xx; for good when the settings name no server.
+    Raises: DeliveryError: on anything but a 2xx; permanent if no server is configured.
     """
     url = _url(config["roomName"])
     body, headers = build_request(config, message)
@@ -66,7 +64,7 @@ def _url(room: str) -> str:
     if not base:
         raise DeliveryError("HipChat is not configured in this installation", retryable=False)
     if room in _PATH_SEGMENTS:
-        # They would name another path than a room's.
+        # Such a name would lead to another path.
         raise DeliveryError("the room name cannot be part of a URL", retryable=False)
     return f"{base}/v2/room/{quote(room, safe='')}/notification"
 

@@ -1,4 +1,4 @@
-"""What all channels over HTTP share: an answer, or a `DeliveryError` that says why there is none."""
+"""Shared code of all HTTP channels: an answer, or a `DeliveryError` with the reason."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -16,14 +16,16 @@ from opsapi.outbound import OutboundError, OutboundResponse, post
 
 USER_AGENT = f"opsapi/{VERSION}"
 TOTAL_SECONDS = 15.0
-"""For one request from looking up the name to the answer: well below a notification's lease of 30 s."""
+"""Seconds for a request, from name resolution to the answer: well below the 30 s lease of a notification."""
 
 _owner: ContextVar[str | None] = ContextVar("owner of connections", default=None)
 
 
 @contextmanager
 def connections_of(channel_type: ChannelType, config: Mapping[str, str], message: Message) -> Iterator[None]:
-    """Within, requests use the connections of one destination: a project's channel and configuration."""
+    """Requests in this context use the connections of a single destination: a channel configuration of a
+    project.
+    """
     named = [channel_type, message.document.get("groupId"), sorted(config.items())]
     token = _owner.set(hashlib.sha256(repr(named).encode()).hexdigest())
     try:
@@ -43,11 +45,9 @@ def deliver_over_http(
 ) -> OutboundResponse:
     """POST the body and return the answer of a receiver that accepted it (2xx).
 
-    `body_limit` is how many bytes of the answer are read; 0 for receivers whose status says it all.
-    `total_timeout` is in seconds.
+    `body_limit` is the number of bytes to read; 0 if the status is enough. `total_timeout` is in seconds.
 
-    Raises:
-        DeliveryError: on any other status, and when there was no answer.
+    Raises: DeliveryError: on any other status, and without an answer.
     """
     try:
         sent = {"User-Agent": USER_AGENT, **headers}
@@ -77,11 +77,11 @@ def deliver_over_http(
 
 
 def origin_of(url: str) -> str:
-    """The scheme, host and port of a URL, which is all that a connection depends on; empty for no URL."""
+    """The scheme, host and port of a URL, which decide about connections; empty for an invalid URL."""
     parts = urlsplit(url)
     try:
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    except ValueError:  # no port number: sending says so
+    except ValueError:  # The port is not a number; sending reports the error.
         return ""
     return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
 
@@ -89,8 +89,7 @@ def origin_of(url: str) -> str:
 def in_header(credential: str) -> str:
     """A key or token for a header: printable ASCII (RFC 9110 5.5).
 
-    Raises:
-        DeliveryError: for good, when it has any other character.
+    Raises: DeliveryError: permanent, for any other character.
     """
     if not (credential.isascii() and credential.isprintable()):
         raise DeliveryError(

@@ -1,4 +1,4 @@
-"""What is shared by the channels to services that keep an alert's state themselves."""
+"""Shared code of channels to services that track incidents themselves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ SOURCE = "Ops API"
 
 @dataclass(frozen=True, slots=True)
 class ServiceRequest:
-    """One JSON request to a service."""
+    """A JSON request to a service."""
 
     url: str
     document: Mapping[str, object]
@@ -23,12 +23,11 @@ class ServiceRequest:
 
 
 def deliver_incident(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
-    """Send the request that `build` makes of the message; close a test again at once, so nothing stays open.
+    """Send the request that `build` creates from the message. Closes a test incident immediately.
 
-    Both requests of a test together have the time of one request.
+    Both requests of a test share the time of one request.
 
-    Raises:
-        DeliveryError: when the service did not accept the message, or accepted a test and not its end.
+    Raises: DeliveryError: the service did not accept the message, or accepted a test but not its end.
     """
     if not message.is_test:
         deliver_json(build(message), now=now)
@@ -61,12 +60,12 @@ def deliver_json(request: ServiceRequest, *, now: datetime, total_timeout: float
 
 
 def place(message: Message) -> str:
-    """What is affected, in a line that is never empty: the target, else the project, else the event type."""
+    """The affected target in a single line, never empty: the target, the project or the event type."""
     candidates = (message.target, message.project_name, message.event_type_name)
     return next((line for text in candidates if (line := printable(text or "", 255))), SOURCE)
 
 
 def document_text(message: Message, name: str, limit: int) -> str | None:
-    """A text of the message's document as one line of at most `limit` characters; None when it is missing."""
+    """A text of the document as a line of at most `limit` characters; None if missing."""
     value = message.document.get(name)
     return printable(value, limit) or None if isinstance(value, str) else None

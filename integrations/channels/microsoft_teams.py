@@ -28,7 +28,7 @@ _TEST_COLOUR = "default"
 
 
 def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers; the URL is the credential."""
+    """The body and headers; the URL is the credential."""
     attachment = {
         "contentType": "application/vnd.microsoft.card.adaptive",
         "contentUrl": None,
@@ -39,7 +39,7 @@ def build_request(message: Message) -> tuple[bytes, dict[str, str]]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the card to `config["webhookUrl"]`; only the status of the answer is read.
+    """POST the card to `config["webhookUrl"]`. Reads only the status.
 
     Raises:
         DeliveryError: on anything but a 2xx.
@@ -60,7 +60,7 @@ def _card(message: Message) -> JsonObject:
         "version": "1.4",
         "body": [_line(title), *facts],
     }
-    # Title and facts are bounded. A long link is left out, or the service would refuse the whole card.
+    # Title and facts are limited. A long link is left out, because the service would reject the whole card.
     links = {label: url for label, url in message.links.items() if len(url) <= _LINK_LIMIT}
     if links:
         card["actions"] = [
@@ -74,7 +74,7 @@ def _line(*runs: dict[str, str]) -> JsonObject:
 
 
 def _run(text: str, **style: str) -> dict[str, str]:
-    # No TextBlock or Fact: they read Markdown, and a name of the fleet could become a link.
+    # No TextBlock or Fact: they parse Markdown, and a host name could become a link.
     return {"type": "TextRun", "text": text, **style}
 
 

@@ -39,10 +39,9 @@ _ACTIONS: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The request of a message; an open alert counts a message with its alias as a repeat.
+    """The request of a message. An open alert counts a message with its alias as a repetition.
 
-    Raises:
-        DeliveryError: when the key cannot be part of a header.
+    Raises: DeliveryError: the key cannot be sent in a header.
     """
     headers = {"Authorization": f"GenieKey {in_header(config['apiKey'])}"}
     action = _ACTIONS.get(message.kind)
@@ -64,7 +63,7 @@ def _alert(message: Message) -> dict[str, object]:
         "details": dict(message.facts),
     }
     if message.kind is MessageKind.INFORM or message.is_test:
-        # The lowest: it opens no alert. The account's own rules decide how urgent the others are.
+        # The lowest priority, because it opens no alert. For other messages, the rules of the account decide.
         alert["priority"] = "P5"
     return alert
 
@@ -81,7 +80,7 @@ def _action(message: Message) -> dict[str, object]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the message to the account's region, by default US; close a test again at once.
+    """Send the message to the account's region, by default US. Closes a test immediately.
 
     Raises:
         DeliveryError: on anything but a 2xx.

@@ -31,7 +31,7 @@ _ACTIONS: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The event of a message; its key is the alert's, so that reminders and the end find the incident."""
+    """The event of a message. Its key is that of the alert, so reminders and the end find the incident."""
     action = _ACTIONS[message.kind]
     event: dict[str, object] = {
         "routing_key": config["serviceKey"],
@@ -44,7 +44,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
 
 
 def _trigger(message: Message) -> dict[str, object]:
-    """What only a trigger event has; an event that opens no alert is of severity `info`."""
+    """Fields of trigger events only. An event that opens no alert has severity `info`."""
     lasting = message.kind is not MessageKind.INFORM and not message.is_test
     shown: dict[str, object] = {
         "client": SOURCE,
@@ -64,7 +64,7 @@ def _trigger(message: Message) -> dict[str, object]:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the event of the message; resolve a test again at once.
+    """Send the event of the message. Resolves a test immediately.
 
     Raises:
         DeliveryError: on anything but a 2xx.

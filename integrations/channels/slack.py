@@ -24,7 +24,7 @@ _FIELD_LIMIT = 2000
 _FIELDS_LIMIT = 10
 _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
-"""In bytes; the answer repeats the message, which has a few thousand."""
+"""In bytes; the answer repeats the message, which has a few thousand bytes."""
 
 _REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
     ("Slack accepts no more messages at the moment", True, frozenset({"ratelimited", "rate_limited"})),
@@ -75,12 +75,11 @@ _KNOWN: Mapping[str, tuple[str, bool]] = {
 
 
 def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers.
+    """The body and headers.
 
-    Names of the fleet are plain text, escaped: none of them mentions anybody or becomes a link.
+    Host names and the like are escaped plain text, so that they mention nobody and become no links.
 
-    Raises:
-        DeliveryError: when the token cannot be part of a header.
+    Raises: DeliveryError: the token cannot be sent in a header.
     """
     document = {
         "channel": config["channelName"],
@@ -99,8 +98,7 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[bytes, d
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     """Post the message to `config["channelName"]` with `config["apiToken"]`.
 
-    Raises:
-        DeliveryError: on anything but a 2xx whose answer says `ok`.
+    Raises: DeliveryError: on anything but a 2xx with `ok`.
     """
     body, headers = build_request(config, message)
     url = f"{settings.OPSAPI_CHAT_BASE_URL}/api/chat.postMessage"
@@ -114,10 +112,9 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
 
 
 def read_error(answer: bytes) -> str | None:
-    """The error of an answer, None when the message was posted.
+    """The error of an answer; None if the message was posted.
 
-    Raises:
-        DeliveryError: to be tried again, when the answer is not one of chat.postMessage.
+    Raises: DeliveryError: retryable, if the answer is not from chat.postMessage.
     """
     try:
         document = orjson.loads(answer)
@@ -136,7 +133,7 @@ def _blocks(message: Message) -> list[JsonObject]:
     blocks: list[JsonObject] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
     blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
     links = [{"type": "mrkdwn", "text": f"<{_escape(url)}|{label}>"} for label, url in message.links.items()]
-    # A link cannot be cut short.
+    # A link cannot be shortened.
     if links := [link for link in links if len(link["text"]) <= _LINK_LIMIT]:
         blocks.append({"type": "context", "elements": links})
     return blocks
@@ -147,13 +144,16 @@ def _plain_text(text: str, limit: int = _FIELD_LIMIT) -> JsonObject:
 
 
 def _fitted(text: str, limit: int) -> str:
-    """The text, escaped, in at most `limit` characters: escaping lengthens, and no escape is cut in two."""
+    """The escaped text in at most `limit` characters.
+
+    Escaping adds characters, and no escape sequence is cut.
+    """
     escaped = (_escape(printable(text, size)) for size in range(limit, 0, -1))
     return next(candidate for candidate in escaped if len(candidate) <= limit)
 
 
 def _escape(text: str) -> str:
-    # These three and no others: https://docs.slack.dev/messaging/formatting-message-text#escaping
+    # Only these three: https://docs.slack.dev/messaging/formatting-message-text#escaping
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -163,7 +163,7 @@ SLACK = Channel(
     fields=(
         token("apiToken", "API token", example="token-0123456789"),
         ChannelField("channelName", "Channel", Text(max_length=200), example="oncall"),
-        # For people to read: no message needs it.
+        # For people only; no message needs it.
         ChannelField(
             "teamName",
             "Team name",

@@ -21,14 +21,14 @@ from integrations.messages import Message, joined, printable
 from opsapi.api.fields import MobileNumber
 
 TEXT_LIMIT = 320
-"""Characters; a phone joins the three texts that so many letters take."""
+"""Characters: three text messages, which a phone joins."""
 _SEPARATORS = str.maketrans("", "", " -./()")
 _NUMBER = re.compile(r"\+?[0-9]{3,15}")
 
 
 @dataclass(frozen=True, slots=True)
 class SmsProvider:
-    """Where texts are sent, and from which number or name."""
+    """The provider, and the number or name of the sender."""
 
     base_url: str
     account: str
@@ -37,7 +37,7 @@ class SmsProvider:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is a provider."""
+        """Whether a provider is configured."""
         return bool(self.account and self.token and self.sender)
 
 
@@ -46,8 +46,7 @@ def build_request(
 ) -> tuple[str, bytes, dict[str, str]]:
     """URL, form and headers.
 
-    Raises:
-        DeliveryError: when the mobile number is not valid.
+    Raises: DeliveryError: the mobile number is invalid.
     """
     form = {"From": provider.sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
     credentials = b64encode(f"{provider.account}:{provider.token}".encode()).decode()
@@ -61,7 +60,7 @@ def build_request(
 
 
 def _dialled(number: str) -> str:
-    """The digits, as in E.164, of a number as people write it."""
+    """The digits of a number, as in E.164."""
     digits = number.translate(_SEPARATORS)
     if not _NUMBER.fullmatch(digits):
         raise DeliveryError("the mobile number is not valid", retryable=False)
@@ -72,17 +71,16 @@ _FACTS = ("Metric", "Replica set", "Cluster", "Since")
 
 
 def _text(message: Message) -> str:
-    """The title, the most important facts and the link, as far as there is room."""
+    """The title, the most important facts and the link, as far as they fit."""
     facts = [f"{label}: {value}" for label in _FACTS if (value := message.facts.get(label))]
     link = [message.link] if message.link else []
     return joined([printable(message.title, TEXT_LIMIT), *facts, *link], TEXT_LIMIT, ". ")
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the message by the provider of the settings.
+    """Send the message with the configured provider.
 
-    Raises:
-        DeliveryError: on anything but a 2xx; for good when there is no provider or no valid number.
+    Raises: DeliveryError: on anything but a 2xx; permanent without a provider or a valid number.
     """
     provider = SmsProvider(
         settings.OPSAPI_SMS_BASE_URL,

@@ -32,12 +32,11 @@ _TYPES: Mapping[MessageKind, str] = {
 
 
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
-    """The request of a message; without a routing key the account's default routing applies.
+    """The request of a message. Without a routing key, the default routing of the account applies.
 
-    A test is INFO whatever its kind: the timeline shows it, and it opens nothing.
+    A test is INFO for any kind: it appears on the timeline and opens nothing.
 
-    Raises:
-        DeliveryError: when a key cannot be part of a path.
+    Raises: DeliveryError: a key cannot be part of a path.
     """
     keys = [_segment(key) for name in ("apiKey", "routingKey") if (key := config.get(name))]
     alert: dict[str, object] = {
@@ -60,7 +59,7 @@ def _acknowledgement(message: Message) -> dict[str, object]:
 
 
 def _segment(key: str) -> str:
-    # Clients remove a dot segment: the request would go to another path.
+    # Clients remove a dot segment, so the request would go to another path.
     if key in {".", ".."}:
         raise DeliveryError("the API key or the routing key is not valid", retryable=False)
     return quote(key, safe="")

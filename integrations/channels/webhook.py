@@ -1,4 +1,4 @@
-"""Webhook (WEBHOOK): POSTs the document itself to a URL, signed where there is a secret."""
+"""Webhook (WEBHOOK): POSTs the document to a URL, signed if there is a secret."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ from opsapi.wire_json import write_json
 def build_request(
     config: Mapping[str, str], message: Message, *, now: datetime
 ) -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of one attempt; the signature carries the time of the attempt."""
+    """The body and headers of an attempt; the signature contains the time of the attempt."""
     body = write_json(_document(message))
     headers = {
         "Content-Type": "application/json",
@@ -32,7 +32,7 @@ def build_request(
 
 
 def _document(message: Message) -> dict[str, object]:
-    """The document as the API shows it, with a link to the console."""
+    """The document as in the API, with a link to the console."""
     if message.link is None:
         return dict(message.document)
     links = cast("list[dict[str, str]]", message.document.get("links", []))
@@ -47,7 +47,7 @@ def sign(body: bytes, secret: str, *, now: datetime) -> str:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the document to `config["url"]`; only the status of the answer is read.
+    """POST the document to `config["url"]`. Reads only the status.
 
     Raises:
         DeliveryError: on anything but a 2xx.

@@ -1,4 +1,4 @@
-"""Integrations: made, replaced, deleted (decisions 7). One at a time per project."""
+"""Create, replace and delete integrations (decisions 7). Writes in a project run one at a time."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from opsapi.encryption import encrypt
 
 Values = Mapping[str, Any]
 Read = Callable[[Secrets], Values]
-"""Checks the values asked for, given the stored secrets in full, which redacted values stand for."""
+"""Checks the requested values, given the stored secrets that redacted values stand for."""
 
 
 @transaction.atomic
@@ -49,8 +49,8 @@ def integration_put(
 ) -> Integration:
     """Make the integration, or replace the one there is; nothing happens when it is so already.
 
-    The document is read once nobody else writes the integration: what is redacted in it stands for
-    what is stored at that moment.
+    The body is read while nobody else writes the integration, so that redacted values stand for what is
+    stored at that moment.
 
     Raises:
         ApiError: those of `read`, or GROUP_NOT_FOUND when it was deleted in the meantime.
@@ -87,8 +87,8 @@ def integrations_purge(*, group_id: str, limit: int) -> int:
 
 
 def _locked(group_id: str, integration_type: str) -> Integration | None:
-    """The integration, once nobody else writes one of the project; None when there is none."""
-    # The weaker lock: reports go on meanwhile. There may be no row of the integration's own to lock.
+    """The integration, while nobody else writes integrations of the project; None if missing."""
+    # The weaker lock, so that reports continue. The integration may not have a row to lock.
     live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
     found(live, ErrorCode.GROUP_NOT_FOUND, group_id)
     return Integration.objects.filter(group_id=group_id, type=integration_type).first()
@@ -110,7 +110,7 @@ def _change(integration: Integration, values: Values, actor: Actor, now: datetim
 
 
 def _write(integration: Integration, values: Values, now: datetime) -> None:
-    """Keep the values: secrets sealed, and redacted among the fields shown."""
+    """Store the values: secrets encrypted, and redacted among the shown fields."""
     kind = INTEGRATION_TYPES[integration.type]
     integration.fields = kind.shown(values)
     integration.secrets = encrypt(json.dumps(kind.secrets(values)), owner=integration.id)

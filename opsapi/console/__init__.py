@@ -1,1 +1,1 @@
-"""The operator console: Django's admin, read-only except for the actions that services offer."""
+"""The operator console: Django's admin, read-only except for actions that call services."""

@@ -1,4 +1,4 @@
-"""The page on which an action is done: to one row, to many, or to none yet."""
+"""The page of an action on a row, on several rows, or on none, to create a row."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from opsapi.console.model_admin import ConsoleAdmin
 
 MOST_ROWS = 500
-"""So many rows an action is done to at once."""
+"""Maximum number of rows of an action."""
 _SAVE = "Save"
 CONFIRMED = "confirmed"
-"""The field that tells an answer to the page from the list's request to show it."""
+"""The field that distinguishes the submitted page from the list's request to show it."""
 
 
 class ActionPage:
@@ -43,7 +43,7 @@ class ActionPage:
         self.is_once = self.is_new or action.makes
 
     def answer(self) -> HttpResponse:
-        """The page, or, when it was answered, what came of it.
+        """The page, or its result after it was submitted.
 
         Raises:
             ApiError: USER_UNAUTHORIZED and the like, where the operator may not.
@@ -59,12 +59,12 @@ class ActionPage:
         return self._page(form)
 
     def _do(self, form: ConsoleForm) -> HttpResponse | None:
-        """What came of it; None when the page is to be shown again, with the reason."""
+        """The result; None to show the page again with the error."""
         outcomes = self._try(form)
         return None if outcomes is None else self._next(outcomes)
 
     def _do_once(self, form: ConsoleForm) -> HttpResponse | None:
-        """As `_do`, for each page that was shown."""
+        """As `_do`, at most once for each page shown."""
         token = sent_token(self.request)
         with pages_of(self.request) as pages:
             came = pages.get(token)
@@ -88,7 +88,7 @@ class ActionPage:
         return kind(initial=initial, operator=self.operator, row=row)
 
     def _run(self, form: ConsoleForm) -> list[Outcome]:
-        """To all of the rows or to none."""
+        """All rows succeed, or none is changed."""
         with transaction.atomic() if self.action.atomic else nullcontext():
             return self._run_each(form)
 
@@ -106,7 +106,7 @@ class ActionPage:
         return redirect(url)
 
     def _try(self, form: ConsoleForm) -> list[Outcome] | None:
-        """None when the form or a service refuses what was typed: the form tells why."""
+        """None if the form or a service rejects the input; the form shows the reason."""
         if not form.is_valid():
             return None
         try:
@@ -162,10 +162,10 @@ class ActionPage:
 
 
 def _only(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """What came of it, where it was done to one row or made one."""
+    """The only result, if the action was on a single row or created one."""
     return outcomes[0] if len(outcomes) == 1 else None
 
 
 def _as_it_is(row: Any) -> Any:
-    """With the name it bears now, or bore when it went."""
+    """The current name, or the last name of a deleted row."""
     return type(row)._default_manager.filter(pk=row.pk).first() or row

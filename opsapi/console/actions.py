@@ -1,4 +1,4 @@
-"""What an operator can do: each action calls a service, as the operator, where their roles allow it.
+"""Actions of operators: each calls a service on behalf of the operator, if their roles allow it.
 
 There is no other way the console writes. Who may is declared with the `Access` of the API's own route, so
 that a page and a route can never disagree.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What an action is given: who, when, on which row, and what was typed (the form's `values`).
+    """The input of an action: who, when, which row, and the form's `values`.
 
     `address` is the platform's as others reach it, without a slash at the end, for what is told of it.
     """
@@ -36,13 +36,13 @@ class Call:
 
     @property
     def actor(self) -> Actor:
-        """The operator, as services and events take them."""
+        """The operator, in the form that services and events use."""
         return self.operator.actor()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of an action.
+    """The result of an action.
 
     `message` and `warnings` are shown on the next page, which is that of `row` where one was made. Without a
     message what was done is told, and to what.
@@ -62,7 +62,7 @@ def _always(_row: Any, _now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing an operator can do to a row, or, as an admin's `add_action` or `list_actions`, without one.
+    """An action of an operator on a row, or without a row for `add_action` and `list_actions`.
 
     `label` is the button, in the imperative, or "New" and what is made; `done` tells that it was done. `text`
     says on the action's page what it does. `run` calls the service and may raise its ApiError, which is told
@@ -90,11 +90,11 @@ class Action:
     atomic: bool = True
 
     def access_of(self, row: Any) -> Access:
-        """Who may do it to this row."""
+        """Who may run it on this row."""
         return self.access if isinstance(self.access, Access) else self.access(row)
 
     def authorise(self, operator: Operator, row: Any, scope: Scope) -> None:
-        """Answer whether the operator may do it to this row, which stands in this scope.
+        """Check that the operator may run it on this row in this scope.
 
         Raises:
             ApiError: as the API's route would.
@@ -110,7 +110,7 @@ class Action:
         operator.authorise_at(access.roles, wanted)
 
     def is_allowed(self, operator: Operator, row: Any, scope: Scope) -> bool:
-        """As `authorise`, as an answer."""
+        """As `authorise`, but returns a boolean."""
         try:
             self.authorise(operator, row, scope)
         except ApiError:
@@ -118,10 +118,10 @@ class Action:
         return True
 
     def is_allowed_somewhere(self, operator: Operator) -> bool:
-        """Whether there is any place where the operator may; for an action without a row."""
+        """Whether the operator may run it in any scope; for an action without a row."""
         return operator.holds_somewhere(self.access_of(None).roles)
 
 
 def operator_of(request: HttpRequest) -> Operator:
-    """The operator of this session. Only behind the site's permission."""
+    """The operator of this session. Only for views that the site protects."""
     return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.sessions.operator` sets it

@@ -14,7 +14,7 @@ class ConsoleConfig(SimpleAdminConfig):
     default_site = "opsapi.console.site.ConsoleSite"
 
     def ready(self) -> None:
-        """The checks of the pages import them first."""
+        """The page checks import the pages first."""
         checks.register(check_dependencies, checks.Tags.admin)
         checks.register(_check_pages, checks.Tags.admin)
 

@@ -1,4 +1,4 @@
-"""Doing an action to many rows of a list."""
+"""Actions on many rows of a list."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpR
 
 
 def to_many(name: str, action: Action) -> DoToMany:
-    """What Django calls for this action: one of its own for each, as the request may name several."""
+    """A function for Django that identifies this action; a request may name several."""
 
     def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
-        # In one order: services take locks, and two operators may act at once.
+        # In a fixed order: services take locks, and two operators may act at once.
         rows = list(chosen.order_by("pk")[: MOST_ROWS + 1])
         if not rows:
             return _refused(request, NONE_LEFT)

@@ -13,7 +13,7 @@ from unfold.views import ChangeList
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """An active filter: its name, what is chosen, and the address of the list without it."""
+    """An active filter: its name, its value, and the URL of the list without it."""
 
     title: str
     value: str
@@ -21,13 +21,13 @@ class Chip:
 
 
 def chosen_words(field: forms.Field, text: str) -> str:
-    """What is chosen in a field, as its choices name it."""
+    """The selected value of a field, as shown in its choices."""
     choices: Any = field.choices if isinstance(field, forms.ChoiceField) else ()
     return str(dict(choices).get(text, text))
 
 
 class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not typed
-    """Named after what it lists; says how many were found only where something was looked for."""
+    """A list with the model's name as title. Shows the number of results only for searches and filters."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -35,19 +35,19 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         self.title = plural[0].upper() + plural[1:]
 
     def get_results(self, request: HttpRequest) -> None:
-        """Without search and filters what was found is all there is."""
+        """Without search and filters, the result is the whole list."""
         super().get_results(request)
         if not self.multi_page:
-            # Django leaves the paginator out; ours may have an order of its own.
+            # Django does not sort here; our paginator may have its own order.
             self.result_list = self.paginator.page(1).object_list
-        # Read here once, and shown by whoever goes through it.
+        # Read here once; every reader of the list shares it.
         self.model_admin.look_up(request, list(self.result_list))
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
         self.model_admin.prepare(list(self.result_list))
 
     def chips(self) -> list[Chip]:
-        """The active filters, each with the way to take it off."""
+        """The active filters, each with a link that removes it."""
         return list(self._chips())
 
     def _chips(self) -> Iterator[Chip]:
@@ -60,7 +60,7 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
                 yield Chip(title[0].upper() + title[1:], self._chosen(spec, own[0]), url)
 
     def _chosen(self, spec: ListFilter, name: str) -> str:
-        """What is chosen in a filter, as its choices name it."""
+        """The selected value of a filter, as shown in its choices."""
         choices: list[Any] = list(spec.choices(self))
         form: forms.Form | None = choices[0].get("form") if choices else None
         if form is None:

@@ -1,4 +1,4 @@
-"""How values look in the console."""
+"""Presentation of values in the console."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,20 +20,20 @@ Context = dict[str, Any]
 """What a page's template is given."""
 
 EMPTY = "–"
-"""What stands where there is nothing."""
+"""Shown for a missing value."""
 LONGEST = 60
-"""Characters of a value in a list; the rest is in its tooltip, and on the row's page."""
+"""Maximum characters of a value in a list. The tooltip and the page of the row show all of it."""
 
 
 def short(text: str | None) -> str | SafeString | None:
-    """A value of a list, cut where it is so long that it would stretch the table."""
+    """A value in a list, cut if it is too long for the table."""
     if text is None or len(text) <= LONGEST:
         return text
     return format_html('<span title="{}">{}</span>', text, Truncator(text).chars(LONGEST))
 
 
 def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
-    """A column of a list: the row's field of that name, cut where it is long."""
+    """A list column: a field of the row, cut if it is long."""
 
     @admin.display(description=name.replace("_", " "), ordering=name)
     def shown(row: Any) -> str | SafeString | None:
@@ -45,12 +45,12 @@ def short_field(name: str) -> Callable[[Any], str | SafeString | None]:
 
 @admin.display(description="project", ordering="group__name")
 def project(row: Any) -> str | SafeString | None:
-    """A column of a list: the row's project, its `group`; whoever sees the row may see it."""
+    """A list column: the project of the row. Operators who can see the row can see it."""
     return link(page_url(row.group), short(row.group.name)) if row.group else None
 
 
 def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
-    """The first of the rows, and how many are left out, for `more_words` or console/more.html."""
+    """The first rows and the number of others, for `more_words` or console/more.html."""
     return rows[:most], max(0, len(rows) - most)
 
 
@@ -60,27 +60,27 @@ def link(url: str, text: object) -> SafeString:
 
 
 def badge(words: str, tone: str) -> SafeString:
-    """A state as a label; `tone` says how good or bad it is (`opsapi.console.parts.Tone`)."""
+    """A state as a label; `tone` is its severity (`opsapi.console.parts.Tone`)."""
     return render_to_string("unfold/helpers/label.html", {"text": words, "type": tone})
 
 
 def named(words: str, name: str) -> SafeString:
-    """What something is in words, and below them its name in the API."""
+    """A name in words, and below it the name in the API."""
     return format_html('{} <small class="console-name">{}</small>', words, name)
 
 
 def ago(moment: datetime | None) -> SafeString | str:
-    """`3 h 20 min ago`, with the time itself for who looks closer; never: a dash."""
+    """`3 h 20 min ago`, with the exact time as a tooltip; a dash for never."""
     if moment is None:
         return EMPTY
     wire, exact, age = clock.wire_time(moment), time_words(moment), age_words(clock.now() - moment)
-    # Narrow columns break it before the last word only.
+    # Narrow columns break the text only before the last word.
     words = format_html('<span class="console-age">{}</span> ago', age)
     return format_html('<time datetime="{}" title="{}">{}</time>', wire, exact, words)
 
 
 def moment(at: datetime | None) -> SafeString | str:
-    """A time in one line."""
+    """A time on a single line."""
     if at is None:
         return EMPTY
     words = time_words(at)
@@ -88,13 +88,13 @@ def moment(at: datetime | None) -> SafeString | str:
 
 
 def pretty_json(value: Any) -> SafeString:
-    """A JSON value in lines, escaped."""
+    """A JSON value, indented and escaped."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return format_html('<pre class="json">{}</pre>', text)
 
 
 def json_field(name: str, label: str | None = None) -> Callable[[Any], str]:
-    """A column of a view page: the row's field of that name as readable JSON."""
+    """A field of a page: the row's field as readable JSON."""
 
     @admin.display(description=label or name.replace("_", " "))
     def shown(row: Any) -> str:

@@ -1,4 +1,4 @@
-"""Who decides on entering the console: the authentication backend, which `accesslist` supplies."""
+"""Decides who may enter the console: the authentication backend, which `accesslist` supplies."""
 
 from enum import StrEnum
 from typing import Any
@@ -9,18 +9,18 @@ from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.http import HttpRequest, HttpResponse
 
 Attempt = dict[str, str]
-"""An attempt that was taken: where it was counted, and since when. A session can hold it."""
+"""A counted attempt: its counter and window. A session can store it."""
 
 
 class RefusalCode(StrEnum):
-    """Why a log-in was refused, apart from what was typed."""
+    """Why a log-in was refused, other than wrong input."""
 
     NO_PROJECT = "no_project"
     THROTTLED = "throttled"
 
 
 class LoginRefusedError(ValidationError):
-    """A log-in refused for a reason that may be told; the page shows it."""
+    """A log-in refused for a reason that the page can show."""
 
     def __init__(self, message: str, code: RefusalCode, retry_after: int | None = None) -> None:
         super().__init__(message, code=code.value, params={"retry_after": retry_after})
@@ -28,39 +28,37 @@ class LoginRefusedError(ValidationError):
 
 
 class Doorkeeper(BaseBackend):
-    """An authentication backend that knows when nobody may log in at all, and of second factors."""
+    """An authentication backend that can close the console and knows second factors."""
 
     def is_closed(self) -> bool:
-        """Whether the console is closed to everybody for now."""
+        """Whether the console is closed to everybody at the moment."""
         raise NotImplementedError
 
     def admit(self, request: HttpRequest, username: str) -> Attempt:
-        """Take an attempt to log in, before anything is checked; it counts unless `let_in` gives it back.
+        """Count an attempt before anything is checked; `let_in` gives it back.
 
-        Raises:
-            LoginRefusedError: there were too many, or nobody may log in at all.
+        Raises: LoginRefusedError: too many attempts, or nobody may log in.
         """
         raise NotImplementedError
 
     def let_in(self, request: HttpRequest, response: HttpResponse, attempt: Attempt) -> None:
-        """Give an attempt back, and let the answer remember the browser: the whole log-in succeeded."""
+        """Give the attempt back after a complete log-in, and remember the browser."""
         raise NotImplementedError
 
     def wants_code(self, user: Any) -> bool:
-        """Whether the user has to give a code beside the password."""
+        """Whether the user must enter a code after the password."""
         raise NotImplementedError
 
     def take_code(self, request: HttpRequest, user: Any, code: str) -> None:
-        """Use up the user's code.
+        """Use up a code of the user.
 
-        Raises:
-            ValidationError: it is not right; LoginRefusedError after too many attempts.
+        Raises: ValidationError: wrong code; LoginRefusedError: too many attempts.
         """
         raise NotImplementedError
 
 
 def doorkeeper() -> Doorkeeper:
-    """The one of this installation."""
+    """The backend of this installation."""
     for backend in get_backends():
         if isinstance(backend, Doorkeeper):
             return backend

@@ -26,7 +26,7 @@ from opsapi.roles import Role, Scope
 
 
 class RoleNeededError(PermissionDenied):
-    """The operator lacks the role for a page: one of `roles`, in `scope` where one place is known."""
+    """The operator lacks a role for a page: one of `roles`, in `scope` if a single scope is known."""
 
     def __init__(self, roles: Sequence[Role], scope: Scope | None = None) -> None:
         super().__init__(" or ".join(roles))
@@ -34,7 +34,7 @@ class RoleNeededError(PermissionDenied):
 
 
 class MissingError(Http404):
-    """Nothing has this address; `links` lead to where to look instead."""
+    """The page does not exist; `links` lead to related pages."""
 
     def __init__(self, text: str, *links: tuple[str, str]) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class MissingError(Http404):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorPage:
-    """What an error page says: what happened, what to do, and where to go (`links`: address and label)."""
+    """An error page: what happened, what to do, and where to go (`links`: URL and label)."""
 
     status: int
     title: str
@@ -68,14 +68,14 @@ _UNKNOWN_HOST = ErrorPage(
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400: parameters that no page reads, a session that ended, a Host header that is none of ours."""
+    """400: unknown parameters, an ended session, or a Host header that is not allowed."""
     if not _is_console(request):
         return handler.bad_request(request, exception)
     return _answer(request, _UNKNOWN_HOST if isinstance(exception, DisallowedHost) else _UNREADABLE)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """403: which role is needed, and where, as far as that is known."""
+    """403: the required role and its scope, as far as known."""
     if not _is_console(request):
         return defaults.permission_denied(request, exception)
     needed = exception if isinstance(exception, RoleNeededError) else None
@@ -90,7 +90,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django hands it over
-    """403: a form that another page sent, or one from before a log-in."""
+    """403: a form from another site, or from before a log-in."""
     page = ErrorPage(
         status=403,
         title="This form can't be sent",
@@ -101,7 +101,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noq
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """404: what is not there, and where to look."""
+    """404: the missing page, and related pages."""
     if not _is_console(request):
         return handler.not_found(request, exception)
     missing = exception if isinstance(exception, MissingError) else None
@@ -116,7 +116,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500, with the request ID that the log has too; 503 where it is the database that failed."""
+    """500 with the request ID of the log; 503 if the database failed."""
     error = sys.exc_info()[1]
     if not _is_console(request) or not isinstance(error, Exception):
         return handler.server_error(request)
@@ -127,7 +127,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def refused(request: HttpRequest, error: ApiError) -> HttpResponse:
-    """The refusal of a service or of the API's own checks, where it was no form that was refused."""
+    """A refusal by a service or by API checks outside a form."""
     if not _is_console(request):
         return handler.plain_answer(error)
     if error.status >= 500:
@@ -165,7 +165,7 @@ def _needed(request: HttpRequest, error: RoleNeededError) -> str:
 
 
 def _place(request: HttpRequest, error: RoleNeededError) -> str:
-    """Where the role is needed, in words."""
+    """The scope of the required role, in words."""
     if error.scope and error.scope.group_id:
         found = operator_of(request).groups(ids=[error.scope.group_id])
         return f"in the project {found[0].name}" if found else "in this project"
@@ -181,7 +181,7 @@ def _is_console(request: HttpRequest) -> bool:
 
 
 def _has_frame(request: HttpRequest) -> bool:
-    """Whether the page may show the console's navigation: to who is logged in, under a name of ours."""
+    """Whether the page can show the navigation: for logged-in users under an allowed host name."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -196,7 +196,7 @@ def _answer(request: HttpRequest, page: ErrorPage) -> HttpResponse:
         shown = {**admin.site.each_context(request), **context}
         text = render_to_string("console/error.html", shown, request=request)
     else:
-        # Without the request: its context processors would look for the session.
+        # Without the request, because its context processors would read the session.
         text = render_to_string("console/error_alone.html", {**context, "site_title": UNFOLD["SITE_TITLE"]})
     headers = {**page.headers, "Cache-Control": "no-store"}
     return HttpResponse(text, status=page.status, headers=headers)

@@ -1,4 +1,4 @@
-"""Inputs of the console's forms that are more than Django's own."""
+"""Form fields of the console beyond Django's own."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,11 +8,11 @@ from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 CLEAR = ".clear"
-"""After the name of a secret's field: the box that takes away what is stored."""
+"""Suffix of the checkbox that removes a stored secret."""
 
 
 class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the theme is not typed
-    """The browser's own, for a date and a time to the second, so that none gets lost."""
+    """The browser's picker for date and time, with seconds."""
 
     input_type = "datetime-local"
 
@@ -21,20 +21,20 @@ class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the t
 
 
 class MomentField(forms.CharField):
-    """A date and time of UTC, shown as browsers let one choose them.
+    """A UTC date and time with the browser's picker.
 
-    What is typed stays a text: whoever takes it checks it.
+    The input stays a string; the API schema checks it.
     """
 
     widget = DateTimePicker
 
     def prepare_value(self, value: Any) -> Any:
-        """A moment as pickers write it: they show nothing else, and send only what they show."""
+        """A time in the format of pickers, which neither show nor send anything else."""
         return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
 
 
 class LinesField(forms.CharField):
-    """A text of several lines, with a line feed at the end of each: browsers send two characters."""
+    """A multi-line text with line feeds only: browsers send two characters."""
 
     widget = forms.Textarea
 
@@ -48,10 +48,10 @@ class LinesField(forms.CharField):
 
 
 class SecretField(forms.CharField):
-    """A secret: typed, and never shown.
+    """A secret, which is never shown.
 
-    `stored` is what is shown of the one there is, if any; it stays where nothing is typed. `note` says more
-    of what becomes of it.
+    `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional
+    help text.
     """
 
     def __init__(
@@ -67,5 +67,5 @@ class SecretField(forms.CharField):
         super().__init__(required=required and stored is None, widget=widget, **options)
 
     def removal(self) -> forms.BooleanField:
-        """The box that takes away what is stored."""
+        """The checkbox that removes the stored value."""
         return forms.BooleanField(required=False, label=f"Remove the stored “{self.label}”")

@@ -1,4 +1,4 @@
-"""What lists can be filtered by beside their fields."""
+"""List filters beyond plain fields."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -12,31 +12,31 @@ from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
 
 class ChoiceFilter(DropdownFilter):  # type: ignore[misc]  # the theme is not typed
-    """One of a closed set; anything else finds nothing.
+    """A filter by a closed set; other values find nothing.
 
-    `title` and `parameter_name` are Django's, `offered` the values with what people read.
+    `title` and `parameter_name` are Django's, `offered` has the values with their labels.
     """
 
     offered: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """All of them."""
+        """All values."""
         return list(self.offered)
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """The rows of the chosen one."""
+        """The rows with the selected value."""
         value = self.value()
         if not value:
             return queryset
         return self.chosen(queryset, value) if value in dict(self.offered) else queryset.none()
 
     def chosen(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Those of one of `offered`."""
+        """Rows with one of the `offered` values."""
         raise NotImplementedError
 
 
 class _InReach(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is not typed
-    """Shows the name of what is chosen only to who may read it: the theme's takes any id there is."""
+    """Shows the selected row only to operators who can read it; the theme's filter takes any ID."""
 
     def __init__(self, request: HttpRequest, name: str, *args: Any, **options: Any) -> None:
         super().__init__(request, name, *args, **options)
@@ -45,19 +45,19 @@ class _InReach(AutocompleteDropdownForm):  # type: ignore[misc]  # the theme is 
 
 
 class RelatedFilter(AutocompleteSelectFilter):  # type: ignore[misc]  # the theme is not typed
-    """One related row, found by typing, of those the operator may read."""
+    """A filter by a related row, with search, among rows that the operator can read."""
 
     form_class = _InReach
 
 
 def expected_parameters(pages: Any, request: HttpRequest) -> Iterator[str | None]:
-    """What the filters of a list take of its address, by name."""
+    """The URL parameters of a list's filters."""
     for declared in pages.get_list_filter(request):
         yield from _made(declared, pages, request).expected_parameters()
 
 
 def _made(declared: Any, pages: Any, request: HttpRequest) -> ListFilter:
-    """As Django's list makes it: of a class, of a field with a class, or of a field alone."""
+    """Creates a filter as Django's list does: from a class, a field with a class, or a field."""
     if callable(declared):
         made: ListFilter = declared(request, {}, pages.model, pages)
         return made

@@ -1,4 +1,4 @@
-"""Forms of the console: what is typed, checked as the API checks it."""
+"""Forms of the console, validated like the API."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ from opsapi.roles import INSTALLATION, Scope
 _Field = TypeVar("_Field", bound=forms.Field)
 _CAPITAL = re.compile(r"([A-Z])")
 _single_line = Text(max_length=1000)
-# The theme's looks for Django's plain widgets; a form that names a widget of the theme keeps it.
+# Theme styles for Django's plain widgets; explicit theme widgets stay.
 _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
     forms.TextInput: widgets.UnfoldAdminTextInputWidget,
     forms.EmailInput: widgets.UnfoldAdminEmailInputWidget,
@@ -38,7 +38,7 @@ _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
 
 
 def single_line(value: str) -> None:
-    """Validate a text as the API does: no control characters.
+    """Reject control characters, as the API does.
 
     Raises:
         ValidationError: of Django's forms.
@@ -50,7 +50,7 @@ def single_line(value: str) -> None:
 
 
 class ConsoleForm(forms.Form):
-    """The form of an action, in the looks of the theme.
+    """The form of an action, in the style of the theme.
 
     `operator` is who acts, `row` what the action is done to, if anything. `values` is what the
     action's `run` is given. `fieldsets` groups fields under titles; without it they follow each other.
@@ -72,33 +72,33 @@ class ConsoleForm(forms.Form):
             themed(field)
 
     def add_inputs(self) -> None:
-        """Add the inputs that do not stand in the class."""
+        """Add the inputs that are not declared in the class."""
 
     def stored(self) -> Mapping[str, Any]:
-        """What stands in the fields at first: the row as it is."""
+        """The initial values: those of the row."""
         return {}
 
     def scope(self) -> Scope:
-        """Where something new is made, from what was typed; the operator has to be allowed to there."""
+        """The scope of a new row, from the input; the operator needs permission there."""
         return INSTALLATION
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What was typed, checked."""
+        """The validated input."""
         return self.cleaned_data
 
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
-        """The fields to be shown, by title."""
+        """The visible fields, by title."""
         for title, names in self.fieldsets or [("", list(self.fields))]:
             yield title, [self[name] for name in names]
 
     @property
     def has_wrong_fields(self) -> bool:
-        """Whether anything is told beside a field, and not of the whole alone."""
+        """Whether an error belongs to a field, rather than only to the whole form."""
         return any(name != NON_FIELD_ERRORS for name in self.errors)
 
     def tell(self, refusal: ApiError) -> None:
-        """Show what the API or a service refuses, beside the fields it is about."""
+        """Show a refusal of the API or a service, next to the fields it names."""
         bad = refusal.document().get("badFields", ())
         for fault in bad:
             allowed = f" ({', '.join(fault['allowed'])})" if fault.get("allowed") else ""
@@ -109,13 +109,13 @@ class ConsoleForm(forms.Form):
             self.add_error(None, refusal.document()["detail"])
 
     def field_of(self, path: str) -> str | None:
-        """The form's field that a path of a document is about; None when the form shows no such field."""
+        """The form field for a path of a document; None if the form does not show it."""
         name = path.partition(".")[0].partition("[")[0]
         return name if name in self.fields else None
 
 
 class DocumentForm(ConsoleForm):
-    """A form that becomes a document of the API, checked by the API's own declaration of it.
+    """A form that becomes a request body of the API, checked by its schema.
 
     Fields bear the document's names. Plain fields of the document that the form does not declare get an
     input by themselves. A form for a document that changes something shows what is stored, and empties what
@@ -133,20 +133,20 @@ class DocumentForm(ConsoleForm):
 
     @cached_property
     def _written(self) -> Mapping[str, Any]:
-        """The fields that the document takes, as they are declared: a change does not make them optional."""
+        """The declared fields of the document: a change does not make them optional."""
         fields = self.document().fields
         declared = self.document._declared_fields
         return {name: declared[name] for name, field in fields.items() if not field.read_only}
 
     def stored(self) -> Mapping[str, Any]:
-        """The row as it is, where the document changes it."""
+        """The stored values, if the document changes a row."""
         if self.row is None or not self.document.is_change:
             return {}
         sources = ((name, field.source or name) for name, field in self._written.items())
         return {name: getattr(self.row, source, None) for name, source in sources}
 
     def body(self) -> Mapping[str, Any]:
-        """The document as a client would send it; by default every field that is not empty."""
+        """The request body of an API client: by default, every field that is not empty."""
         return {
             name: value
             for name, value in self.cleaned_data.items()
@@ -154,13 +154,13 @@ class DocumentForm(ConsoleForm):
         }
 
     def document_context(self) -> Mapping[str, Any]:
-        """What the document is checked with, as the API's view gives it (`stored`, …)."""
+        """The context of the validation, as in the API view (`stored`, …)."""
         if self.row is None or not self.document.is_change or not issubclass(self.document, Resource):
             return {}
         return {"stored": self.document.stored(self.row)}
 
     def clean(self) -> dict[str, Any]:
-        """Hold it against the document."""
+        """Validate the form with the schema of the document."""
         if not self.errors:
             try:
                 self._values = self.document(context=dict(self.document_context())).read(self.body())
@@ -170,11 +170,11 @@ class DocumentForm(ConsoleForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The document's values, as the API's view hands them to the service."""
+        """The values of the document, as the API view passes them to the service."""
         return {**self._emptied(), **self._values}
 
     def _emptied(self) -> Mapping[str, None]:
-        """The columns of the texts that were emptied in a change: the API has no way to say so."""
+        """Columns of texts that a change has emptied, which the API cannot express."""
         if not self.document.is_change:
             return {}
         texts = {name: field for name, field in self._written.items() if isinstance(field, Text)}
@@ -186,7 +186,7 @@ class DocumentForm(ConsoleForm):
 
 
 def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field | None:
-    """The input for a plain field of a document: a text, a number or a flag; None for any other."""
+    """The input for a plain field of a document: text, number or flag; otherwise None."""
     label = _CAPITAL.sub(r" \1", name).capitalize()
     options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
     match field:
@@ -202,7 +202,7 @@ def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.F
 
 
 def themed(field: _Field) -> _Field:
-    """The same field, its widget in the looks of the theme; what it is and holds stays."""
+    """The same field with a widget in the style of the theme."""
     kind = _THEMED.get(type(field.widget))
     if kind is None:
         return field

@@ -1,4 +1,4 @@
-"""Links from one row to another, for who may see the other's page."""
+"""Links between rows, for operators who can see the target."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from opsapi.console.places import page_url
 
 
 def url_seen(site: AdminSite, reach: Reach, row: Model | None) -> str:
-    """The page of a row; empty where it has none, is gone, or may not be seen by somebody of this reach."""
+    """The page of a row; empty if it has none, is deleted, or is out of reach."""
     pages: Any = site._registry.get(type(row)) if row is not None else None
     return page_url(row) if row is not None and pages is not None and pages.shows(row, reach) else ""
 
@@ -49,7 +49,7 @@ class RelatedColumn:
     name: str
 
     def __call__(self, row: Any) -> str | SafeString | None:
-        """The name; None where there is no related row."""
+        """The name; None without a related row."""
         related = getattr(row, self.name)
         if related is None:
             return None
@@ -59,23 +59,23 @@ class RelatedColumn:
 
     @property
     def __name__(self) -> str:
-        """Django asks columns for it, as if they were functions."""
+        """Django reads this from columns, as if they were functions."""
         return self.name
 
     @property
     def short_description(self) -> str:
-        """The heading."""
+        """The heading of the column."""
         field: Any = self.model._meta.get_field(self.name)
         return str(field.verbose_name)
 
     @property
     def admin_order_field(self) -> str:
-        """Sorted as the related row's own id, as Django does for the field."""
+        """Sorts by the ID of the related row, as Django does for the field."""
         return self.name
 
 
 def with_links(names: Any, *, site: AdminSite, reach: Reach, model: type[Model]) -> list[Any]:
-    """The columns or fields of a model, those that name a related row as links."""
+    """The columns or fields of a model, with related rows as links."""
     return [RelatedColumn(site, reach, model, one) if _is_related(model, one) else one for one in names]
 
 

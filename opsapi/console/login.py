@@ -1,4 +1,4 @@
-"""Logging in to the console: refused until there is a project."""
+"""The console log-in, which is closed until a project exists."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from opsapi.first_steps import BOOTSTRAP, CREATE_KEY, first_project_call, first_
 
 
 class LoginForm(AdminAuthenticationForm):
-    """Name and password; one text for whatever of them is wrong."""
+    """Username and password; the same error whichever is wrong."""
 
     error_messages = {
         **AdminAuthenticationForm.error_messages,
@@ -32,7 +32,7 @@ class LoginForm(AdminAuthenticationForm):
             themed(field)
 
     def clean(self) -> dict[str, Any]:
-        """Right or wrong: an attempt is taken before it is found out."""
+        """Counts the attempt before the password is checked."""
         if {"username", "password"} <= self.cleaned_data.keys():
             self.attempt = doorkeeper().admit(self.request, self.cleaned_data["username"])
         return super().clean()
@@ -40,7 +40,7 @@ class LoginForm(AdminAuthenticationForm):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step on the way to the first log-in; where there are two commands, either will do."""
+    """A step to the first log-in. If there are two commands, either is enough."""
 
     text: str
     command: str = ""
@@ -48,7 +48,7 @@ class Step:
 
 
 def first_steps(request: HttpRequest) -> list[Step]:
-    """From an empty installation to the first log-in, as this browser reaches it."""
+    """The steps from an empty installation to the first log-in, with the URL of this browser."""
     api = (settings.OPSAPI_PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")) + PUBLIC
     return [
         _first_user(api),
@@ -65,7 +65,7 @@ def _first_user(api: str) -> Step:
 
 
 def tell_status(response: HttpResponse) -> None:
-    """Give a refused log-in the status it has elsewhere: 403, or 429 with Retry-After."""
+    """Set the status of a refused log-in: 403, or 429 with Retry-After."""
     if not isinstance(response, TemplateResponse):
         return
     form = (response.context_data or {})["form"]

@@ -22,13 +22,13 @@ from opsapi.console.forms import themed
 from opsapi.console.login import LoginForm
 
 PENDING_LASTS = timedelta(minutes=5)
-"""So long after the password the code may be given: then the session ends."""
+"""Time to enter the code after the password; then the session ends."""
 _PENDING = "pending"
 _MOST_TYPED = 100
 
 
 class CodeForm(forms.Form):
-    """The code, for the user whose password was right."""
+    """The code, after a correct password."""
 
     code = forms.CharField(
         max_length=_MOST_TYPED,
@@ -50,7 +50,7 @@ class CodeForm(forms.Form):
         themed(self.fields["code"])
 
     def clean(self) -> dict[str, Any]:
-        """Used up when it is right."""
+        """Uses up a correct code."""
         if self.user is None:
             raise ValidationError("The log-in has timed out. Log in again.")
         if "code" in self.cleaned_data:
@@ -66,21 +66,21 @@ class CodeForm(forms.Form):
             self.add_error("code", wrong)
 
     def get_user(self) -> AbstractBaseUser | None:
-        """Who logs in."""
+        """The user who is logging in."""
         return self.user
 
 
 class PasswordPage(LoginView):
-    """The first step: name and password."""
+    """The first step: username and password."""
 
     authentication_form = LoginForm
     template_name = "admin/login.html"
     next_page = "admin:index"
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """In, or on to the second step."""
+        """Log in, or continue to the second step."""
         user, session = form.get_user(), self.request.session
-        # Django keeps the session of who logs in anew: its key, which others may know, and its time.
+        # Django would keep the session of the log-in: its key, which others may know, and its time.
         session.flush()
         if not doorkeeper().wants_code(user):
             answer = super().form_valid(form)
@@ -96,12 +96,12 @@ class PasswordPage(LoginView):
 class CodePage(LoginView):
     """The second step."""
 
-    authentication_form: Any = CodeForm  # it asks for no name and password
+    authentication_form: Any = CodeForm  # It asks for no username and password.
     template_name = "console/login_code.html"
     next_page = "admin:index"
 
     def dispatch(self, request: HttpRequest, *args: Any, **path: Any) -> HttpResponse:
-        """Only after the first, which leads to the same page in the end."""
+        """Only after the first step, which leads to the same page in the end."""
         if pending_user(request) is None:
             going = self.get_redirect_url()
             query = f"?{urlencode({self.redirect_field_name: going})}" if going else ""
@@ -109,10 +109,10 @@ class CodePage(LoginView):
         return super().dispatch(request, *args, **path)  # type: ignore[return-value]  # a page is no stream
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """In, with a session that has another key and nothing of this one."""
+        """Log in, with a new session key and none of the data of this session."""
         session: Any = self.request.session
         attempt = session[_PENDING]["attempt"]
-        # Requests may race with one marker: its attempt is given back once.
+        # Requests may race with the same marker; its attempt is given back once.
         ended = session.end()
         answer = super().form_valid(form)
         if ended:
@@ -121,7 +121,7 @@ class CodePage(LoginView):
 
 
 def pending_user(request: HttpRequest) -> AbstractBaseUser | None:
-    """Who typed the right password in this session lately, and may still enter with it."""
+    """The user who entered the right password in this session recently, and may still enter."""
     marker = request.session.get(_PENDING)
     if marker is None:
         return None

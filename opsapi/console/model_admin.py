@@ -1,4 +1,4 @@
-"""What every model's pages in the console have in common.
+"""The common base of all model pages in the console.
 
 They show what the operator may read, and write only by actions (`opsapi.console.actions`). Django's own ways
 to write (saving, deleting, editing in lists and inlines, its log of actions) are closed: the event log is the
@@ -37,7 +37,7 @@ from opsapi.roles import INSTALLATION, Role, Scope
 
 
 class Section(StrEnum):
-    """The parts of the navigation, in their order."""
+    """The sections of the navigation, in order."""
 
     ALERTING = "Alerting"
     FLEET = "Fleet"
@@ -63,7 +63,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     list_actions: ClassVar[Mapping[str, Action]] = {}
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
     empty_text: ClassVar[str] = "Nothing here yet."
-    """What a list without rows says."""
+    """The text of an empty list."""
 
     view_on_site = False
     show_full_result_count = False
@@ -78,7 +78,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     # --- who sees what ---------------------------------------------------------------------------------
 
     def visible(self, rows: models.QuerySet[Any], reach: Reach) -> models.QuerySet[Any]:
-        """The rows somebody of this reach may read."""
+        """The rows that an operator with this reach can read."""
         if reach.everything:
             return rows
         if self.group_path is None:
@@ -86,14 +86,14 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return rows.filter(**{f"{self.group_path}__in": reach.group_ids})
 
     def prepare(self, rows: Sequence[Any]) -> None:
-        """Read at once what the columns of a list's page show of other tables."""
+        """Load related data of the list columns at once."""
 
     def is_shown_to(self, reach: Reach) -> bool:
-        """Whether somebody of this reach may find any rows here."""
+        """Whether an operator with this reach can find any rows."""
         return reach.everything or (self.group_path is not None and bool(reach.group_ids))
 
     def shows(self, row: models.Model, reach: Reach) -> bool:
-        """Whether somebody of this reach finds the row's page; a query only where no project says it."""
+        """Whether an operator with this reach can see the row. Queries only if no project decides it."""
         if getattr(row, "deleted", None) is not None:
             return False
         if reach.everything:
@@ -103,10 +103,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return self.visible(self.model._default_manager.filter(pk=row.pk), reach).exists()
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        """Read what columns and fields show of other rows, for all rows of a page at once; kept on them."""
+        """Load related data for all rows of a page at once, and store it on them."""
 
     def scope_of(self, row: Any) -> Scope:
-        """Where the row stands: what roles to do something to it are asked for."""
+        """The scope of the row, which decides about the roles for actions."""
         if self.group_path is None:
             return INSTALLATION
         value = row
@@ -115,38 +115,38 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return Scope(group_id=value)
 
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
-        """What the operator may read."""
+        """The reach of the operator."""
         return self.visible(super().get_queryset(request), operator_of(request).reach())
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Whether there is anything to be seen here for the operator."""
+        """Whether the operator can see anything here."""
         return self.admin_site.has_permission(request) and self.is_shown_to(operator_of(request).reach())
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As `has_module_permission`: rows out of reach are not found at all."""
+        """As `has_module_permission`: rows out of reach are not found."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Where an action makes rows, and the operator may somewhere."""
+        """Whether an action creates rows and the operator may run it somewhere."""
         action = self.add_action
         return action is not None and action.is_allowed_somewhere(operator_of(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing is edited in place."""
+        """Rows are not edited in place."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nothing is deleted but by an action."""
+        """Rows are deleted by actions only."""
         return False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Only what the filters take, to the letter: what begins like one leads on to any row there is."""
+        """Only exact parameters of filters: a prefix match could reach any related row."""
         return request is not None and lookup in expected_parameters(self, request)
 
     def get_search_results(
         self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
     ) -> tuple[models.QuerySet[Any], bool]:
-        """What is found; nothing, saying so, by more than a search takes."""
+        """The search results; none, with a message, if the search is too long."""
         if is_too_long(search_term):
             messages.warning(request, TOO_LONG)
             return queryset.none(), False
@@ -156,7 +156,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     # --- what can be done ------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        """With a page for each action; without the history page, which shows Django's log."""
+        """Adds a page for each action; removes the history page, which shows Django's own log."""
         pages = [
             path(
                 "do/<slug:name>/", self.admin_site.admin_view(self.list_action_view), name=self._name("make")
@@ -171,7 +171,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return [*pages, *left]
 
     def action_view(self, request: HttpRequest, object_id: str, name: str) -> HttpResponse:
-        """The page of one of `actions_of_row`, for one row."""
+        """The page of one of `actions_of_row`, for a single row."""
         row = self.get_object(request, unquote(object_id))
         action = self.actions_of_row.get(name)
         if row is None or action is None:
@@ -208,7 +208,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             raise RoleNeededError(action.access_of(row).roles, self.scope_of(row)) from None
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Those of `actions_of_row` that are done to many rows too, where the operator may somewhere."""
+        """The `actions_of_row` that also run on many rows and that the operator may run somewhere."""
         operator = operator_of(request)
         return {
             name: (to_many(name, action), name, action.label)
@@ -232,7 +232,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         form_url: str = "",
         extra_context: Context | None = None,
     ) -> HttpResponse:
-        """The page of a row, with what can be done to it."""
+        """The page of a row, with its actions."""
         self.require_reading(request)
         row = self.get_object(request, unquote(object_id))
         context = {} if row is None else self.page_context(request, row)
@@ -258,7 +258,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         ]
 
     def require_reading(self, request: HttpRequest) -> None:
-        """Refuse who can find no rows here, with the role that shows some."""
+        """Refuse operators who cannot find any rows, and name a role that can."""
         if not self.has_view_permission(request):
             raise RoleNeededError(
                 [Role.GLOBAL_READ_ONLY if self.group_path is None else Role.GROUP_READ_ONLY]
@@ -269,7 +269,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return MissingError(text, (self.list_url(), f"All {self.opts.verbose_name_plural}"))
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
-        """404, where Django leads to the start page."""
+        """404, instead of Django's redirect to the start page."""
         raise self._missing(unquote(object_id))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
@@ -283,15 +283,15 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     @property
     def add_url_name(self) -> str:
-        """The name of the page that makes a row."""
+        """The name of the page that creates a row."""
         return f"admin:{self._name('add')}"
 
     def list_url(self) -> str:
-        """The list's page."""
+        """The URL of the list."""
         return list_url(self.model)
 
     def page_url(self, row: Any) -> str:
-        """The row's page; the list's without a row, or when it is gone."""
+        """The URL of the row's page, or of the list if there is no row."""
         if row is None or row.pk is None or not type(row)._default_manager.filter(pk=row.pk).exists():
             return self.list_url()
         return page_url(row)
@@ -299,22 +299,25 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     # --- what Django's admin would do otherwise --------------------------------------------------------
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ConsoleChangeList]:
-        """Ours."""
+        """The console's own list."""
         return ConsoleChangeList
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """The row; an empty `_to_field` in the address is none, where Django looks for a field of no name."""
+        """The row.
+
+        An empty `_to_field` in the URL counts as missing; Django would look for a field without name.
+        """
         row = super().get_object(request, object_id, from_field or None)
         if row is not None:
             self.look_up(request, [row])
         return row
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        """Those declared, related rows as links."""
+        """The declared fields, with related rows as links."""
         return self._with_links(request, self.list_display)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Those declared, related rows as links."""
+        """The declared columns, with related rows as links."""
         return self._with_links(request, self.fields or ())
 
     def _with_links(self, request: HttpRequest, names: Any) -> list[Any]:
@@ -344,7 +347,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
 
 class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not typed
-    """Rows below another one, to be read."""
+    """Read-only rows below another row."""
 
     extra = 0
     can_delete = False
@@ -353,16 +356,16 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
     empty_value_display = EMPTY
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """Those declared, related rows as links."""
+        """The declared fields, with related rows as links."""
         reach = operator_of(request).reach()
         return with_links(self.fields or (), site=self.admin_site, reach=reach, model=self.model)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """All of them, those that are computed too."""
+        """All fields, including computed ones."""
         return self.get_fields(request, obj)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As the page it stands on."""
+        """As the page that contains it."""
         return bool(self.admin_site.has_permission(request))
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:

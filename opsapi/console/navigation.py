@@ -1,4 +1,4 @@
-"""The navigation: every model's list the operator may see, by section."""
+"""The navigation: every list that the operator can see, by section."""
 
 from collections.abc import Iterable
 from typing import Any

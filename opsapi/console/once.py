@@ -12,14 +12,14 @@ from django.db import transaction
 from django.http import HttpRequest
 
 ONCE = "once"
-"""The field that bears the token."""
+"""The field with the token."""
 MOST_PAGES = 50
-"""So many pages of a session are remembered, the newest."""
+"""Number of pages remembered per session, the newest."""
 NOT_REMEMBERED = "This form has expired and nothing was changed. Send it again."
 _PAGES = "pages"
 _BYTES = 16
 Pages = dict[str, list[str] | None]
-"""What came of each page, by its token: where it led and what was told; None for one that is to be used."""
+"""The result of each page by token: where it led and the message; None if unused."""
 
 
 @contextmanager
@@ -35,12 +35,12 @@ def pages_of(request: HttpRequest) -> Iterator[Pages]:
         yield pages
         session[_PAGES] = dict(list(pages.items())[-MOST_PAGES:])
         session.save()
-    # It is saved: nothing more is to be written when the answer is sent.
+    # The session is saved, so nothing is written again with the response.
     session.modified = False
 
 
 def token_of(request: HttpRequest) -> str:
-    """The token of the page to be shown: the one it was sent with while that is to be used, or a new one."""
+    """The token of the page: the submitted one while it is unused, otherwise a new one."""
     with pages_of(request) as pages:
         sent = sent_token(request)
         if is_unused(pages, sent):
@@ -51,10 +51,10 @@ def token_of(request: HttpRequest) -> str:
 
 
 def is_unused(pages: Pages, token: str) -> bool:
-    """Whether it is of a page that is to be used yet."""
+    """Whether the token belongs to an unused page."""
     return token in pages and pages[token] is None
 
 
 def sent_token(request: HttpRequest) -> str:
-    """The token that the page was sent with; empty when it bears none."""
+    """The submitted token; empty if missing."""
     return request.POST.get(ONCE, "")

@@ -1,4 +1,4 @@
-"""The start page: how things stand. It asks for itself anew every ten seconds (overview.js)."""
+"""The start page: the current state. It refreshes every ten seconds (overview.js)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -27,7 +27,7 @@ def overview_context(request: HttpRequest) -> Context:
 
 @require_safe
 def overview_parts(request: HttpRequest) -> HttpResponse:
-    """The parts alone, as the page's script asks for them."""
+    """Only the parts, for the script of the page."""
     response = render(request, "console/overview.html", overview_context(request))
     response["Cache-Control"] = "no-store"
     return response

@@ -1,4 +1,4 @@
-"""Pages of tables that are too big to be counted."""
+"""Paging of tables that are too large to be counted."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.core.paginator import Paginator
 from django.utils.functional import cached_property
 
 MOST_ROWS = 5_000
-"""Rows a list of the console reaches; further ones are found by search and filters."""
+"""Maximum number of rows in a list; search and filters find the others."""
 
 
 class BoundedPaginator(Paginator[Any]):
@@ -23,5 +23,5 @@ class BoundedPaginator(Paginator[Any]):
 
     @property
     def is_cut(self) -> bool:
-        """Whether there may be rows beyond the last page."""
+        """Whether there may be rows after the last page."""
         return self.count >= MOST_ROWS

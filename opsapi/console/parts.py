@@ -1,4 +1,4 @@
-"""What the start page and pages of rows are made of; the apps contribute it (architecture, inversion 3)."""
+"""Widgets of the start page and of row pages, contributed by the apps (architecture, inversion 3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from opsapi.first_rows import MOST_COUNTED, more_words
 
 
 class Tone(StrEnum):
-    """How good or bad something is; the values are the theme's names of its labels' colours."""
+    """The severity of a state; the values are the theme's names of label colours."""
 
     PLAIN = "default"
     INFO = "info"
@@ -21,7 +21,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, with the page it leads to, if any; with a tone it is shown as a label."""
+    """A text, with an optional link; with a tone it is shown as a label."""
 
     text: str
     url: str = ""
@@ -56,19 +56,19 @@ class Panel:
 
     @property
     def number(self) -> str:
-        """The count as it is shown."""
+        """The count for display."""
         return number_of(self.count)
 
     @property
     def more(self) -> str:
-        """How many there are beyond those shown, in words."""
+        """The number of rows that are not shown, in words."""
         at_least = self.at_least or self.count > MOST_COUNTED
         return more_words(self.count - len(self.rows), at_least=at_least)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Numbers over time, as bars and as a table.
+    """Numbers over time, as a bar chart and a table.
 
     A row is a name and a number for each of `series`.
     """
@@ -82,12 +82,12 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to be drawn."""
+        """Whether there is nothing to draw."""
         return not any(any(numbers) for _, numbers in self.rows)
 
     @property
     def total(self) -> int:
-        """All of it."""
+        """The sum."""
         return sum(sum(numbers) for _, numbers in self.rows)
 
 
@@ -108,7 +108,7 @@ class Plot:
     ended: datetime | None = None
 
     def data(self) -> Mapping[str, Any]:
-        """As `console/plot.js` takes it: times in milliseconds since the epoch."""
+        """The data of `console/plot.js`: times in milliseconds since the epoch."""
         return {
             "label": self.label,
             "units": self.units,
@@ -123,7 +123,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something everybody has to know who reads the rest."""
+    """An important message above everything else."""
 
     text: str
 
@@ -132,7 +132,7 @@ Part = Panel | Chart | Notice
 
 
 def number_of(count: int) -> str:
-    """A number that ends at one more than MOST_COUNTED, as it is shown."""
+    """A number for display that is not counted further than MOST_COUNTED."""
     return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
 
 

@@ -1,3 +1,3 @@
-"""Where the console is; imports nothing, for the settings name what asks."""
+"""The path of the console. Imports nothing, because settings refer to modules that use it."""
 
 CONSOLE_PATH = "/admin/"

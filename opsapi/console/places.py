@@ -1,4 +1,4 @@
-"""Where the console's pages of a model are."""
+"""URLs of the console's model pages."""
 
 from django.apps import apps
 from django.contrib.admin.utils import quote
@@ -8,13 +8,13 @@ from django.utils.http import urlencode
 
 
 def list_url(model: type[Model], **filters: str | int) -> str:
-    """The list of a model's rows, with what the page's address says of filters."""
+    """The list of a model's rows, with filters in the URL."""
     url = reverse(f"admin:{_name(model)}_changelist")
     return f"{url}?{urlencode(filters)}" if filters else url
 
 
 def list_url_named(label: str, **filters: str | int) -> str:
-    """As `list_url`, of a model of an app that must not be imported, by its label: `alerting.alert`."""
+    """As `list_url`, by label for a model that must not be imported: `alerting.alert`."""
     return list_url(apps.get_model(label), **filters)
 
 
@@ -24,29 +24,29 @@ def page_url(row: Model) -> str:
 
 
 def page_url_of(model: type[Model], pk: str | int) -> str:
-    """The page of a row of which one has the key alone."""
+    """The page of a row, by its key."""
     return reverse(f"admin:{_name(model)}_change", args=[quote(pk)])
 
 
 def page_url_named(label: str, pk: str | int) -> str:
-    """As `page_url_of`, of a model of an app that must not be imported, by its label."""
+    """As `page_url_of`, by label for a model that must not be imported."""
     return page_url_of(apps.get_model(label), pk)
 
 
 def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> str:
-    """The page of something that can be done to a row, with what its form is filled with at first."""
+    """The page of an action on a row, with initial form values."""
     url = reverse(f"admin:{_name(model)}_do", args=[quote(pk), name])
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
 def making_url(model: type[Model], name: str, **typed: str) -> str:
-    """The page of something that makes rows, with what its form is filled with at first."""
+    """The page that creates rows, with initial form values."""
     url = reverse(f"admin:{_name(model)}_make", args=[name])
     return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
 
 
 def add_url_named(label: str, **typed: str) -> str:
-    """The page that makes a row of a model of an app that must not be imported, with what is filled in."""
+    """The page that creates a row, by label for a model that must not be imported, with initial values."""
     return f"{reverse(f'admin:{_name(apps.get_model(label))}_add')}?{urlencode(typed)}"
 
 

@@ -1,4 +1,4 @@
-"""What a search of the console takes."""
+"""Limits of searches in the console."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ TOO_LONG = f"Search for at most {MOST_WORDS} words and {MOST_CHARACTERS} charact
 
 
 def is_too_long(term: str) -> bool:
-    """Whether a search would cost too much: each word is a condition on every field that is searched."""
+    """Whether a search would be too expensive: each word is a condition on every searched field."""
     return len(term) > MOST_CHARACTERS or sum(1 for _ in smart_split(term)) > MOST_WORDS
 
 
 class Autocomplete(AutocompleteJsonView):
-    """What inputs that are searched by typing offer; for too long a text an entry nobody can choose."""
+    """The options of search inputs; for a text that is too long, an option that cannot be selected."""
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """The rows found."""
+        """The matching rows."""
         if is_too_long(request.GET.get("term", "")):
             told = {"id": "", "text": TOO_LONG, "disabled": True}
             return JsonResponse({"results": [told], "pagination": {"more": False}})

@@ -16,20 +16,20 @@ from opsapi import clock
 
 REFRESH_HEADER = "X-Console-Refresh"
 STARTED = "started"
-"""When the log-in was, in seconds since 1970."""
+"""The time of the log-in, in seconds since 1970."""
 WRITES_AT_MOST = 60
-"""So often, in the time a session may be idle, is its end written anew."""
+"""How often the end of a session is updated during its idle time."""
 
 
 def session_limits(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Move the end of each session that was used, unless a page only refreshed itself."""
+    """Extend each session that was used, unless the page only refreshed itself."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         session: SessionBase = request.session
-        # Requests of keys have not looked at it, and shall not.
+        # Requests with keys have no session and must not get one.
         if session.accessed and SESSION_KEY in session and REFRESH_HEADER not in request.headers:
             _prolong(session, clock.now())
         return response
@@ -38,13 +38,13 @@ def session_limits(
 
 
 def end_of(started: datetime, used: datetime) -> datetime:
-    """When a session ends that began and was last used at these times."""
+    """The end of a session with this start and last use."""
     idle = timedelta(minutes=settings.OPSAPI_SESSION_IDLE_MINUTES)
     return min(started + timedelta(hours=settings.OPSAPI_SESSION_HOURS), used + idle)
 
 
 def _prolong(session: SessionBase, now: datetime) -> None:
-    """Not with every request: each is a write of the row."""
+    """Not with every request, because each update writes the row."""
     begins = STARTED not in session
     if begins:
         session[STARTED] = int(now.timestamp())

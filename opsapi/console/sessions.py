@@ -1,4 +1,4 @@
-"""Where the console's sessions are kept: Django's table, of which requests beside each other undo nothing."""
+"""Session storage: Django's table, without lost updates between parallel requests."""
 
 import re
 from copy import deepcopy
@@ -23,27 +23,27 @@ class SessionStore(DatabaseStore):
     def __init__(self, session_key: str | None = None) -> None:
         super().__init__(session_key)
         self._known: dict[str, Any] = {}
-        """What its row held when this request read or wrote it last."""
+        """The data of the row when this request last read or wrote it."""
 
     def _validate_session_key(self, key: str | None) -> bool:
-        """Whether it has the form of one of ours."""
+        """Whether the key has the format of our session keys."""
         return key is not None and _KEY.fullmatch(key) is not None
 
     def end(self) -> bool:
-        """End the session, as `flush` does; whether it was this call that ended it, of those that race."""
+        """End the session, as `flush` does. Returns whether this call ended it, if several race."""
         rows = self.model.objects.filter(session_key=self.session_key)
         ended: int = rows.delete()[0]
         self.flush()
         return bool(ended)
 
     def load(self) -> dict[str, Any]:
-        """What its row holds."""
+        """The data of the row."""
         data: dict[str, Any] = super().load()
         self._known = deepcopy(data)
         return data
 
     def save(self, must_create: bool = False) -> None:
-        """Write what this request changed: what others changed since it was read stays, and is read."""
+        """Write the changes of this request, and keep and read the changes of others."""
         with transaction.atomic():
             if not must_create and (row := self._locked()) is not None:
                 self._take_over(row)
@@ -51,7 +51,7 @@ class SessionStore(DatabaseStore):
         self._known = deepcopy(dict(self.items()))
 
     def cycle_key(self) -> None:
-        """Another key for it, with what others changed until then."""
+        """A new key for the session, with the changes of others so far."""
         with transaction.atomic():
             if self.keys():
                 self.hold()
@@ -72,7 +72,7 @@ class SessionStore(DatabaseStore):
         return self.model.objects.select_for_update().filter(session_key=self.session_key).first()
 
     def _take_over(self, row: AbstractBaseSession) -> None:
-        """Hold what the row holds, with the changes of this request."""
+        """The data of the row, with the changes of this request."""
         mine, stored = dict(self.items()), self.decode(row.session_data)
         kept = {name: value for name, value in stored.items() if name in mine or name not in self._known}
         changed = {name: value for name, value in mine.items() if self._known.get(name, _ABSENT) != value}

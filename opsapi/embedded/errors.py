@@ -1,5 +1,5 @@
-"""What goes wrong with the embedded PostgreSQL, told in one line."""
+"""Errors of the embedded PostgreSQL, each in one line."""
 
 
 class EmbeddedDatabaseError(Exception):
-    """The embedded PostgreSQL cannot be run; the message is one line for the operator."""
+    """The embedded PostgreSQL cannot run; the message is one line for the operator."""

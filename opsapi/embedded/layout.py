@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL keeps its files, and how to reach it. Settings import this: keep it light."""
+"""The files and the socket of the embedded PostgreSQL. Settings import this module: keep it light."""
 
 import hashlib
 import os
@@ -14,38 +14,39 @@ DATABASE = "opsapi"
 PORT = 5432
 SOCKET_NAME = f".s.PGSQL.{PORT}"
 
-# sun_path holds 107 bytes and PostgreSQL makes a name beside the socket: stay well below.
+# sun_path holds 107 bytes, and PostgreSQL creates a file next to the socket: stay well below.
 LONGEST_SOCKET_PATH = 100
-# A comma separates hosts for libpq and directories for the server; the others end a quoted list item.
+# A comma separates hosts for libpq and directories for the server; the other characters end a quoted list
+# item.
 UNSAFE_IN_SOCKET_PATH = frozenset(',"\\\n\r')
-# The same for every process that shares the data directory, whatever TMPDIR or XDG_RUNTIME_DIR says.
+# The same for all processes with this data directory, whatever TMPDIR or XDG_RUNTIME_DIR is.
 SHORT_PARENT = Path("/tmp")  # noqa: S108 the directory in it is 0700 and its owner is checked
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The paths of one embedded PostgreSQL below `data_dir`."""
+    """The paths of an embedded PostgreSQL below `data_dir`."""
 
     data_dir: Path
 
     @property
     def home(self) -> Path:
-        """The server's own directory, 0700: only its owner may enter."""
+        """The directory of the server, 0700: only its owner can enter."""
         return self.data_dir / "postgres"
 
     @property
     def cluster(self) -> Path:
-        """What PostgreSQL calls the data directory."""
+        """The data directory of PostgreSQL."""
         return self.home / "data"
 
     @property
     def pid_file(self) -> Path:
-        """Written by the server; to be believed only after looking at the process it names."""
+        """Written by the server; check the process before you trust it."""
         return self.cluster / "postmaster.pid"
 
     @property
     def socket_dir(self) -> Path:
-        """The directory of the socket: `home`, or a short one where that path is too long for a socket."""
+        """The directory of the socket: `home`, or a short one if that path is too long for a socket."""
         path = str(self.home / SOCKET_NAME)
         if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH and not UNSAFE_IN_SOCKET_PATH & set(path):
             return self.home
@@ -55,8 +56,8 @@ class Layout:
     def django_database(self) -> dict[str, Any]:
         """The entry for Django's DATABASES.
 
-        Raises ImproperlyConfigured when the short socket directory belongs to somebody else, who could
-        answer there in the server's name.
+        Raises ImproperlyConfigured if the short socket directory belongs to another user, who could
+        impersonate the server.
         """
         self._refuse_foreign_socket_dir()
         return {

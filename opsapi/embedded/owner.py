@@ -1,4 +1,4 @@
-"""Which user the server runs as. PostgreSQL refuses root, so root lends it a system user of its own."""
+"""The user that the server runs as. PostgreSQL refuses root, so root uses a system user."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ SYSTEM_USER = "opsapi"
 
 @dataclass(frozen=True)
 class Owner:
-    """The user who owns the server's files and runs its processes."""
+    """The owner of the server's files and processes."""
 
     name: str
     uid: int
@@ -24,12 +24,12 @@ class Owner:
 
     @property
     def is_lent(self) -> bool:
-        """True when we are root and the server runs as another user."""
+        """True if this process is root and the server runs as another user."""
         return os.getuid() != self.uid
 
     @contextmanager
     def acting(self) -> Iterator[None]:
-        """Everything inside is done with the owner's rights: no link can trick root."""
+        """Run the block with the owner's rights, so that no link can trick root."""
         if not self.is_lent:
             yield
             return
@@ -45,7 +45,7 @@ class Owner:
             os.setgroups(before_groups)
 
     def require_reach(self, path: Path) -> None:
-        """Raises EmbeddedDatabaseError, naming directory and mode, when the owner cannot get to `path`."""
+        """Raises EmbeddedDatabaseError, with directory and mode, if the owner cannot reach `path`."""
         with self.acting():
             for directory in reversed(path.absolute().parents):
                 if not os.access(directory, os.X_OK, effective_ids=True):
@@ -53,9 +53,9 @@ class Owner:
 
 
 def server_owner() -> Owner:
-    """The user the server runs as: ourselves, or for root the system user, made when it is missing.
+    """The user that the server runs as: the current user, or for root the system user, created if missing.
 
-    Raises EmbeddedDatabaseError when there is no such user and none can be made.
+    Raises EmbeddedDatabaseError if the user does not exist and cannot be created.
     """
     if os.geteuid() == 0:
         return _system_user()
@@ -99,7 +99,7 @@ def _make_system_user() -> Owner:
         check=False,
     )
     try:
-        # Asked for again even after a failure: two starts at once make the same user.
+        # Look it up again even after a failure: two parallel starts create the same user.
         return _owner(pwd.getpwnam(SYSTEM_USER))
     except KeyError:
         reason = (made.stderr.strip().splitlines() or [f"exit status {made.returncode}"])[-1]

@@ -1,4 +1,4 @@
-"""Which server processes live, told from the processes themselves and never from a number in a file."""
+"""Finds running server processes by inspecting processes, never by trusting a number in a file."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 from opsapi.embedded.errors import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
 
-# How an orphan is asked to end, and how many seconds it has: in good order, at once, by force.
+# Signals for an orphan, with seconds to wait: fast shutdown, immediate shutdown, kill.
 FAST, IMMEDIATE, FORCED = signal.SIGINT, signal.SIGQUIT, signal.SIGKILL
 PATIENCE = ((FAST, 10.0), (IMMEDIATE, 5.0), (FORCED, 5.0))
 PAUSE = 0.02
@@ -17,15 +17,18 @@ PAUSE = 0.02
 
 @dataclass(frozen=True)
 class ServerProcesses:
-    """The processes of the server at `layout` that runs `binary`. Call it with the server owner's rights."""
+    """The processes of the server at `layout` that runs `binary`.
+
+    Call it with the rights of the server's owner.
+    """
 
     layout: Layout
     binary: Path
 
     def alive(self) -> frozenset[int]:
-        """Process ids of the server and its children, orphans included.
+        """Process IDs of the server and its children, including orphans.
 
-        Raises EmbeddedDatabaseError when another PostgreSQL than `binary` runs in the data directory.
+        Raises EmbeddedDatabaseError if a PostgreSQL other than `binary` runs in the data directory.
         """
         home = self.layout.home.resolve()
         found = {int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)}
@@ -37,14 +40,14 @@ class ServerProcesses:
         return frozenset(number for number, program in found.items() if program == self.binary)
 
     def postmaster(self) -> int | None:
-        """The pid file's process if it is that server; None for a missing, truncated or stale file."""
+        """The process of the pid file if it is that server; None for a missing, truncated or stale file."""
         number = _first_number(self.layout.pid_file)
         return number if number in self.alive() else None
 
     def end(self) -> None:
-        """Ends what an earlier start left behind and waits for it.
+        """Ends the processes of an earlier start and waits for them.
 
-        Raises EmbeddedDatabaseError when something survives even SIGKILL.
+        Raises EmbeddedDatabaseError if a process survives SIGKILL.
         """
         for signum, seconds in PATIENCE:
             receivers = self._receivers(signum)
@@ -56,7 +59,7 @@ class ServerProcesses:
     def _receivers(self, signum: signal.Signals) -> frozenset[int]:
         if signum is not FAST:
             return self.alive()
-        # Children read SIGINT in other ways; they follow their postmaster, or notice that it is gone.
+        # Children interpret SIGINT differently; they follow their postmaster, or notice that it has ended.
         postmaster = self.postmaster()
         return frozenset() if postmaster is None else frozenset({postmaster})
 
@@ -70,20 +73,20 @@ class ServerProcesses:
 
 
 def _is_in(entry: Path, home: Path) -> bool:
-    """Whether the process works in a directory directly below `home`, as every server process does."""
+    """Whether the process works in a directory directly below `home`, like every server process."""
     if not entry.name.isdigit():
         return False
     try:
         return (entry / "cwd").readlink().parent == home
-    except OSError:  # ended meanwhile, or somebody else's
+    except OSError:  # The process has ended meanwhile, or belongs to another user.
         return False
 
 
 def _program(entry: Path) -> Path | None:
     try:
-        # An upgrade may have replaced the file below the running program.
+        # An upgrade may have replaced the file of the running program.
         return Path(str((entry / "exe").readlink()).removesuffix(" (deleted)"))
-    except OSError:  # ended meanwhile, or somebody else's
+    except OSError:  # The process has ended meanwhile, or belongs to another user.
         return None
 
 
@@ -99,5 +102,5 @@ def _signal(numbers: frozenset[int], signum: signal.Signals) -> None:
     for number in numbers:
         try:
             os.kill(number, signum)
-        except ProcessLookupError:  # ended between looking and signalling
+        except ProcessLookupError:  # The process ended before it got the signal.
             continue

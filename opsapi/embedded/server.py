@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL as one object: start it, wait for it, stop it."""
+"""The embedded PostgreSQL as an object: start it, wait for it, stop it."""
 
 import logging
 import os
@@ -20,16 +20,16 @@ from opsapi.secret_files import make_private_directory
 log = logging.getLogger("opsapi.embedded")
 
 SAY_EVERY = 5.0
-# After a PANIC the server kills its processes within 5 s, and ends. It has been seen to wait for ever.
+# After a PANIC the server kills its processes within 5 s and ends, but has been seen to hang.
 PANIC_PATIENCE = 30.0
-# Where line 8 of the pid file says that the server takes connections (PostgreSQL, pidfile.h).
+# Line 8 of the pid file says whether the server accepts connections (PostgreSQL, pidfile.h).
 STATUS_LINE = 7
 
 
 class Server:
-    """The server of one data directory. The caller holds the lock on that directory.
+    """The server of a data directory, whose lock the caller holds.
 
-    Start it from the main thread: it stops in good order when that thread ends, however it ends.
+    Start it from the main thread: the server shuts down when that thread ends.
     """
 
     def __init__(self, layout: Layout, *, durable: bool = True) -> None:
@@ -41,13 +41,13 @@ class Server:
 
     @property
     def pid(self) -> int | None:
-        """The process id of the running server."""
+        """The process ID of the running server."""
         return self._process.pid if self._process else None
 
     def check(self) -> None:
-        """Raises EmbeddedDatabaseError or ImproperlyConfigured when user or directories cannot be used.
+        """Raises EmbeddedDatabaseError or ImproperlyConfigured if user or directories are not usable.
 
-        What else keeps the server from starting may be over at the next try.
+        Other failures to start may be temporary.
         """
         self._owner = owner = server_owner()
         owner.require_reach(find_binaries() / "postgres")
@@ -55,9 +55,11 @@ class Server:
         Cluster(self.layout, owner, find_binaries(), self._durable).require_version()
 
     def start(self) -> None:
-        """Ends what an earlier start left behind, makes the cluster if there is none, starts the server.
+        """Ends the processes of an earlier start, creates the cluster if missing, and starts the server.
 
-        It may still be recovering when this returns. Raises EmbeddedDatabaseError or ImproperlyConfigured.
+        It may still be recovering when this returns.
+
+        Raises EmbeddedDatabaseError or ImproperlyConfigured.
         """
         self.check()
         owner, binaries = server_owner(), find_binaries()
@@ -73,9 +75,9 @@ class Server:
         self._log = ServerLog(self._process.stderr) if self._process.stderr else None
 
     def wait_ready(self, give_up: Callable[[], bool] = lambda: False) -> None:
-        """Returns when the server takes connections, or `give_up()` is true; recovery may take its time.
+        """Returns when the server accepts connections or `give_up()` is true; recovery may take long.
 
-        Raises EmbeddedDatabaseError with the server's last words when it ends first.
+        Raises EmbeddedDatabaseError with the last output of the server if it ends first.
         """
         began = said = time.monotonic()
         while not self._is_ready() and not give_up():
@@ -88,13 +90,13 @@ class Server:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """Whether the server was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     def poll(self) -> int | None:
-        """The exit status when the server has ended, None while it runs or before it was started.
+        """The exit status if the server has ended; None while it runs or before it was started.
 
-        A server that lives on after a PANIC is killed: the next start ends what is left of it, and recovers.
+        A server that hangs after a PANIC is killed: the next start ends the rest of it, and recovers.
         """
         if self._process is None:
             return None
@@ -105,7 +107,7 @@ class Server:
         return self._process.poll()
 
     def stop(self, seconds: float = 60.0) -> None:
-        """Stops in good order (fast shutdown); after `seconds` at once, and the next start recovers."""
+        """Fast shutdown; after `seconds` an immediate shutdown, after which the next start recovers."""
         if self._process is None:
             return
         for signum, patience in ((signal.SIGINT, seconds), (signal.SIGQUIT, 5.0), (signal.SIGKILL, None)):
@@ -143,10 +145,10 @@ class Server:
 
 
 def _make_owned(directory: Path, owner: Owner) -> None:
-    """Makes `directory` 0700 for the owner; raises EmbeddedDatabaseError if it is anybody else's."""
+    """Makes `directory` 0700 for the owner; raises EmbeddedDatabaseError if it belongs to another user."""
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
-        # Also one that root made and a crash kept from giving away.
+        # Also a directory that root created and, because of a crash, did not hand over.
         if owner.is_lent and directory.lstat().st_uid == os.geteuid() and not any(directory.iterdir()):
             os.chown(directory, owner.uid, owner.gid, follow_symlinks=False)
     except OSError as error:

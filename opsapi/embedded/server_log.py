@@ -1,4 +1,4 @@
-"""The server's log: what it writes to stderr, passed on to ours line by line."""
+"""The log of the server: forwards its stderr to ours, line by line."""
 
 import logging
 import threading
@@ -17,22 +17,22 @@ LEVELS = {
 
 
 class ServerLog:
-    """Reads `stream` to its end in a thread: a pipe that nobody empties would stop the server."""
+    """Reads `stream` to its end in a thread: a full pipe would block the server."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._last_line = self._last_error = ""
         self.panicked: float | None = None
-        """When, on the monotonic clock, the server said PANIC: it has to end then."""
+        """The time of a PANIC of the server, on the monotonic clock: it must end then."""
         self._stream = stream
         self._thread = threading.Thread(target=self._pass_on, daemon=True)
         self._thread.start()
 
     def wait_end(self) -> None:
-        """Until the last line of a server that has ended is passed on, a second at most."""
+        """Wait until the last line of an ended server is forwarded, at most a second."""
         self._thread.join(timeout=1.0)
 
     def last_words(self) -> str:
-        """Why a server that has ended did so: its last error, or else its last line."""
+        """Why the server has ended: its last error, otherwise its last line."""
         self.wait_end()
         return self._last_error or self._last_line or "it printed nothing"
 
@@ -49,6 +49,6 @@ class ServerLog:
 
 
 def parsed(line: str) -> tuple[int, str]:
-    """Level and text of a line of the server's; one without a known severity is passed on whole."""
+    """Level and text of a log line; a line without a known severity is forwarded completely."""
     severity, separator, text = line.partition(":  ")
     return (LEVELS[severity], text) if separator and severity in LEVELS else (logging.INFO, line)

@@ -1,4 +1,4 @@
-"""Commands of Django that would write beside the services, so that no event told of it."""
+"""Disabled Django commands: they would bypass the services and record no event."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from django.core.management.base import BaseCommand, CommandError
 
 
 class LeftOutCommand(BaseCommand):
-    """Says what to use: its `help`, which is one line."""
+    """Prints what to use instead: its `help`, which is one line."""
 
     requires_system_checks = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
-        """Whatever is typed after the command's name."""
+        """Accepts any arguments."""
         super().run_from_argv(argv[:2])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuses."""
+        """Refuses to run."""
         raise CommandError(self.help)

@@ -1,4 +1,4 @@
-"""Commands that work on what the platform keeps, and what commands say when its database fails: one line."""
+"""Commands that need the database, and their one-line errors if it fails."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from opsapi.program import COMMAND, START
 
 
 class DatabaseCommand(BaseCommand):
-    """A command that needs the database to be prepared for this version."""
+    """A command that needs a database prepared for this version."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        """Raises CommandError, one line, while migrations are still to be applied."""
+        """Raises CommandError, one line, while migrations are missing."""
         if unapplied_migrations():
             raise CommandError(
                 f"the database is not ready: wait until the platform has started, or run {COMMAND} prepare"
@@ -25,7 +25,7 @@ class DatabaseCommand(BaseCommand):
 
 
 def line_of(error: Error) -> str:
-    """What a failure of the database means for the operator: the cause, and what to do where it is known."""
+    """A database failure for the operator: the cause, and what to do if it is known."""
     fault = database_fault(error)
     if fault is None:
         return f"the database cannot be used: {first_line(error)}"

@@ -1,4 +1,4 @@
-"""The one way out over HTTP: guarded addresses, bounded time and size, no redirects."""
+"""All outbound HTTP: checked addresses, limited time and size, no redirects."""
 
 from opsapi.outbound.client import OutboundResponse, post
 from opsapi.outbound.errors import OutboundError, OutboundReason

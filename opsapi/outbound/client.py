@@ -30,13 +30,13 @@ from opsapi.outbound.resolver import resolve
 from opsapi.outbound.trust import Purpose, trusting
 
 logger = logging.getLogger(__name__)
-# urllib3 warns of malformed headers with the full URL, and that may carry a credential.
+# urllib3 warns about malformed headers with the full URL, which may contain a credential.
 logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
 
 _DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _FAILURES = (OSError, HTTPException, exceptions.HTTPError)
 _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
-    # First, for urllib3 counts it among its time-outs.
+    # First, because urllib3 counts it as a time-out.
     ((exceptions.NewConnectionError,), OutboundReason.NOT_CONNECTED),
     ((TimeoutError, exceptions.TimeoutError), OutboundReason.TIMED_OUT),
     ((ssl.SSLCertVerificationError,), OutboundReason.BAD_CERTIFICATE),
@@ -45,9 +45,9 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
 )
 _REST_LIMIT = 16_384
 _REST_SECONDS = 0.1
-"""How much of an answer nobody asked for is read, and for how long, to keep its connection."""
+"""Limits of reading an unwanted answer to keep its connection: bytes and seconds."""
 _KEEP_ALIVE_TIMEOUT = re.compile(r"timeout=(\d{1,9})", re.IGNORECASE)
-# Once a request was written, whatever is missing is the answer.
+# After the request was written, anything missing is part of the answer.
 _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((OSError, exceptions.TimeoutError), OutboundReason.NO_ANSWER),
 )
@@ -55,7 +55,7 @@ _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = 
 
 @dataclass(frozen=True, slots=True)
 class OutboundResponse:
-    """What came back: the status, the Retry-After header as sent, and the first `body_limit` bytes."""
+    """The answer: the status, the Retry-After header as sent, and the first `body_limit` bytes."""
 
     status: int
     retry_after: str | None
@@ -64,7 +64,7 @@ class OutboundResponse:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """`owner`: the destination whose connections it may use and leave behind; None for none."""
+    """`owner`: the destination whose connections it can use and leave behind; None for none."""
 
     target: "_Target"
     body: bytes
@@ -74,7 +74,7 @@ class _Request:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What a kept connection must have in common with it."""
+        """The properties that a kept connection must match."""
         target = self.target
         return target.scheme, target.host, str(target.port), self.owner or ""
 
@@ -122,13 +122,13 @@ def post(
             return _exchange(connection, request)
         except _FAILURES as error:
             if connection and not connection.is_new and not connection.sock.written:
-                continue  # its receiver closed it: the next one, or a new one
+                continue  # The receiver has closed it: try the next one, or open a new one.
             failure = _explain(request.target, error, sent=connection is not None and connection.sock.written)
         raise failure
 
 
 def _kept(request: _Request, deadline: Deadline) -> OpenConnection | None:
-    """A connection that an earlier request left behind; its address is checked as that of a new one."""
+    """A connection of an earlier request; its address is checked like that of a new one."""
     allow = settings.OPSAPI_OUTBOUND_ALLOW
     if connection := POOL.take(request.key, may_use=lambda address: not refused([address], allow)):
         connection.sock.begin(deadline)
@@ -159,7 +159,7 @@ def _checked_addresses(target: _Target, deadline: Deadline) -> Sequence[Address]
 def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> OpenConnection:
     last_error: Exception = OSError("no address")
     for address in _checked_addresses(target, deadline):
-        # Half of what is left: the TLS handshake may take the same time again.
+        # Half of the rest: the TLS handshake may take the same time again.
         connection = _connection(target, address, min(connect_timeout, deadline.left() / 2))
         try:
             connection.connect()
@@ -176,8 +176,8 @@ def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> Ope
 def _connection(target: _Target, address: Address, timeout: float) -> HTTPConnection:
     if target.scheme == "http":
         return HTTPConnection(str(address), target.port, timeout=timeout)
-    # `server_hostname` alone leaves the check of the name with OpenSSL; `assert_hostname` would switch it
-    # off on the context, for all connections.
+    # `server_hostname` alone leaves the name check to OpenSSL; `assert_hostname` would turn it off on the
+    # context, for all connections.
     return HTTPSConnection(
         str(address),
         target.port,
@@ -188,7 +188,7 @@ def _connection(target: _Target, address: Address, timeout: float) -> HTTPConnec
 
 
 def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse:
-    """The answer; afterwards the connection is kept for its owner, or closed."""
+    """The answer. Afterwards the connection is kept for its owner, or closed."""
     target = request.target
     closing_header = {} if request.owner else {"Connection": "close"}
     headers = {"Host": target.authority, **closing_header, **request.headers}
@@ -207,7 +207,7 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
 
 
 def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
-    """Whether the receiver keeps the connection and its answer ends soon: what is left of it is read here."""
+    """Whether the receiver keeps the connection and its answer ends soon; reads the rest of it."""
     if connection.http.is_closed or (response.length_remaining or 0) > _REST_LIMIT:
         return False
     try:
@@ -219,7 +219,7 @@ def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
 
 
 def _idle_seconds(response: HTTPResponse) -> float:
-    """Less than the receiver says it keeps the connection, so that it does not close it under a request."""
+    """Less than the receiver's keep-alive, so that it does not close the connection during a request."""
     said = _KEEP_ALIVE_TIMEOUT.search(response.headers.get("Keep-Alive", ""))
     return float(said[1]) - 1 if said else IDLE_SECONDS
 
@@ -229,7 +229,7 @@ def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
         reason for types, reason in (_ANSWER_REASONS if sent else _REASONS) if isinstance(error, types)
     )
     cause = error.__cause__ or error
-    # Other texts may quote the receiver, and a receiver may echo the URL it was sent.
+    # Other texts may quote the receiver, and a receiver may echo the URL of the request.
     details = cause.strerror if isinstance(cause, OSError) else None
     reason = next(matches, OutboundReason.BAD_RESPONSE)
     return _logged(target, reason, details or type(cause).__name__, sent=sent)

@@ -1,4 +1,4 @@
-"""One end of time for a whole exchange. A time-out per operation would let a receiver drip for ever."""
+"""A single deadline for a whole exchange. With a time-out per operation, a receiver could drip for ever."""
 
 import io
 import socket
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """A moment on the monotonic clock, `seconds` from now."""
+    """A time on the monotonic clock, `seconds` from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -18,8 +18,7 @@ class Deadline:
     def left(self) -> float:
         """Seconds left, always above zero.
 
-        Raises:
-            TimeoutError: when none are left.
+        Raises: TimeoutError: no time is left.
         """
         left = self._end - time.monotonic()
         if left <= 0:
@@ -28,7 +27,7 @@ class Deadline:
 
 
 _PIECE = 16_384
-"""Bytes given to the socket at once: one record of TLS, so what fails at the first piece cannot be read."""
+"""Bytes written at once: a TLS record, so that nothing is readable if the first piece fails."""
 
 
 class BoundedSocket:
@@ -46,12 +45,12 @@ class BoundedSocket:
         self.begin(deadline)
 
     def begin(self, deadline: Deadline) -> None:
-        """Begin another exchange."""
+        """Start another exchange."""
         self.deadline = deadline
         self.written = False
 
     def sendall(self, data: bytes) -> None:
-        """Send it in pieces, so that a receiver that hardly reads is held to the deadline too."""
+        """Send in pieces, so that the deadline also applies to a receiver that hardly reads."""
         view = memoryview(data)
         while view:
             self._sock.settimeout(self.deadline.left())
@@ -59,18 +58,18 @@ class BoundedSocket:
             self.written = True
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """A reader of what arrives; `http.client` always asks for `rb`."""
+        """A reader of the answer; `http.client` always asks for `rb`."""
         return io.BufferedReader(_BoundedReader(self._sock, self))
 
     def fileno(self) -> int:
-        """The descriptor, to see whether something can be read."""
+        """The descriptor, to check for readable data."""
         return self._sock.fileno()
 
     def settimeout(self, seconds: float | None) -> None:
-        """Nothing: callers set a time-out per operation, and the deadline stands above it."""
+        """Ignored: callers set a time-out per operation, but the deadline applies."""
 
     def close(self) -> None:
-        """Close the socket once its readers are closed too."""
+        """Close the socket when its readers are closed, too."""
         self._sock.close()
 
 
@@ -78,7 +77,7 @@ class _BoundedReader(io.RawIOBase):
     def __init__(self, sock: socket.socket, bounded: BoundedSocket) -> None:
         self._sock = sock
         self._bounded = bounded
-        # The socket's own raw file counts as a user of it: closing the connection waits for the reader.
+        # The raw file of the socket counts as a user, so closing the connection waits for the reader.
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:

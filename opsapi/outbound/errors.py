@@ -1,11 +1,11 @@
-"""Why a request did not get its answer: exact for the log, coarse for the one who configured it."""
+"""Why a request got no answer: exact for the log, coarse for the user who configured it."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class OutboundReason(StrEnum):
-    """What went wrong; the values stand in the log only."""
+    """The failure; the values appear only in the log."""
 
     INVALID_URL = "invalid URL"
     REFUSED_ADDRESS = "refused address"
@@ -20,8 +20,8 @@ class OutboundReason(StrEnum):
 UNREACHABLE = "the receiver could not be reached"
 NO_ANSWER = "sent, no answer"
 
-# One text for the guard, the resolver, closed and filtered ports and time-outs: whoever configures a
-# receiver must not be able to map the network behind the platform with it.
+# The same text for the guard, the resolver, closed and filtered ports and time-outs: a user who configures a
+# receiver must not be able to map the network behind the platform.
 PUBLIC_TEXT: Mapping[OutboundReason, str] = {
     OutboundReason.INVALID_URL: "the URL must be http or https, with a host and without user information",
     OutboundReason.REFUSED_ADDRESS: UNREACHABLE,
@@ -35,9 +35,9 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
 
 
 class OutboundError(Exception):
-    """There was no answer. Its text is the public one and names neither host, URL nor credential.
+    """No answer. Its text is public and contains no host, URL or credential.
 
-    `sent`: a part of the request was written, so the receiver may have taken it.
+    `sent`: part of the request was written, so the receiver may have accepted it.
     """
 
     def __init__(self, reason: OutboundReason, *, sent: bool = False) -> None:
@@ -47,8 +47,8 @@ class OutboundError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether a later attempt may fare better.
+        """Whether a later attempt may succeed.
 
-        So it is with a refused address too: failing at once would tell it from a filtered port.
+        Also for a refused address: a permanent failure would distinguish it from a filtered port.
         """
         return self.reason is not OutboundReason.INVALID_URL

@@ -1,4 +1,4 @@
-"""Which addresses the platform may connect to: public ones, and those of OPSAPI_OUTBOUND_ALLOW. Pure."""
+"""Addresses that the platform can connect to: public ones, and those in OPSAPI_OUTBOUND_ALLOW. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -9,7 +9,7 @@ Network = IPv4Network | IPv6Network
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-# Not for everybody, whatever the interpreter's own tables say of them.
+# Not public, whatever the tables of the interpreter say.
 _SPECIAL: Sequence[Network] = (
     IPv4Network("192.0.0.0/24"),  # protocol assignments (RFC 6890), a cloud's metadata among them
     IPv4Network("192.88.99.0/24"),  # relays into 6to4, given up (RFC 7526)
@@ -19,7 +19,7 @@ _SPECIAL: Sequence[Network] = (
 
 
 class Verdict(StrEnum):
-    """What the guard says of an address."""
+    """The verdict of the guard on an address."""
 
     PUBLIC = "public"
     ALLOWED = "allowed by the settings"
@@ -31,7 +31,7 @@ _PASSES = frozenset({Verdict.PUBLIC, Verdict.ALLOWED})
 
 
 def unwrap(address: Address) -> Address:
-    """The IPv4 address inside an IPv4-mapped, NAT64 (RFC 6052) or 6to4 (RFC 3056) form, else the address."""
+    """The IPv4 address in an IPv4-mapped, NAT64 (RFC 6052) or 6to4 (RFC 3056) form, otherwise the address."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:
@@ -40,7 +40,7 @@ def unwrap(address: Address) -> Address:
 
 
 def judge(address: Address, allow: Iterable[Network]) -> Verdict:
-    """Whether that address may be connected to: a global unicast one, or one that `allow` covers."""
+    """Whether connections to the address are allowed: global unicast, or covered by `allow`."""
     inner = unwrap(address)
     if any(address in network or inner in network for network in allow):
         return Verdict.ALLOWED
@@ -50,7 +50,7 @@ def judge(address: Address, allow: Iterable[Network]) -> Verdict:
 
 
 def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[Address, Verdict]:
-    """Those that may not be connected to, each with the reason; a name with any of them is refused."""
+    """Forbidden addresses with reasons; a name with any of them is refused."""
     verdicts = {address: judge(address, allow) for address in addresses}
     return {address: verdict for address, verdict in verdicts.items() if verdict not in _PASSES}
 
@@ -58,5 +58,5 @@ def refused(addresses: Iterable[Address], allow: Sequence[Network]) -> Mapping[A
 def _is_public(address: Address) -> bool:
     if any(address in network for network in _SPECIAL):
         return False
-    # `is_global` lets site-local and IPv4-compatible addresses through: only 2000::/3 is handed out.
+    # `is_global` accepts site-local and IPv4-compatible addresses, but only 2000::/3 is assigned.
     return address.is_global and (isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST)

@@ -1,4 +1,4 @@
-"""The way out over SMTP: Django's, with the authorities that all of the platform trusts."""
+"""Outbound SMTP: Django's backend with the CAs that the whole platform trusts."""
 
 import ssl
 
@@ -8,7 +8,7 @@ from opsapi.outbound.trust import Purpose, trusting
 
 
 class EmailBackend(smtp.EmailBackend):
-    """Checks the mail server's certificate as those of receivers are checked."""
+    """Checks the certificate of the mail server like that of receivers."""
 
     @property
     def ssl_context(self) -> ssl.SSLContext:

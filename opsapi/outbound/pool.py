@@ -18,17 +18,17 @@ from opsapi.outbound.guard import Address
 
 IDLE_SECONDS = 10.0
 AGE_SECONDS = 60.0
-"""How long a connection is used at most: then the name is resolved and the certificate checked again."""
+"""Maximum age of a connection; then the name is resolved and the certificate checked again."""
 MOST = 64
 MOST_FOR_ONE = 4
-"""As many as one destination has messages in hand."""
+"""As many as a destination can have messages in progress."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(slots=True, eq=False)
 class OpenConnection:
-    """A connection to a checked address. `is_new`: no request was made on it before."""
+    """A connection to a checked address. `is_new`: it has had no request."""
 
     http: HTTPConnection
     sock: BoundedSocket
@@ -37,13 +37,13 @@ class OpenConnection:
     is_new: bool = True
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.http.close()
 
 
 @dataclass(slots=True)
 class Pool:
-    """The idle connections of this process, the one that was idle longest first."""
+    """The idle connections of this process, the longest idle first."""
 
     clock: Clock = time.monotonic
     _idle: list[tuple[Hashable, float, OpenConnection]] = field(default_factory=list)
@@ -51,9 +51,10 @@ class Pool:
     _is_timed: bool = False
 
     def take(self, key: Hashable, *, may_use: Callable[[Address], bool]) -> OpenConnection | None:
-        """A connection that nobody else uses and its receiver has not closed; None where there is none."""
+        """An unused connection that its receiver has not closed; None if there is none."""
         while (found := self._pop(key)) is not None:
-            # Whatever can be read now is the end of the connection, or no answer to a request of ours.
+            # Readable data now means that the connection has ended, or that it does not belong to our
+            # request.
             if found.http.is_connected and may_use(found.address):
                 found.is_new = False
                 return found
@@ -61,7 +62,7 @@ class Pool:
         return None
 
     def keep(self, key: Hashable, connection: OpenConnection, *, seconds: float = IDLE_SECONDS) -> None:
-        """Keep it for at most so many seconds; where there are too many, the ones idle longest are closed."""
+        """Keep it for at most `seconds`; if there are too many, the longest idle are closed."""
         now = self.clock()
         until = min(now + min(seconds, IDLE_SECONDS), connection.opened + AGE_SECONDS)
         with self._lock:
@@ -74,19 +75,19 @@ class Pool:
         self._time()
 
     def close_idle(self) -> None:
-        """Close what was idle long enough."""
+        """Close connections that were idle too long."""
         now = self.clock()
         self._close(lambda until: until <= now)
 
     def close_all(self) -> None:
-        """Close all that is idle."""
+        """Close all idle connections."""
         self._close(lambda _: True)
 
     def forget(self) -> None:
         """In a forked process: leave the connections to the process that opened them."""
         self._lock = threading.Lock()
         self._is_timed = False
-        self.close_all()  # this process's descriptors only
+        self.close_all()  # Only the descriptors of this process.
 
     def _pop(self, key: Hashable) -> OpenConnection | None:
         self.close_idle()
@@ -104,7 +105,7 @@ class Pool:
             connection.close()
 
     def _time(self) -> None:
-        """Have what is idle closed in time, though nothing more is sent."""
+        """Close idle connections in time, even if nothing more is sent."""
         with self._lock:
             if self._is_timed or not self._idle:
                 return

@@ -1,4 +1,4 @@
-"""Names to addresses, in bounded time: `getaddrinfo` itself may wait for half a minute."""
+"""Name resolution with a time limit: `getaddrinfo` itself may take half a minute."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ def resolve(host: str, port: int, timeout: float) -> list[Address]:
         TimeoutError: when the resolver does not answer within `timeout` seconds.
     """
     found: Future[list[Address]] = Future()
-    # A thread of its own: a resolver that hangs then holds up this look-up and no other.
+    # A separate thread: a resolver that hangs blocks only this look-up.
     threading.Thread(target=_look_up, args=(host, port, found), daemon=True).start()
     return found.result(timeout)
 

@@ -15,15 +15,15 @@ _lock = threading.Lock()
 
 
 class Purpose(Enum):
-    """Who is connected to; each has a context of its own, since urllib3 makes its context offer HTTP."""
+    """The peer; each has its own context, because urllib3 makes its context offer HTTP."""
 
     RECEIVER = "receiver"
     MAIL_SERVER = "mail server"
 
 
 def trusting(purpose: Purpose) -> ssl.SSLContext:
-    """The context of this process: it checks certificates and names. Nobody may change that on it."""
-    with _lock:  # many threads ask first at the same time
+    """The context of this process, which checks certificates and names. Do not modify it."""
+    with _lock:  # Many threads may ask at the same time.
         return _context(purpose, settings.OPSAPI_OUTBOUND_CA_FILE)
 
 

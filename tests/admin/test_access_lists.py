@@ -192,7 +192,7 @@ def test_of_a_list_that_is_not_theirs_nobody_learns_whom_it_would_keep_out(proje
 def test_ones_own_address_is_told_of(console: Client, operator: User) -> None:
     with leaves_events(operator):
         answer = confirm(console, ADD, ranges="198.51.100.0/24", description="office")
-    assert "Your own address 192.0.2.1 is not on it" in answer.content.decode()
+    assert "Your own address, 192.0.2.1, would be blocked" in answer.content.decode()
 
 
 def test_an_address_no_list_applies_to_is_not_told_of(console: Client, settings: Settings) -> None:

@@ -59,7 +59,7 @@ def test_it_says_so_when_an_agent_shares_no_hosts(
 ) -> None:
     agent.report(project.id, bodies.report(bodies.host()))
     text = page(console, Agent.objects.get())
-    assert "has no leases" in text
+    assert "has no host leases" in text
     assert "has not sent its metric coverage" in text
 
 

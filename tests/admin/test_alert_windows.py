@@ -43,7 +43,7 @@ def test_a_window_is_made_in_its_project(console: Client, operator: User, projec
         "two\nlines",
     )
     assert window.end - window.start == HOUR
-    assert "holds notifications back" in shown(console, alert_page(alert))
+    assert "started to mute notifications" in shown(console, alert_page(alert))
 
 
 @each(

@@ -89,8 +89,8 @@ def test_a_global_configuration_is_written_like_any_other(console: Client, opera
     ("scope", "shown"),
     [
         ({}, "global: all<"),
-        ({"tags": ["prod", "eu"]}, "global: those tagged prod, eu<"),
-        ({"forAllGroups": False, "groupIds": ["project"]}, "global: 1 of them<"),
+        ({"tags": ["prod", "eu"]}, "global: tagged prod, eu<"),
+        ({"forAllGroups": False, "groupIds": ["project"]}, "global: 1 project<"),
     ],
     ids=["all", "tagged", "named"],
 )

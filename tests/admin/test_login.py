@@ -80,7 +80,7 @@ def test_a_refused_log_in_is_told_once_and_aloud(client: Client, operator: User,
 def test_nobody_logs_in_while_no_project_exists(client: Client, operator: User) -> None:
     answer = _log_in(client)
     assert answer.status_code == 403
-    assert "no project exists" in answer.content.decode()
+    assert "once a project exists" in answer.content.decode()
     assert "_auth_user_id" not in client.session
 
 

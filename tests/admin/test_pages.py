@@ -130,7 +130,7 @@ def test_an_empty_list_says_something(console: Client) -> None:
         assert admin_of(name).empty_text in shown(console, _list_url(name)), name
 
 
-@each(("moved", "state"), [(-2, "over"), (0, "active"), (1, "coming")])
+@each(("moved", "state"), [(-2, "ended"), (0, "active"), (1, "scheduled")])
 def test_a_maintenance_window_says_where_it_stands(
     console: Client, project: Project, moved: int, state: str
 ) -> None:

@@ -95,5 +95,5 @@ def test_that_of_a_global_role_takes_a_global_owner(grace: User) -> None:
 def test_nobody_sets_their_own_that_way(console: Client, operator: User) -> None:
     with leaves_events(operator):
         answer = _reset(console, operator)
-    assert "page of one" in str(answer.context["form"].non_field_errors())
+    assert "your account page" in str(answer.context["form"].non_field_errors())
     assert _has(operator, PASSWORD)

@@ -80,7 +80,7 @@ def test_a_mail_says_that_it_is_a_test_and_of_what(
         assert part is not None
         text = part.get_content()
         assert "Test notification for Host down" in text
-        assert "Test: nothing happened" in text
+        assert "Test: no action needed" in text
         assert "HOST_DOWN" in text
         assert f"/admin/alerting/alertconfig/{AlertConfig.objects.get().id}/change/" in text
 

@@ -45,7 +45,7 @@ def test_an_alert_is_acknowledged_and_silenced(page: Page, operator: User, proje
     page.get_by_label("Comment").fill(COMMENT)
     page.get_by_role("button", name="Acknowledge").click()
     expect(_part(page, "Summary")).to_contain_text("by ada until")
-    happened = _part(page, "What happened")
+    happened = _part(page, "Timeline")
     expect(happened).to_contain_text(COMMENT)
     expect(happened).to_contain_text("by ada")
 

@@ -48,7 +48,7 @@ def test_the_keyboard_is_enough(page: Page, operator: User, project: Project) ->
     _skip(page)
     _type(page.get_by_label("Comment"), "on it")
     _press(page.get_by_role("button", name="Acknowledge"))
-    expect(page.get_by_role("region", name="What happened")).to_contain_text("on it")
+    expect(page.get_by_role("region", name="Timeline")).to_contain_text("on it")
     alert.refresh_from_db()
     assert alert.acknowledged_until
     assert alert.acknowledged_until > clock.now()

@@ -118,4 +118,4 @@ def _ended(platform: Platform, disk: Disk) -> int:
     with suppress(psycopg.Error), connect(Layout(platform.data_dir), role="postgres") as connection:
         while True:
             connection.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 1000000))")
-    return platform.log.count("PostgreSQL ended")
+    return platform.log.count("PostgreSQL stopped")

@@ -1,4 +1,4 @@
-"""What an operator can do to alert configurations; who may, the API's own routes say."""
+"""Actions on alert configurations, with the permissions of the API routes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ from opsapi.console.places import action_url
 
 
 def _access(config: AlertConfig | None) -> Access:
-    """As the API's route of the configuration's kind."""
+    """As the API route for this kind of configuration."""
     return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
 
 
@@ -81,7 +81,7 @@ def _is_delivered(test: NotificationTest) -> bool:
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:
-    """What the API tells with `Warning: 299`."""
+    """The warnings that the API sends as `Warning: 299`."""
     produced = EVENT_TYPES[EventType(config.event_type)].produced
     of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
     return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
@@ -139,7 +139,7 @@ OF_ROW: Mapping[str, Action] = {
     "disable": Action(
         label="Disable",
         done="Disabled",
-        text="Cancels its alerts.",
+        text="Cancels the open alerts of this configuration.",
         run=_switch(enabled=False),
         access=_access,
         icon="toggle_off",
@@ -160,7 +160,7 @@ OF_ROW: Mapping[str, Action] = {
         done="Created",
         text="Secrets are not copied. Enter them again, or use the integrations of the project.",
         run=_create,
-        # Where it is made the form asks, and holds the roles there against the API's route.
+        # The form asks for the project, and checks the roles there like the API route.
         access=Access(Where.SOMEWHERE, WRITE.roles),
         form=CopyForm,
         makes=True,
@@ -169,7 +169,7 @@ OF_ROW: Mapping[str, Action] = {
     "delete": Action(
         label="Delete",
         done="Deleted",
-        text="Cancels its alerts.",
+        text="Cancels the open alerts of this configuration.",
         run=_delete,
         access=_access,
         icon="delete",

@@ -1,4 +1,4 @@
-"""What the list of alert configurations can be filtered by."""
+"""Filters of the list of alert configurations."""
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -12,37 +12,37 @@ Rows = QuerySet[AlertConfig]
 
 
 class CategoryFilter(ChoiceFilter):
-    """By the category of the event type."""
+    """Filter by category of the event type."""
 
     title = "category"
     parameter_name = "category"
     offered = tuple(dict.fromkeys((one.category, one.category) for one in _KINDS))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those of the category."""
+        """Configurations of the category."""
         return rows.filter(event_type__in=[one.name for one in _KINDS if one.category == value])
 
 
 class EventTypeFilter(ChoiceFilter):
-    """By the event type."""
+    """Filter by event type."""
 
     title = "event type"
     parameter_name = "event_type"
     offered = tuple((one.name, one.name) for one in _KINDS)
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those of the type."""
+        """Configurations of the type."""
         return rows.filter(event_type=value)
 
 
 class TellsFilter(ChoiceFilter):
-    """By a kind of notification it has."""
+    """Filter by notification type."""
 
     title = "notification type"
     parameter_name = "tells"
     offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
-        """Those that have one of the kind."""
+        """Configurations with a notification of the type."""
         of_kind = NotificationSetting.objects.filter(config_id=OuterRef("id"), type_name=value)
         return rows.filter(Exists(of_kind))

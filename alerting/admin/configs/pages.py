@@ -81,11 +81,11 @@ class AlertConfigAdmin(ConsoleAdmin):
         css = {"all": ["console/config-form.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
-        """Without the deleted ones, whose rows remain for what is still to be told."""
+        """Without deleted configurations, whose rows stay until their alerts have ended."""
         return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
 
     def page_url(self, row: Any) -> str:
-        """The list's once it is deleted: the row stays for what is still to be told."""
+        """The list after deletion: the row stays until its alerts have ended."""
         is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
         return super().page_url(row) if is_there else self.list_url()
 
@@ -102,21 +102,21 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
-        """The event type it is for."""
+        """The event type."""
         return named(in_words(config.event_type), config.event_type)
 
     @admin.display(description="project", ordering="group__name")
     def covers(self, config: AlertConfig) -> str | SafeString | None:
-        """Its project; of a global one those it covers."""
+        """The project, or the projects of a global configuration."""
         if config.group is not None:
             return project(config)
         if not config.for_all_groups:
-            return f"global: {len(config.group_ids)} of them"
-        return f"global: those tagged {', '.join(config.tags)}" if config.tags else "global: all"
+            return f"global: {len(config.group_ids)} project{'' if len(config.group_ids) == 1 else 's'}"
+        return f"global: tagged {', '.join(config.tags)}" if config.tags else "global: all"
 
     @admin.display(description="projects")
     def projects(self, config: AlertConfig) -> str | SafeString | None:
-        """As `covers`, with the names of those it names."""
+        """As `covers`, with project names."""
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
         found = Project.objects.filter(id__in=config.group_ids).order_by("name")
@@ -130,13 +130,13 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="notifications")
     def told(self, config: AlertConfig) -> str | None:
-        """The kinds of its notifications."""
+        """The types of its notifications."""
         names = dict.fromkeys(NOTIFICATION_TYPES[one.type_name].label for one in config.settings.all())
         return ", ".join(names) or None
 
     @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:
-        """What has to hold beside the event."""
+        """The condition besides the event type."""
         view = config_view(config)
         return condition_words(
             view.event_type,
@@ -147,7 +147,7 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:
-        """Those that are tracked or open, and the way to the others."""
+        """Active alerts, and a link to the others."""
         now = clock.now()
         found = alerts_now(config, now=now)
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
@@ -164,12 +164,12 @@ class AlertConfigAdmin(ConsoleAdmin):
         shown = _listed("{} {}, {}", rows) if rows else "None. "
         left_out = found.left_out_words
         more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
-        every = link(list_url(Alert, q=config.id), "All its alerts")
+        every = link(list_url(Alert, q=config.id), "All alerts")
         return format_html("{}{} {}", shown, more, every)
 
     @admin.display(description="history")
     def happened(self, config: AlertConfig) -> str:
-        """The newest events about it."""
+        """The latest events about the configuration."""
         found = first_rows(config_audits(config))
         rows = [
             (

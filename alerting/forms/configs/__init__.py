@@ -1,1 +1,1 @@
-"""The forms that make and change alert configurations; what they ask, `alerting.config_form` says."""
+"""Forms that create and change alert configurations; `alerting.config_form` defines their inputs."""

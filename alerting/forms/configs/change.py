@@ -42,16 +42,16 @@ from opsapi.api.resources import Facts
 from opsapi.console.forms import ConsoleForm
 
 ADD = "add"
-"""The button that adds a row where there is no script: its value is the part."""
+"""The button that adds a row without JavaScript; its value is the part."""
 _BLANK = "__n__"
-"""Stands for the number in the row that the page's script copies."""
+"""Placeholder for the number in the row template of the script."""
 _CHANGED = (
     "Somebody else has changed this configuration. Your input is below; save again to overwrite the change."
 )
 
 
 class ConfigForm(ConsoleForm):
-    """To change a configuration: everything the API's PUT takes."""
+    """Change a configuration: all fields of the API's PUT."""
 
     template = "console/alert_config_form.html"
     teams_id = TEAMS
@@ -81,22 +81,22 @@ class ConfigForm(ConsoleForm):
     # --- what is asked ---------------------------------------------------------------------------------
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
-        """What stands in the form before anything is typed: the configuration as it is."""
+        """The initial values: the stored configuration."""
         return typed_of(self.facts, is_global=self.is_global)
 
     @property
     def is_global(self) -> bool:
-        """Whether it is a global configuration."""
+        """Whether the configuration is global."""
         return self.config is not None and self.config.group_id is None
 
     @property
     def offers_global(self) -> bool:
-        """Whether the inputs of global configurations are asked."""
+        """Whether to show the inputs of global configurations."""
         return self.is_global
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The configuration as answers show it."""
+        """The configuration as shown by the API."""
         return {} if self.config is None else facts_of(self.config)
 
     def asked(self) -> dict[str, forms.Field]:
@@ -122,7 +122,7 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def _secrets(self) -> Mapping[str, str]:
-        """What is shown of stored secrets, by input: rows are found by the ids they bear."""
+        """The redacted stored secrets by input; rows are matched by ID."""
         if not self.facts:
             return {}
         stored = {one["id"]: one for one in self.facts["notifications"]}
@@ -142,17 +142,17 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
-        """What is asked first."""
+        """The first inputs."""
         names = ("group", "eventTypeName", "enabled")
         return [self[name] for name in names if name in self.fields]
 
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
-        """Which projects a global one covers."""
+        """The projects of a global configuration."""
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
 
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
-        """Each with its name, its label, its fields and what is wrong with it as a whole."""
+        """Each threshold with its name, label, fields and errors."""
         return [
             (
                 part,
@@ -173,7 +173,7 @@ class ConfigForm(ConsoleForm):
         return [notification_row(self, name, self.typed, self.part_faults) for name in names]
 
     def blanks(self) -> list[tuple[str, Row]]:
-        """A row of each part for the page's script to copy."""
+        """An empty row of each part, for the script to copy."""
         form = forms.Form()
         matcher, notification = (f"{part}[{_BLANK}]" for part in PARTS)
         inputs = notification_fields(notification, is_global=self.offers_global, secrets={}, is_new=True)
@@ -182,17 +182,17 @@ class ConfigForm(ConsoleForm):
         return list(zip(PARTS, rows, strict=True))
 
     def faults_of_parts(self) -> Mapping[str, Sequence[str]]:
-        """What is wrong with the list of matchers or of notifications as a whole."""
+        """Errors of the whole list of matchers or notifications."""
         return {part: self.part_faults.get(part, ()) for part in PARTS}
 
     def teams(self) -> list[Offer]:
-        """The teams whose ids can be typed."""
+        """The teams to select from."""
         return offered_teams(self.operator)
 
     # --- what it becomes -------------------------------------------------------------------------------
 
     def read(self, stored: AlertConfig) -> Mapping[str, Any]:
-        """What was typed, held against the configuration as it is now, as the API's PUT does.
+        """The input, checked against the current configuration like the API's PUT.
 
         Raises:
             ApiError: with every wrong field.
@@ -203,7 +203,7 @@ class ConfigForm(ConsoleForm):
         return self.document(context).read(document)
 
     def clean(self) -> dict[str, Any]:
-        """Hold it against the API's document."""
+        """Validate it with the schema of the API."""
         try:
             self._values = self.checked()
         except ApiError as refusal:
@@ -211,7 +211,7 @@ class ConfigForm(ConsoleForm):
         return self.cleaned_data
 
     def checked(self) -> Mapping[str, Any]:
-        """What the action is given.
+        """The input of the action.
 
         Raises:
             ApiError: with every wrong field.
@@ -224,11 +224,11 @@ class ConfigForm(ConsoleForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """What the action is given."""
+        """The input of the action."""
         return self._values
 
     def tell(self, refusal: ApiError) -> None:
-        """Show each fault beside its input, or beside the row or part that is wrong as a whole."""
+        """Show each error at its input, row or part."""
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
         for fault in faults_of(refusal.bad_fields, {*self.fields, *parts}):
@@ -241,7 +241,7 @@ class ConfigForm(ConsoleForm):
             self.add_error(None, refusal.document()["detail"])
 
     def document(self, context: dict[str, Any]) -> AnyAlertConfigDocument:
-        """The API's document of the configuration's kind."""
+        """The API schema for this kind of configuration."""
         return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
 
 

@@ -1,4 +1,4 @@
-"""The inputs of the configuration form as Django's fields: they take everything, the API refuses."""
+"""The inputs of the configuration form as Django fields: they accept everything, the API validates."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -32,21 +32,21 @@ _HELP = {
     "units": "Leave blank for the base unit of the metric.",
 }
 TEAMS = "config-teams"
-"""The id of the page's list of teams, whose ids can be typed."""
+"""The HTML ID of the list of teams, whose IDs can be entered."""
 _INPUT_MODES = {InputKind.WHOLE: "numeric", InputKind.NUMBER: "decimal"}
 
 Choices = Sequence[tuple[str, Any]]
 
 
 class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # the theme is not typed
-    """A select whose options say something to the page's script; `marks` are attributes by value."""
+    """A select with attributes on its options for the script; `marks` are attributes by value."""
 
     def __init__(self, choices: Choices, marks: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__(choices=choices)
         self.marks = marks
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
-        """An option with its marks."""
+        """An option with its attributes."""
         option: dict[str, Any] = super().create_option(*args, **options)
         option["attrs"] |= self.marks.get(str(option["value"]), {})
         return option
@@ -81,7 +81,7 @@ def field_of(one: Input, choices: Choices | None = None, stored: str | None = No
 
 
 def event_field(*, is_global: bool) -> forms.Field:
-    """The event type, by category; its options say what goes with them."""
+    """The event type, by category; its options have attributes for the script."""
     kinds = event_kinds(is_global=is_global)
     own = {one.name for one in event_kinds(is_global=False)}
     categories = dict.fromkeys(one.category for one in kinds)
@@ -94,7 +94,7 @@ def event_field(*, is_global: bool) -> forms.Field:
 
 
 def threshold_fields() -> dict[str, forms.Field]:
-    """Those of both thresholds."""
+    """The inputs of both thresholds."""
     fields = {
         f"{part}.{one.name}": field_of(one) for part, all_of in THRESHOLD_INPUTS.items() for one in all_of
     }
@@ -114,7 +114,7 @@ def threshold_fields() -> dict[str, forms.Field]:
 
 
 def matcher_fields(row: str) -> dict[str, forms.Field]:
-    """Those of one matcher."""
+    """The inputs of a matcher."""
     return {f"{row}.{one.name}": field_of(one) for one in MATCHER_INPUTS}
 
 
@@ -141,7 +141,7 @@ def notification_fields(
 
 
 def initial_of(fields: Iterable[str], typed: Typed) -> dict[str, Any]:
-    """What stands in the fields where a form is shown without being checked."""
+    """The initial values of a form that is shown without validation."""
     return {name: _initial(typed[name]) for name in fields if name in typed}
 
 

@@ -11,14 +11,14 @@ from opsapi.console.fields import CLEAR
 
 _LAST = ("delayMin", "intervalMin")
 _IN_ORDER = sorted(NOTIFICATION_INPUTS, key=lambda one: one.input.name in _LAST)
-"""Whom it tells first, then when."""
+"""Recipients first, then the schedule."""
 
 Faults = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One of several boxes of an input, and the type of notification it belongs to."""
+    """A checkbox of an input, and its notification type."""
 
     value: str
     ticked: bool
@@ -27,7 +27,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An input of a row, and the types of notification it belongs to; `clear` removes what is stored."""
+    """An input of a row, and its notification types; `clear` removes the stored value."""
 
     field: forms.BoundField
     types: str = ""
@@ -37,7 +37,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A matcher or a notification; `setting_id` is a stored one's, `faults` is wrong with all of it."""
+    """A matcher or a notification; `setting_id` is the ID of a stored one, `faults` are errors of the row."""
 
     name: str
     inputs: Sequence[Shown]

@@ -1,4 +1,4 @@
-"""The forms that make an alert configuration: anew, or like another one."""
+"""Forms that create an alert configuration, new or as a copy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,31 +15,31 @@ from opsapi.console.forms import themed
 from opsapi.roles import INSTALLATION, Scope
 
 GLOBAL = "global"
-"""What is chosen in place of a project for a global configuration."""
+"""The choice for a global configuration, in place of a project."""
 
 
 class NewConfigForm(ConfigForm):
-    """To make a configuration, of a project where the operator may or a global one."""
+    """Create a configuration, global or in a project where the operator may."""
 
     from_address = frozenset({"group"})
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
-        """Enabled, and told at once."""
+        """Enabled, notifying immediately."""
         return {"group": [initial.get("group", "")], "enabled": ["on"]}
 
     @property
     def group(self) -> str:
-        """What was chosen: a project's id, or GLOBAL."""
+        """The selection: a project ID, or GLOBAL."""
         return next(iter(self.typed.get("group", [])), "")
 
     @property
     def is_global(self) -> bool:
-        """Whether a global one was chosen."""
+        """Whether a global configuration was selected."""
         return self.group == GLOBAL
 
     @property
     def offers_global(self) -> bool:
-        """Whether the operator may make one."""
+        """Whether the operator may create one."""
         return may_write_global(self.operator)
 
     @cached_property
@@ -48,7 +48,7 @@ class NewConfigForm(ConfigForm):
         return {}
 
     def asked(self) -> dict[str, forms.Field]:
-        """With the project first."""
+        """Puts the project first."""
         everywhere = (
             [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
         )
@@ -59,7 +59,7 @@ class NewConfigForm(ConfigForm):
         return {"group": themed(group), **super().asked()}
 
     def scope(self) -> Scope:
-        """The chosen project."""
+        """The selected project."""
         return INSTALLATION if self.is_global else Scope(group_id=self.group)
 
     def checked(self) -> Mapping[str, Any]:
@@ -76,10 +76,10 @@ class NewConfigForm(ConfigForm):
 
 
 class CopyForm(NewConfigForm):
-    """To make a configuration like another one; secrets do not go along."""
+    """Create a copy of a configuration, without secrets."""
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
-        """The other one, without ids and secrets."""
+        """The original, without IDs and secrets."""
         if self.config is None:
             return super().at_first(initial)
         group = self.config.group_id or GLOBAL

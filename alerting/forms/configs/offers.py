@@ -1,4 +1,4 @@
-"""What the configuration form offers an operator to choose from: projects and teams, so many at the most."""
+"""Options of the configuration form: projects and teams, up to a maximum."""
 
 from collections.abc import Iterable
 
@@ -10,16 +10,16 @@ from opsapi.roles import INSTALLATION, Scope, satisfies
 
 MOST_OFFERED = 1_000
 Offer = tuple[str, str]
-"""An id and a name."""
+"""An ID and a name."""
 
 
 def may_write_global(operator: Operator) -> bool:
-    """Whether the operator may make global configurations."""
+    """Whether the operator may create global configurations."""
     return any(satisfies(operator.grants, role, INSTALLATION) for role in WRITE_GLOBAL.roles)
 
 
 def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
-    """The projects in which the operator may make configurations, by name; that of the id among them."""
+    """Projects in which the operator may create configurations, by name, including the selected one."""
     visible = visible_projects(operator.grants).order_by("name")
     rows = list(visible.values_list("id", "name", "org_id")[:MOST_OFFERED])
     if named not in {row[0] for row in rows}:
@@ -44,7 +44,7 @@ def all_projects(named: Iterable[str], stored: Iterable[str]) -> list[Offer]:
 
 
 def offered_teams(operator: Operator) -> list[Offer]:
-    """The teams the operator may read."""
+    """The teams that the operator can read."""
     reach = operator.reach()
     teams = Team.objects.all() if reach.everything else Team.objects.filter(org_id__in=reach.org_ids)
     return list(teams.order_by("name").values_list("id", "name")[:MOST_OFFERED])

@@ -1,4 +1,4 @@
-"""The form that adds presets to a project: first where and for which engine, then which of them."""
+"""The form that adds presets to a project: first project and engine, then the presets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _OTHERS = "The project or engine has changed. Select from the presets below."
 
 @dataclass(frozen=True, slots=True)
 class PresetRow:
-    """A preset as it is offered; `url` is the configuration that the project has of it, if any."""
+    """An offered preset; `url` is the project's existing configuration, if any."""
 
     preset: Preset
     ticked: bool
@@ -42,7 +42,7 @@ class PresetsForm(ConsoleForm):
     checkbox_class = " ".join(CHECKBOX_CLASSES)
     shown_name = "shown"
     show_name = "show"
-    """The button that shows the list, and adds nothing."""
+    """The button that shows the list without adding anything."""
 
     group = forms.ChoiceField(label="Project")
     engine = forms.ChoiceField(
@@ -66,19 +66,19 @@ class PresetsForm(ConsoleForm):
 
     @cached_property
     def place(self) -> str:
-        """The project and engine that are chosen; empty unless both can be."""
+        """The selected project and engine; empty unless both are valid."""
         group, engine = (str(self[name].value() or "") for name in ("group", "engine"))
         groups = {one for one, _ in self.fields["group"].choices}  # type: ignore[attr-defined]  # as above
         return f"{group} {engine}" if group and group in groups and engine in set(Engine) else ""
 
     @property
     def is_answered(self) -> bool:
-        """Whether the list was shown that is answered."""
+        """Whether the list was shown for this selection."""
         asks_for_list = self.show_name in self.data
         return bool(self.place) and not asks_for_list and self.data.get(self.shown_name) == self.place
 
     def rows(self) -> Sequence[PresetRow]:
-        """The presets of the place, ticked unless the project has them; or as they were answered."""
+        """The presets, ticked unless the project has them, or as submitted."""
         if not self.place:
             return ()
         group, _, engine = self.place.partition(" ")
@@ -92,11 +92,11 @@ class PresetsForm(ConsoleForm):
         return PresetRow(preset, ticked=answered is None or preset.value in answered)
 
     def is_valid(self) -> bool:
-        """Not before the list was shown: nothing is added that nobody saw."""
+        """Nothing is added before the list was shown."""
         return super().is_valid() and self.is_answered
 
     def clean(self) -> dict[str, Any]:
-        """Something has to be chosen, of what was shown."""
+        """At least one of the shown presets must be selected."""
         if self.is_answered and not self.cleaned_data.get("presets"):
             self.add_error("presets", "Select at least one preset.")
         elif self.shown_name in self.data and self.show_name not in self.data and not self.is_answered:
@@ -104,7 +104,7 @@ class PresetsForm(ConsoleForm):
         return self.cleaned_data
 
     def scope(self) -> Scope:
-        """The chosen project."""
+        """The selected project."""
         return Scope(group_id=self.cleaned_data["group"])
 
     @property

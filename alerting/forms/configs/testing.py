@@ -1,4 +1,4 @@
-"""The form that tests the notifications of a configuration: all of them, or one."""
+"""The form that tests the notifications of a configuration: all, or a single one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from opsapi.console.forms import ConsoleForm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """A notification of a configuration in words: its place in the configuration, receiver and rhythm."""
+    """A notification in words: its number, recipient and schedule."""
 
     id: str
     number: int
@@ -36,7 +36,7 @@ def destinations_of(config: AlertConfig) -> list[Destination]:
 
 
 class TestNotificationForm(ConsoleForm):
-    """Which notification is tested; the address may name it."""
+    """The notification to test; the URL may preselect it."""
 
     from_address = frozenset({"notification"})
 
@@ -53,5 +53,5 @@ class TestNotificationForm(ConsoleForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The id of the notification; None for all of them."""
+        """The ID of the notification; None for all."""
         return {"notification_id": self.cleaned_data["notification"] or None}

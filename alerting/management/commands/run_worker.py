@@ -14,12 +14,12 @@ _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
 class Command(BaseCommand):
-    """Any number of workers may run, on any number of machines with the same database."""
+    """Any number of workers can run, on any number of machines with the same database."""
 
     help = "Evaluate signals and send notifications until SIGTERM or Ctrl-C. You can run several workers."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until told to stop; what is in hand is finished."""
+        """Run until stopped; current work is finished."""
         newest_key()  # without a key it ends with one line
         # Blocked before threads start, and waited for: a handler could run while its own thread holds
         # the lock that stopping needs.

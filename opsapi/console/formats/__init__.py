@@ -1,1 +1,1 @@
-"""How the console writes times; Django looks for a package for each language here."""
+"""Time formats of the console. Django looks for a package per language here."""

@@ -1,10 +1,10 @@
-"""`manage.py changepassword`, which is left out."""
+"""`manage.py changepassword` is disabled."""
 
 from opsapi.management.left_out import LeftOutCommand
 from opsapi.program import COMMAND
 
 
 class Command(LeftOutCommand):
-    """In place of Django's."""
+    """Replaces Django's command."""
 
     help = f"Use `{COMMAND} reset_password <username>`, which records an event."

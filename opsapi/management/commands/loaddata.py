@@ -1,4 +1,4 @@
-"""`manage.py loaddata`, which is left out."""
+"""`manage.py loaddata` is disabled."""
 
 from opsapi.management.left_out import LeftOutCommand
 

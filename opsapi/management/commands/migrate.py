@@ -1,4 +1,4 @@
-"""`manage.py migrate`, Django's, but each migration commits together with its record."""
+"""Django's `manage.py migrate`, but each migration commits together with its record."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class AtomicExecutor(MigrationExecutor):
     """
 
     def apply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
-        """As Django's, in a transaction, unless the migration says that it cannot be in one."""
+        """As in Django, in a transaction, unless the migration forbids it."""
         if not migration.atomic:
             return super().apply_migration(state, migration, *args, **options)
         with transaction.atomic(using=self.connection.alias):
@@ -30,9 +30,9 @@ class AtomicExecutor(MigrationExecutor):
             return super().unapply_migration(state, migration, *args, **options)
 
 
-# Django's command takes its executor from its own module and offers no other way to give it one.
+# Django's command takes the executor from its own module and offers no other way to replace it.
 vars(migrate)["MigrationExecutor"] = AtomicExecutor
 
 
 class Command(migrate.Command):
-    """Django's own, with `AtomicExecutor`."""
+    """Django's command with `AtomicExecutor`."""

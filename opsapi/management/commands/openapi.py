@@ -1,4 +1,4 @@
-"""`manage.py openapi`: writes opsapi/api/openapi.json, or says whether it is current."""
+"""`manage.py openapi`: writes opsapi/api/openapi.json, or checks that it is current."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -13,16 +13,16 @@ from opsapi.api.schema_page import DOCUMENT
 
 
 class Command(BaseCommand):
-    """The document of exactly the routes that exist; warnings of the generator are errors."""
+    """The document of the existing routes; warnings of the generator are errors."""
 
     help = "Write opsapi/api/openapi.json; with --check, only check that it is current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """`--check` writes nothing."""
+        """With `--check`, nothing is written."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Raises CommandError when the document is not valid, or with --check not current."""
+        """Raises CommandError if the document is invalid, or with --check if it is not current."""
         with GENERATOR_STATS.silence():
             document = openapi_document()
         faults = {*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache}

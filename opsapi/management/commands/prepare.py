@@ -1,4 +1,4 @@
-"""`manage.py prepare`: makes the database ready for this version; what `serve` does before serving."""
+"""`manage.py prepare`: prepares the database for this version; `serve` does this before serving."""
 
 import logging
 import time
@@ -24,10 +24,10 @@ from opsapi.supervisor.keeper import restart_delay
 
 log = logging.getLogger("opsapi.prepare")
 
-# A database that starts at the same moment is waited for.
+# Waits for a database that starts at the same time.
 PATIENCE_SECONDS = 10.0
 PAUSE = 0.25
-# Any number will do, as long as every version uses the same.
+# An arbitrary number, the same in every version.
 MIGRATION_LOCK = 0x6F707361
 FIRST_USER = f"""No user exists yet. In a second terminal, create the first one:
   {BOOTSTRAP}
@@ -36,18 +36,18 @@ The login page, {CONSOLE_PATH}, shows the steps that follow.
 
 
 class Command(BaseCommand):
-    """Waits for the database, runs the system checks, migrates; on many machines at once, too."""
+    """Waits for the database, runs the system checks and migrates, on several machines at once if needed."""
 
     help = "Wait for the database, check settings and encryption keys, apply the migrations."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """`serve` tries until it succeeds, for it keeps the database running meanwhile."""
+        """`serve` tries until it succeeds, because it keeps the database running."""
         parser.add_argument(
             "--keep-trying", action="store_true", help="start again after a pause if the database fails"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Raises CommandError, one line, when the database cannot be reached; else Django's error."""
+        """Raises CommandError, one line, if the database cannot be reached; otherwise Django's error."""
         if not (options["keep_trying"] and settings.OPSAPI_EMBEDDED_DATABASE):
             _wait_for_database()
         for failures in count(1):
@@ -65,7 +65,7 @@ class Command(BaseCommand):
                 return
 
     def _prepare(self) -> None:
-        """Each step may be repeated, and each migration commits as a whole."""
+        """Each step can be repeated, and each migration commits completely."""
         with _migration_lock():
             _check_encryption_keys()
             _migrate()
@@ -89,7 +89,7 @@ def _wait_for_database() -> None:
 
 @contextmanager
 def _migration_lock() -> Iterator[None]:
-    """Held by a transaction of its own: a pooler may give every transaction another session."""
+    """Held by a separate transaction: a pooler may give each transaction another session."""
     holder = connection.copy()
     holder.set_autocommit(False)
     try:
@@ -104,9 +104,9 @@ def _migration_lock() -> Iterator[None]:
 
 
 def _check_encryption_keys() -> None:
-    """Refuse a database whose key is not here, before anything is changed; make a key for a new database.
+    """Refuse a database whose key is missing, before anything changes; create a key for a new database.
 
-    A new key beside the secrets of another one would open none of them, and seal the next ones.
+    A new key could not decrypt the existing secrets and would encrypt the next ones.
     """
     file = settings.OPSAPI_ENCRYPTION_KEY_FILE
     if is_key_lost() and not settings.OPSAPI_ENCRYPTION_KEY_LOST:
@@ -126,7 +126,7 @@ def _migrate() -> None:
 
 
 def _tell_of_missing_keys() -> None:
-    """It starts all the same: what is sealed by known keys works, and the missing one may yet be found."""
+    """The platform starts anyway: secrets of known keys work, and the missing key may still be found."""
     for column in sealed_columns():
         if count := column.count_without_key():
             log.error(

@@ -1,4 +1,4 @@
-"""`manage.py rotate_encryption`: seals every stored secret with the newest key (product, "settings")."""
+"""`manage.py rotate_encryption`: encrypts every stored secret with the newest key (product, "settings")."""
 
 from collections import Counter
 from enum import Enum, auto
@@ -12,11 +12,11 @@ from opsapi.management.with_database import DatabaseCommand
 from opsapi.sealed import SealedColumn, sealed_columns
 
 ROWS_AT_ONCE = 20
-"""So many rows are in memory and locked at a time: one may hold a document of 16 MiB."""
+"""Number of rows in memory and locked at a time: a row may contain a document of 16 MiB."""
 
 
 class Done(Enum):
-    """What came of a value; CURRENT ones are sealed with the newest key already."""
+    """The result for a value; CURRENT values already use the newest key."""
 
     CURRENT = auto()
     SEALED_ANEW = auto()
@@ -24,7 +24,7 @@ class Done(Enum):
 
 
 class Command(DatabaseCommand):
-    """Run after a new key was put first in OPSAPI_ENCRYPTION_KEYS; the old one can go afterwards."""
+    """Run it after you put a new key first in OPSAPI_ENCRYPTION_KEYS; then you can remove the old key."""
 
     help = (
         "Encrypt all stored secrets again with the first key of OPSAPI_ENCRYPTION_KEYS. The "
@@ -32,9 +32,9 @@ class Command(DatabaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Go through every sealed column; a value that no configured key opens stays as it is.
+        """Encrypt every secret column again; a value that no configured key decrypts stays unchanged.
 
-        Raises CommandError, one line, when there are such: they wait for the key that is missing.
+        Raises CommandError, one line, if there are such values: they need the missing key.
         """
         unreadable = {column: self._reseal(column) for column in sealed_columns()}
         if any(unreadable.values()):

@@ -1,4 +1,4 @@
-"""`manage.py serve`: the whole platform in the foreground; what `make run` calls."""
+"""`manage.py serve`: runs the whole platform in the foreground; `make run` calls it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +15,17 @@ from opsapi.supervisor.platform import Plan, Platform
 
 
 class Command(BaseCommand):
-    """Starts database, web server and worker, and ends them in order on SIGTERM or Ctrl-C."""
+    """Starts database, web server and worker, and stops them in order on SIGTERM or Ctrl-C."""
 
     help = "Run the platform: embedded PostgreSQL (unless DATABASE_URL is set), web server and worker."
-    requires_system_checks = []  # `manage.py prepare` makes them
+    requires_system_checks = []  # `manage.py prepare` creates them.
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """make gives its process id, so that the platform ends with it even when it is killed."""
+        """make passes its process ID, so that the platform ends with it even if it is killed."""
         parser.add_argument("--parent", type=int, metavar="PID", help="stop when this parent process ends")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Raises CommandError, one line, when the platform cannot start."""
+        """Raises CommandError, one line, if the platform cannot start."""
         try:
             Platform(_plan(options["parent"]), self.stdout).run()  # type: ignore[arg-type]  # OutputWrapper is one in all but name
         except (StartError, EmbeddedDatabaseError, ImproperlyConfigured) as error:
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
 
 def run(argv: Sequence[str]) -> None:
-    """The command line `argv` in a process that has loaded no application: a second and 55 MB less."""
+    """The command line `argv` in a process without the application, which saves a second and 55 MB."""
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
     Command().run_from_argv([*argv])
 

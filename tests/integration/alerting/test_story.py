@@ -80,7 +80,7 @@ def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
     evaluate(NOW)
     told = story()
     assert (told.moments[0].text, told.moments[0].reason) == (
-        f"{host.hostname}:27017 left its threshold.",
+        f"{host.hostname}:27017 crossed its threshold.",
         "CONNECTIONS was 1,650: above 900",
     )
 

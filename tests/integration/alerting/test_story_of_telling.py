@@ -78,7 +78,7 @@ def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> 
     deliver_all(NOW)
     (repeat,) = story(now=NOW + MINUTE).coming
     assert (repeat.at, repeat.reason) == (NOW + HOUR, None)
-    assert "that it is still open" in repeat.text
+    assert "still open" in repeat.text
 
 
 def test_an_acknowledgement_holds_the_next_repeat_back(project: Project, outside: Outside) -> None:

@@ -56,7 +56,7 @@ def test_points_stand_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ThresholdOperator.GREATER_THAN, 2, Unit.GIGABYTES)
     found = in_units(Metric.MEMORY_RESIDENT, Span(NOW, NOW), [(NOW, 2**30), (NOW + SECOND, 2**32)], threshold)
     assert found.points == ((NOW, 1.0), (NOW + SECOND, 4.0))
-    assert found.words == ("MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. Outside is above 2 GB.")
+    assert found.words == ("MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. Threshold: above 2 GB.")
 
 
 def test_shares_stay_in_percent() -> None:
@@ -64,7 +64,7 @@ def test_shares_stay_in_percent() -> None:
     found = in_units(Metric.CONNECTIONS_PERCENT, Span(NOW, NOW), [(NOW, 82.5)], threshold)
     assert (found.points, found.units) == (((NOW, 82.5),), Unit.PERCENT)
     assert found.words == (
-        "CONNECTIONS_PERCENT: lowest 82.5 %, highest 82.5 %, last 82.5 %. Outside is above 80 %."
+        "CONNECTIONS_PERCENT: lowest 82.5 %, highest 82.5 %, last 82.5 %. Threshold: above 80 %."
     )
 
 

@@ -53,9 +53,9 @@ def test_an_open_alert_that_a_window_covers_is_muted(status: str, acknowledged: 
 @each(
     ("start", "end", "look"),
     [
-        (SECOND, 2 * SECOND, ("coming", Tone.INFO)),
+        (SECOND, 2 * SECOND, ("scheduled", Tone.INFO)),
         (timedelta(0), SECOND, ("active", Tone.WARNING)),
-        (-SECOND, timedelta(0), ("over", Tone.PLAIN)),
+        (-SECOND, timedelta(0), ("ended", Tone.PLAIN)),
     ],
 )
 def test_a_window_is_coming_active_or_over(start: timedelta, end: timedelta, look: tuple[str, Tone]) -> None:

@@ -1,1 +1,1 @@
-"""English, the only one."""
+"""English, the only language."""
