@@ -8,6 +8,7 @@ from hypothesis import settings as hypothesis
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
+from opsapi import urls  # noqa: F401 - imports the pages of the console, which some tests list
 from opsapi.roles import Grant, Role
 from tests.client import ApiClient
 from tests.database import emptied_quickly, use_own_database

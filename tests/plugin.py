@@ -31,8 +31,11 @@ PROGRAMS = frozenset({"chromium", "mongod", "postgresql", "prometheus", "nginx",
 """Programs that tests are marked with."""
 
 FIRST = (
-    "tests/processes/test_serve.py",
     "tests/processes/test_killed_workers.py",
+    "tests/browser/test_pages.py",
+    "tests/processes/test_how_to.py",
+    "tests/processes/test_quickstart.py",
+    "tests/processes/test_serve.py",
     "tests/simulation/",
     "tests/browser/",
     "tests/processes/",

@@ -58,7 +58,7 @@ ODD = [
     "9999999-01-01",
     "9999-12-31T23:59:59-14:00",
 ]
-"""All of them in `make faults`, otherwise two for each parameter."""
+"""All of them in `make faults`, otherwise one for each parameter."""
 
 
 @pytest.fixture
@@ -108,8 +108,8 @@ def test_a_list_takes_nothing_but_what_its_filters_take(name: str, console: Clie
 def test_what_filters_take_is_taken_however_odd(name: str, console: Client) -> None:
     taken = _parameters(console, name)
     assert taken
-    for number, parameter in enumerate(taken):
-        for value in ODD if LONG else (ODD[number % len(ODD)], ODD[-1 - number % len(ODD)]):
+    for number, parameter in enumerate(taken, FILTERED.index(name)):
+        for value in ODD if LONG else (ODD[number % len(ODD)],):
             answer = console.get(_url(name), {parameter: [value, "1"]})
             assert answer.status_code in {200, 302}, (parameter, value)
 

@@ -210,7 +210,7 @@ def test_the_form_without_qop_is_refused(forger: Forger) -> None:
 
 def test_what_is_wrong_counts_in_all_web_processes_together() -> None:
     with prepared_installation(
-        OPSAPI_WORKERS="3", OPSAPI_RATE_FAILED_AUTH="20", OPSAPI_RATE_FIRST_USER="5"
+        OPSAPI_WORKERS="2", OPSAPI_RATE_FAILED_AUTH="20", OPSAPI_RATE_FIRST_USER="5"
     ) as platform:
         platform.start()
         forger = Forger(make_first_user(platform))

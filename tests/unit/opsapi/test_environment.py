@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import environment
 from opsapi.environment import READ, Setting
+from opsapi.supervisor import metric_files
 from tests.each import each
 from tests.processes.certificates import make_certificate
 
@@ -182,7 +183,7 @@ def test_the_environment_wins_over_the_file(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 def test_the_settings_of_this_process_were_written_down() -> None:
-    assert {"OPSAPI_BIND", "DATABASE_URL", "OPSAPI_ENV_FILE", "PROMETHEUS_MULTIPROC_DIR"} <= READ.keys()
+    assert {"OPSAPI_BIND", "DATABASE_URL", "OPSAPI_ENV_FILE", metric_files.VARIABLE} <= READ.keys()
 
 
 def test_authorities_are_read_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
