@@ -107,7 +107,7 @@ class TestMaking:
         [
             ({"eventTypeName": ""}, "Is required."),
             ({"eventTypeName": "OUTSIDE_METRIC_THRESHOLD"}, "Metric threshold: Is required with OUTSIDE"),
-            ({"threshold.operator": "LESS_THAN"}, "Threshold: Does not go with HOST_DOWN."),
+            ({"threshold.operator": "LESS_THAN"}, "Threshold: Is not allowed with HOST_DOWN."),
             ({"notifications[0].intervalMin": "4"}, "Must be from 5 to 525600."),
             ({"notifications[0].intervalMin": "often"}, "Must be an integer."),
             ({"notifications[0].emailAddress": "nobody"}, "Is not an e-mail address."),
@@ -191,4 +191,4 @@ class TestMaking:
         answer = send(
             console, ADD, typed_config(project.id, **changes, **{"notifications[0].emailEnabled": "on"})
         )
-        assert "Notification 1: nobody to tell" in shown(console, answer.headers["Location"])
+        assert "Notification 1: no recipients" in shown(console, answer.headers["Location"])

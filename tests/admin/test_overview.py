@@ -152,7 +152,7 @@ class TestWhoSeesWhat:
         Event.objects.create(org_id=project.org_id, **made)
         page = start_page(browser_with(Role.ORG_MEMBER, org=project.org))
         assert set(numbers(page).values()) == {"0"}
-        assert "1 in all" in panel(page, "events")
+        assert "1 in total" in panel(page, "events")
 
     @each("name", ["index", "overview"])
     def test_who_has_not_logged_in_is_sent_to_do_so(self, project: Project, name: str) -> None:

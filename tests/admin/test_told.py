@@ -23,7 +23,7 @@ def told(console: Client, location: str) -> str:
 
 def test_what_was_made_is_told_by_its_name(console: Client) -> None:
     answer = confirm(console, ADD, name="finance")
-    assert "Made: finance." in told(console, answer["Location"])
+    assert "Created: finance." in told(console, answer["Location"])
 
 
 def test_what_was_changed_is_told_by_its_new_name(console: Client) -> None:

@@ -167,7 +167,7 @@ def test_a_role_that_is_not_held_is_refused_beside_its_box(grace: User, project:
             project=project.id,
             project_roles=["GROUP_OWNER"],
         )
-    assert "GROUP_OWNER cannot be granted" in str(answer.context["form"].errors["project_roles"])
+    assert "cannot grant the role GROUP_OWNER" in str(answer.context["form"].errors["project_roles"])
 
 
 def test_nobody_changes_their_own_roles(console: Client, operator: User) -> None:

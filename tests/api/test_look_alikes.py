@@ -36,7 +36,7 @@ def test_a_name_that_looks_like_an_existing_one_is_409(
     UserFactory.create(username=there)
     answer = owner.post(path, bodies.user(username=again))
     assert refusal(answer) == (409, "USER_ALREADY_EXISTS")
-    assert "looks like" in answer.json()["detail"]
+    assert "similar-looking" in answer.json()["detail"]
     assert answer.json()["parameters"] == [again]
     assert User.objects.count() == 1
 

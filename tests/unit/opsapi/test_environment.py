@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from opsapi import environment
+from opsapi import environment, metric_files
 from opsapi.environment import READ, Setting
-from opsapi.supervisor import metric_files
 from tests.each import each
 from tests.processes.certificates import make_certificate
 
